@@ -17,7 +17,7 @@ BAD = {
     "ending": (["digits.model", "-o", "why.pdf"], r"--output must end in .html \(a page\) or .npz"),
     "kind": (["digits.model", "--kind", "shap"], r"--kind must be one of|--kind must be"),
     "shape": (["digits.model", "--shape", "8"], r"--shape must be HEIGHTxWIDTH"),
-    "pixels": (["digits.model", "--shape", "8x9"], r"is of 72 pixels, but a row has 64 bins"),
+    "pixels": (["digits.model", "--shape", "8x9"], r"has 72 pixels, but a row has 64 bins"),
     "rows without data": (["digits.model", "--rows", "1"], r"--rows and --labels need DATA"),
     "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
     "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),
@@ -40,7 +40,7 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     for result in (page, arrays, told, alone, ink, removed):
         assert result.code == 0, result.err
     text = (folder / "why.html").read_text()
-    assert "Which bins matter" in text
+    assert "Bin importance" in text
     assert text.count("data:image/png") == 1 + 2 * 5  # digits are known to be pictures
     found = np.load(folder / "why.npz")
     model = chimap.load(folder / "names.model")
@@ -55,7 +55,7 @@ def test_a_page_arrays_json_and_the_terminal(folder):
     assert plain["rows"][0]["truth"] != plain["rows"][0]["predicted"]
     assert "Next, write a page" in alone.out
     assert ["ranked", "by", "removal"] in [line.split() for line in removed.out.splitlines()]
-    assert "when the bin is emptied" in (folder / "removed.html").read_text()
+    assert "all bins above it are emptied" in (folder / "removed.html").read_text()
     assert set(range(20, 30)) & {one["bin"] for one in ink.json["importance"]["bins"][:5]}
 
 

@@ -56,7 +56,7 @@ def test_onnx_on_the_rows_of_a_file(folder, tmp_path):
 
 
 CASES = {
-    "ending": (["digits.model", "-o", "a.txt"], r"a\.txt: the ending says what to write"),
+    "ending": (["digits.model", "-o", "a.txt"], r"a\.txt: the file ending selects the format"),
     "no tables": (["digits.model", "-o", "a.csv"], r"LandmarkFeatures mixes the bins.*as ONNX"),
     "exists": (["digits.model", "-o", "few.csv"], r"--output few\.csv exists; .*--overwrite"),
     "no model": (["no.model", "-o", "a.onnx"], r"no\.model: no such file"),

@@ -55,7 +55,7 @@ def test_the_page_ranks_classes_and_shows_images(folder, results):
     assert results["page"].code == 0, results["page"].err
     assert "mean average precision" in results["page"].out
     page = (folder / "page.html").read_text()
-    assert "Finding each class" in page
+    assert "Precision and recall" in page
     assert "Repeated splits" in page
     assert page.count("data:image/jpeg;base64,") >= 8
     assert json.loads(results["json"].out)["ranking"]["mean_average_precision"] > 0.9

@@ -58,7 +58,7 @@ def test_widths_a_page_and_predictions(folder):
     assert "iteration   0: objective 0." in result.err
     page = (folder / "kernel.html").read_text()
     assert page.count("<svg") == 3
-    assert "Widths found" in page
+    assert "Learned widths" in page
     assert "Learning curve" in page
     assert "http" not in page.replace("http://www.w3.org", "")
     assert silent.code == 0, silent.err

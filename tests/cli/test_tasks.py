@@ -191,7 +191,7 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
     page = (folder / "report.html").read_text()
     for said in ("report.html", "potency"):
         assert said in drawn.out
-    for said in ("Mean R² of 2 targets", "dose</th>", "potency</th>", "Mean MAE", "Bins that matter most"):
+    for said in ("Mean R² over 2 targets", "dose</th>", "potency</th>", "Mean MAE", "Most important bins"):
         assert said in page
     splits = repeated.json["splits"]
     assert (splits["n_splits"], splits["n_train"] + splits["n_test"]) == (2, N - 1)

@@ -132,7 +132,7 @@ def test_weights(tmp_path):
         (
             "a.txt",
             None,
-            r"a\.txt: the ending says what to write, and must be one of onnx: \.onnx; tables: \.npz",
+            r"a\.txt: the file ending selects the format, and must be one of onnx: \.onnx; tables: \.npz",
         ),
         ("a.csv", "onnx", r"a\.csv: format 'onnx' is written to \.onnx files"),
         ("a.onnx", "weights", r"format 'weights' is written to \.safetensors or \.npz files"),
@@ -150,7 +150,7 @@ def test_what_cannot_be_exported(tmp_path):
         export_model(chi2_model(kernel="exp-chi2", n_components=8), tmp_path / "a.csv")
     with pytest.raises(ValueError, match="got MomentsRidge"):
         export_model(MomentsRidge().fit(X, Y), tmp_path / "a.npz")
-    with pytest.raises(ValueError, match="each of its blocks by a sum of its own"):
+    with pytest.raises(ValueError, match="divides each of its blocks by the block's sum"):
         export_model(chi2_model(blocks=[slice(0, 6), slice(6, 12)], normalize="l1"), tmp_path / "a.json")
     with pytest.raises(ValueError, match=r"these tables have normalised rows: write \.npz or \.json"):
         export_model(chi2_model(normalize="l1"), tmp_path / "a.csv")

@@ -258,7 +258,9 @@ def test_notes_and_names(tmp_path):
 
 def test_what_has_no_graph(tmp_path):
     model = fitted(kernel=ArccosKernel(KERNELS["chi2"]), features="landmarks", n_components=10)
-    with pytest.raises(ValueError, match=r"'arccos-chi2' of landmarks cannot be written as ONNX.*weights"):
+    with pytest.raises(
+        ValueError, match=r"'arccos-chi2' of the landmarks cannot be written as ONNX.*weights"
+    ):
         export_model(model, tmp_path / "a.onnx")
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="export the LookupClassifier that it was made from"):

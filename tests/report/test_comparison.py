@@ -23,7 +23,7 @@ def test_the_best_where_nothing_as_good_predicts_twice_as_fast():
     best, near = entrant("exp-chi2", 0.95), entrant("chi2", 0.945, us=6.0, place=1)
     found = advice(near, best)
     assert found.chosen is found.best is best
-    assert found.sentence == "Use exp-chi2, exact: 95.0 % accuracy, the best here."
+    assert found.sentence == "Use exp-chi2, exact: 95.0 % accuracy, the best of all."
 
 
 def test_the_fast_one_within_a_standard_error_of_the_difference():
@@ -71,11 +71,11 @@ def test_those_that_left_with_fewer_rows_are_no_rivals():
 
 def test_notes_on_the_linear_machine_and_on_labels_that_cannot_be_predicted():
     linear = entrant("linear", 0.895, is_linear=True, place=1)
-    assert "does as well within a standard error" in advice(entrant(), linear).note
+    assert "scores as well within one standard error" in advice(entrant(), linear).note
     assert "linear 89.5 %" in advice(entrant(), linear).sentence
     assert advice(entrant(value=0.99), linear).note is None
-    assert "Nothing here beats the linear machine" in advice(linear, entrant(value=0.8)).note
-    assert "No bins at all give 50.0 %" in advice(entrant(value=0.5), floor=0.5).note
+    assert "No model beats the linear one" in advice(linear, entrant(value=0.8)).note
+    assert "Predicting without any bins scores 50.0 %" in advice(entrant(value=0.5), floor=0.5).note
 
 
 def test_the_time_of_a_fit_is_told_with_no_more_digits_than_are_known():
@@ -117,17 +117,17 @@ def page() -> str:
 def test_page_says_what_stands_beside_the_machines(page):
     shown = "".join(Page(page).text)
     for text in ("1,959 landmarks", "linear", "ridge", "SVM", "Could not be fitted: 1", "negative bins", "by 31 groups",
-                 "the commonest class", "recommended", "It takes about", "others"):  # fmt: skip
+                 "most frequent class", "recommended", "expected to take about", "others"):  # fmt: skip
         assert text in shown, text
 
 
 def test_machines_beyond_ten_are_folded(page):
     found = many()
-    before, _, after = page.partition("<details><summary>The other 5</summary>")
+    before, _, after = page.partition("<details><summary>The other 5 models</summary>")
     for i, e in enumerate(found.ranked):
         row = f'<th scope="row" class="text">{e.kernel}</th>'
         assert row in (before if i < 10 else after), e.name
-    assert before.count("no bins at all") == 1
+    assert before.count("without any bins") == 1
     assert "The other" not in render_comparison(many(2))
 
 
@@ -138,9 +138,9 @@ def test_kernel_errors_on_the_page_of_their_own_and_beside_a_race(bound_of):
     for text in (alone, beside):
         shown = "".join(Page(text).text)
         for said in (
-            "least possible",
+            "smallest possible",
             "must be odd",
-            "Features of chi2 against the kernel itself",
+            "Approximation of chi2 by features",
             "DirectMap",
         ):
             assert said in shown, said

@@ -84,7 +84,7 @@ def test_extreme_residuals_are_counted_beside_the_axis():
     predictions = metrics.predictions.copy()
     predictions[:2] += 1e6
     object.__setattr__(metrics, "predictions", predictions)
-    assert "2 rows lie outside" in residual_histogram(metrics)
+    assert "2 rows are outside" in residual_histogram(metrics)
     assert np.isfinite(metrics.residuals).all()
 
 
@@ -92,5 +92,5 @@ def test_a_strength_that_another_score_chose_is_told():
     settings = {"alpha": np.array([1.0, 10.0]), "df": np.array([9.0, 4.0]), "accuracy": np.array([0.9, 0.8])}
     result = SelectionResult("gcv", settings, np.array([[0.3], [0.2]]), np.array([50]), 0, "gcv")
     curve = StrengthCurve.of(result)
-    assert curve.method.endswith("chosen by accuracy of rows left out")
+    assert curve.method.endswith("chosen by accuracy on held-out rows")
     assert curve.chosen == 1.0

@@ -29,7 +29,7 @@ def test_surest_confusions_and_rankings():
     shown = examples(metrics, ranking, y_true, y_pred, scores, read)
     (pair,) = shown.confused
     assert pair.title == "ant → bee"
-    assert [e.caption for e in pair.examples] == ["is ant, taken for bee"] * 3
+    assert [e.caption for e in pair.examples] == ["true: ant, predicted: bee"] * 3
     assert read_rows[:3] == [1, 2, 0]
     assert [row.title for row in shown.best] == ["ant", "cat", "bee"]
     assert shown.worst == ()

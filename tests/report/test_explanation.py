@@ -28,8 +28,8 @@ def test_bins_functions_and_rows(features):
     assert "&lt;row 0&gt;" in page
     assert page.count("<svg") == 1 + 3 + 2
     assert page.count("data:image/png") == 1 + 4
-    assert ("the model is the sum of" in page) == (features == "additive")
-    assert ("it is like these" in page) == (features == "landmarks")
+    assert ("The model is the sum of these functions" in page) == (features == "additive")
+    assert ("Landmarks or rows that contribute the most" in page) == (features == "landmarks")
     assert "http" not in page.replace("http://www.w3.org", "")
     assert page == render_explanation(found)
 
@@ -42,8 +42,8 @@ def test_every_kind_of_importance_has_words(kind):
 
 
 def test_of_two_classes_and_of_a_regression():
-    assert "answered" in render_explanation(explanation(two=True))
-    assert "predicted" in render_explanation(explanation(regression=True))
+    assert "Contributions in favour of" in render_explanation(explanation(two=True))
+    assert "Contributions that raise" in render_explanation(explanation(regression=True))
 
 
 def test_json_holds_the_same(tmp_path):
@@ -76,7 +76,7 @@ def test_the_functions_of_an_additive_model_add_up_to_its_contributions():
 def test_rows_that_are_no_pictures_are_not_painted():
     assert picture_shape(np.random.default_rng(0).random((50, 30))) is None
     assert picture_shape(np.zeros((50, 64))) is None
-    with pytest.raises(DataError, match="is of 60 pixels, but a row has 64"):
+    with pytest.raises(DataError, match="has 60 pixels, but a row has 64"):
         check_shape((6, 10), 64)
 
 

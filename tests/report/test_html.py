@@ -88,7 +88,7 @@ def test_page_shows_what_it_is_given():
 
 def test_every_class_is_listed_weakest_first():
     text = "".join(Page(render_report(classification(40, "name-{}-"))).text)
-    table = text[text.index("weakest of 40 classes") :]
+    table = text[text.index("of 40 classes with the lowest recall") :]
     assert all(f"name-{i}-" in table for i in range(40))
     recalls = [float(r) for r in re.findall(r"name-\d+-\s+([\d.]+)\u202f%", table)]
     assert len(recalls) == 40
@@ -163,7 +163,7 @@ def test_existing_page_stays_unless_told(tmp_path):
 def test_missing_folder_and_folder_as_page_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="create it first"):
         write_report(classification(2), tmp_path / "nowhere" / "report.html")
-    with pytest.raises(IsADirectoryError, match="give the name of the page"):
+    with pytest.raises(IsADirectoryError, match="give the name of a file"):
         write_report(classification(2), tmp_path, overwrite=True)
 
 

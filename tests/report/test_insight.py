@@ -15,37 +15,45 @@ from .cases import page_of, unequal
 def test_of_unequal_classes_auc_average_precision_and_balanced_accuracy_lead():
     evaluation = unequal()
     page = page_of("two unequal classes")
-    head = page[page.index('class="label"') : page.index("What is taken for what")]
+    head = page[page.index('class="label"') : page.index("Confusion matrix</h2>")]
     order = [
         "ROC AUC on",
-        "Average precision of active",
-        "Balanced accuracy",
-        "rows are found",
-        "The scale shows accuracy",
+        "average precision of class active",
+        "balanced accuracy",
+        "are found",
+        "The bar shows the accuracy",
     ]
     places = [head.index(word) for word in order]
     assert places == sorted(places)
     metrics = evaluation.metrics
     found, there = metrics.confusion[0, 0], metrics.support[0]
-    assert f"{found} of its {there} rows are found, with {metrics.confusion[1, 0]} false alarms" in head
+    assert (
+        f"{found} of the {there} rows of class active are found, with {metrics.confusion[1, 0]} false positives"
+        in head
+    )
     assert "Balanced accuracy on" not in page_of("ten classes")
 
 
 def test_a_regression_names_its_worst_rows_and_a_linear_model():
     page = page_of("regression, few rows")
-    for told in ("Would more rows help?", "Bins that matter most", "Worst mistakes", "Off by"):
+    for told in ("Would more rows help?", "Most important bins", "Worst mistakes", "Absolute error"):
         assert page.count(told) == 1
-    assert "A linear model on 1,000 of the training rows: 0.75" in page
-    assert "Taken for" not in page
+    assert "Linear model on 1,000 training rows: 0.75" in page
+    assert "Margin" not in page
 
 
 def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
     page = page_of("two unequal classes")
-    for told in ("Telling the two apart", "Would more rows help?", "Bins that matter most", "Worst mistakes"):
+    for told in (
+        "ROC curve and calibration",
+        "Would more rows help?",
+        "Most important bins",
+        "Worst mistakes",
+    ):
         assert page.count(told) == 1
-    assert "Finding each class" not in page
+    assert "Precision and recall" not in page
     assert "&lt;bit&gt; 17" in page
-    assert "A linear model on 1,000 of the training rows: 80.0" in page
+    assert "Linear model on 1,000 training rows: 80.0" in page
 
 
 def test_the_most_surely_wrong_come_first():

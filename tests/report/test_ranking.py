@@ -84,9 +84,9 @@ def test_interpolation_is_the_best_at_a_recall_or_beyond():
 @pytest.mark.parametrize(
     ("y", "scores", "message"),
     [
-        ([-1, -1], [0, 1], "none of 2 rows is of the class"),
+        ([-1, -1], [0, 1], "none of the 2 rows is of the class"),
         ([1, -1], [0, np.nan], "row 1: not a finite number"),
-        ([1, -1], [0, 1, 2], "one entry a row"),
+        ([1, -1], [0, 1, 2], "one entry per row"),
     ],
 )
 def test_what_cannot_be_ranked(y, scores, message):

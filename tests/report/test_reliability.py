@@ -48,5 +48,5 @@ def test_the_page_and_json_say_the_error(name):
     assert sum(band["rows"] for band in said["bands"]) == evaluation.reliability.right.size
     page = render_report(evaluation)
     off = f"{100 * evaluation.reliability.error:.1f}"
-    assert len(re.findall(rf"off by {off}\s%\son average", page)) == 1
-    assert ("Do probabilities mean what they say?" in page) == (name == "ten classes")
+    assert len(re.findall(rf"differ by {off}\s%\son average", page)) == 1
+    assert ("Calibration of the probabilities" in page) == (name == "ten classes")

@@ -42,13 +42,13 @@ def test_by_hand_with_a_border_that_does_not_count():
 @pytest.mark.parametrize(
     ("true", "predicted", "message"),
     [
-        (np.zeros((2, 2)), np.zeros((2, 3)), r"image 0: its masks have shapes \(2, 2\) and \(2, 3\)"),
+        (np.zeros((2, 2)), np.zeros((2, 3)), r"image 0: the masks have shapes \(2, 2\) and \(2, 3\)"),
         (
             np.zeros((2, 2)),
             np.full((2, 2), 3),
-            "image 0: predicted indices from 3 to 3, but there are 3 classes",
+            "image 0: the predicted indices range from 3 to 3, but the 3 classes have the indices 0 to 2",
         ),
-        (np.full((2, 2), 255), np.zeros((2, 2)), "no pixels that count"),
+        (np.full((2, 2), 255), np.zeros((2, 2)), "no mask has a pixel that counts"),
     ],
 )
 def test_bad_masks(true, predicted, message):

@@ -1,4 +1,4 @@
-"""Models in forms that need no chimap: ONNX graphs, tables of the bins, weights."""
+"""Export models to formats that do not need chimap: ONNX graphs, tables of the bins' functions, and weights."""
 
 from chimap.export.files import FORMATS, Exported, export_model
 

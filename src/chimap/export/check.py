@@ -1,4 +1,4 @@
-"""Whether a written file predicts what the model does."""
+"""Compare the predictions of a written file to those of the model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,19 @@ _ROWS = 256
 
 @dataclass(frozen=True)
 class Comparison:
-    """Of rows: how many, the largest difference of scores, the model's largest score, and how many labels differ."""
+    """The predictions of a file compared to those of the model.
+
+    Parameters
+    ----------
+    rows : int
+        Number of rows compared.
+    difference : float
+        Largest absolute difference between two scores.
+    size : float
+        Largest absolute score of the model.
+    differing : int
+        Number of labels that differ.
+    """
 
     rows: int
     difference: float
@@ -35,7 +47,11 @@ class Comparison:
 
 
 def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarray:
-    """Rows (n, bins) of the sizes that the features were fitted on, a third empty, in the model's precision."""
+    """Return synthetic rows (n, bins) in the model's precision.
+
+    The values have the magnitudes that the features were fitted on, about a third of them are 0, and the first row is
+    empty.
+    """
     rng = np.random.default_rng(seed)
     scale = _largest(parts.features, parts.n_bins)
     X = scale * rng.beta(0.7, 3.0, (n_rows, parts.n_bins)) * (rng.random((n_rows, parts.n_bins)) > 1 / 3)
@@ -47,11 +63,11 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
 
 
 def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
-    """The largest magnitudes of the bins, as far as the features know them; 1 where they do not."""
+    """Return the largest magnitude of each bin if the features know it, else 1."""
     if isinstance(features, BlockFeatures):
         out = np.zeros(n_bins)
-        for own, columns in zip(features.features_, features.columns_, strict=True):
-            out[columns] = np.maximum(out[columns], _largest(own, columns.size))
+        for block, columns in zip(features.features_, features.columns_, strict=True):
+            out[columns] = np.maximum(out[columns], _largest(block, columns.size))
         return out
     if isinstance(features, NystroemFeatures):
         return np.abs(_arrays.to_dense(features.landmarks_)).max(axis=0).astype(np.float64)
@@ -60,7 +76,7 @@ def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
 
 
 def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> Comparison | None:
-    """The file under onnxruntime against the model, on made rows; None where onnxruntime is not installed."""
+    """Compare the file, run by onnxruntime, to the model on synthetic rows; None if onnxruntime is not installed."""
     try:
         import onnxruntime
     except ImportError:
@@ -73,13 +89,13 @@ def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> Compari
     expected, answers = _of_model(model, X)
     if parts.classes is None:
         return _compared(outputs["prediction"].reshape(expected.shape), expected, 0)
-    # labels of rows whose best two scores are as close as rounding may go either way
+    # If the best two scores of a row differ by no more than rounding, either label may come out.
     differing = int((np.asarray(outputs["label"], parts.classes.dtype) != answers).sum())
     return _compared(outputs["scores"][:, -expected.shape[1] :], expected, differing)
 
 
 def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> Comparison:
-    """The tables against the model, on made rows."""
+    """Compare the tables to the model on synthetic rows."""
     X = made_rows(parts)
     scores = tables.scores(X)
     expected, answers = _of_model(model, X)
@@ -88,8 +104,8 @@ def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -
 
 
 def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Linear outputs (n, t), and labels or targets, of rows whose columns are those of the model."""
-    if isinstance(model, Prediction):  # which matches columns by name
+    """Return the linear outputs (n, t) and the labels or targets of rows whose columns are in the model's order."""
+    if isinstance(model, Prediction):  # it matches columns by name, so it needs the names
         outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))
     else:
         outputs = model._outputs(X)

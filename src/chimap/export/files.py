@@ -1,4 +1,4 @@
-"""``export_model``: a model into a file of another kind."""
+"""``export_model``: write a model to a file of another format."""
 
 from __future__ import annotations
 
@@ -25,13 +25,25 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "tables": tuple(WRITERS),
     "weights": (".safetensors", ".npz"),
 }
-"""Endings that each format takes; .npz alone means tables of an additive model, and else weights."""
+"""File endings of each format. Without a format, .npz means tables for an additive model and weights for any other."""
 
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written. comparison : with the model, on made rows; None where nothing compared them. error : of a score
-    from tables, at most, for rows within them.
+    """The result of an export.
+
+    Parameters
+    ----------
+    path : Path
+        The file that was written.
+    format : {"onnx", "tables", "weights"}
+        Its format.
+    n_bytes : int
+        Its size in bytes.
+    comparison : Comparison or None, default=None
+        The file's predictions compared to the model's on synthetic rows; None if they were not compared.
+    error : float or None, default=None
+        For tables, the largest error of a score for rows within the range of the tables; None for other formats.
 
     Examples
     --------
@@ -63,20 +75,47 @@ def export_model(
     overwrite: bool = False,
     check: bool = True,
 ) -> Exported:
-    """Write a fitted model to a file that needs no chimap to be used.
+    """Write a fitted model to a file that can be used without chimap.
 
-    format : "onnx" (map, features and linear model as one graph), "tables" (of an additive model: knots and values of
-        each bin's function; see ``export.tables.BinTables``), "weights" (coefficients and intercepts), or None for what
-        the ending says: .onnx, .json and .csv, .safetensors; .npz is tables where the model has them, and else weights.
-    tolerance : of tables, as of ``HistogramClassifier.compile``.
-    check : whether tables, or an ONNX file where onnxruntime is installed, are compared with the model on made rows.
+    docs/guides/export.md describes how to read the files.
 
-    model : ``HistogramClassifier``, ``FourierKernelLearner``, ``MultipleKernelLearner``, the regressions beside them,
-    ``LookupClassifier``, or a compiled model. docs/guides/export.md tells how the files are read.
+    Parameters
+    ----------
+    model : estimator
+        A fitted ``HistogramClassifier``, ``FourierKernelLearner``, ``MultipleKernelLearner``, the corresponding
+        regressor, a ``LookupClassifier``, or a compiled model.
+    path : str or Path
+        The file to write.
+    format : {"onnx", "tables", "weights"} or None, default=None
+        "onnx" writes map, features and linear model as one graph. "tables" writes the knots and values of each bin's
+        function, for additive models (see ``export.tables.BinTables``). "weights" writes coefficients and intercepts.
+        None chooses by the ending of ``path``: .onnx is ONNX, .json and .csv are tables, .safetensors is weights, and
+        .npz is tables if the model is additive, else weights.
+    tolerance : float, default=1e-3
+        Tolerance of tables, defined as in ``HistogramClassifier.compile``.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+    check : bool, default=True
+        Whether to compare the file to the model on synthetic rows: tables always, an ONNX file if onnxruntime is
+        installed, weights never.
 
-    Raises ValueError for what the format cannot hold, with what can; ImportError without the package onnx;
-    FileExistsError unless ``overwrite``.
+    Returns
+    -------
+    Exported
+        The path, format and size of the file, and the result of the comparison.
 
+    Raises
+    ------
+    ValueError
+        If the format cannot hold this model (the message names one that can), or if the ending of ``path`` and
+        ``format`` do not go together.
+    ImportError
+        If ``format`` is "onnx" and the package onnx is not installed.
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -94,20 +133,20 @@ def export_model(
     check_writable(path)
     ending = path.suffix.lower()
     if chosen == "onnx":
-        made = onnx_model(parts)
-        with replacing(path) as beside:
-            beside.write_bytes(made.SerializeToString())
+        graph = onnx_model(parts)
+        with replacing(path) as temporary:
+            temporary.write_bytes(graph.SerializeToString())
         comparison = compare_onnx(path, model, parts) if check else None
         return Exported(path, chosen, path.stat().st_size, comparison)
     if chosen == "tables":
         check_not_rounded(model, "a table")
         tables = bin_tables(parts, tolerance)
-        with replacing(path) as beside:
-            write_tables(tables, beside, ending)
+        with replacing(path) as temporary:
+            write_tables(tables, temporary, ending)
         comparison = compare_tables(tables, model, parts) if check else None
         return Exported(path, chosen, path.stat().st_size, comparison, tables.bound)
-    with replacing(path) as beside:
-        write_weights(parts, beside, ending)
+    with replacing(path) as temporary:
+        write_weights(parts, temporary, ending)
     return Exported(path, chosen, path.stat().st_size)
 
 
@@ -117,17 +156,17 @@ def _format(path: Path, format: str | None, parts: ModelParts) -> str:
         check_choice(format, "format", tuple(FORMATS))
         if ending not in FORMATS[format]:
             raise ValueError(
-                f"{path}: format {format!r} is written to {' or '.join(FORMATS[format])} files; name such a file."
+                f"{path}: format {format!r} is written to {' or '.join(FORMATS[format])} files; change the file name."
             )
         if format == "onnx":
             import_onnx()
         return format
-    able = [name for name, endings in FORMATS.items() if ending in endings]
-    if not able:
+    formats = [name for name, endings in FORMATS.items() if ending in endings]
+    if not formats:
         listed = "; ".join(f"{name}: {', '.join(endings)}" for name, endings in FORMATS.items())
-        raise ValueError(f"{path}: the ending says what to write, and must be one of {listed}.")
-    if len(able) == 1:
-        return able[0]
+        raise ValueError(f"{path}: the file ending selects the format, and must be one of {listed}.")
+    if len(formats) == 1:
+        return formats[0]
     return "tables" if _is_additive(parts) else "weights"
 
 

@@ -1,4 +1,4 @@
-"""A small language for ONNX graphs: values with arithmetic, as the formulas of the maps are written."""
+"""Build ONNX graphs from values that support arithmetic, so that code reads like the formulas of the maps."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     import onnx
 
 
-OPSET, IR_VERSION = 17, 8  # read by onnxruntime from 1.12 on
+OPSET, IR_VERSION = 17, 8  # supported by onnxruntime 1.12 and later
 
 
 def import_onnx() -> Any:
-    """The package onnx. Raises ImportError with the extra to install."""
+    """Return the package onnx. Raises ImportError naming the extra to install."""
     try:
         import onnx
     except ImportError as error:
-        raise ImportError('ONNX needs the package onnx: pip install "chimap[onnx]".') from error
+        raise ImportError('Writing ONNX needs the package onnx: pip install "chimap[onnx]".') from error
     return onnx
 
 
 class Graph:
-    """Nodes and constants that are being put together."""
+    """A graph under construction: its nodes and constants."""
 
     def __init__(self) -> None:
         self._onnx = import_onnx()
@@ -36,15 +36,15 @@ class Graph:
         self._count = 0
 
     def type_of(self, dtype: DTypeLike) -> int:
-        """The number that ONNX has for a dtype."""
+        """Return the number that ONNX assigns to a dtype."""
         return int(self._onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
     def info(self, name: str, dtype: DTypeLike, shape: Sequence[object] | None) -> onnx.ValueInfoProto:
-        """The declaration of an input or output."""
+        """Declare an input or output."""
         return self._onnx.helper.make_tensor_value_info(name, self.type_of(dtype), shape)
 
     def constant(self, array: ArrayLike) -> Value:
-        """A constant; text becomes strings."""
+        """Add a constant; text becomes ONNX strings."""
         array = np.asarray(array)
         if array.dtype.kind == "U":
             array = array.astype(object)
@@ -57,18 +57,23 @@ class Graph:
     def node(
         self, operation: str, *inputs: Value, dtype: DTypeLike = None, name: str = "", **attributes: object
     ) -> Value:
-        """The result of an operation; of the dtype of the first input unless another is told."""
+        """Add an operation and return its result, whose dtype is that of the first input unless ``dtype`` is given."""
         name = name or self._name(operation.lower())
-        names = [value.name for value in inputs]
-        self._nodes.append(self._onnx.helper.make_node(operation, names, [name], name=name, **attributes))
+        input_names = [value.name for value in inputs]
+        self._nodes.append(
+            self._onnx.helper.make_node(operation, input_names, [name], name=name, **attributes)
+        )
         return Value(self, name, inputs[0].dtype if dtype is None else np.dtype(dtype))
 
     def concatenated(self, values: list[Value], axis: int) -> Value:
-        """Values side by side."""
+        """Concatenate values along an axis."""
         return values[0] if len(values) == 1 else self.node("Concat", *values, axis=axis)
 
     def each_row(self, matrix: np.ndarray, body: Callable[[Value], Value]) -> Value:
-        """(n, m) of a function that gives (n,) for each row (d,) of a constant matrix (m, d), one at a time."""
+        """Apply ``body``, which maps a row (d,) to (n,), to each row of a constant matrix (m, d); return (n, m).
+
+        The rows are processed one after the other.
+        """
         outer, self._nodes = self._nodes, []
         name = self._name("row")
         result = body(Value(self, name, matrix.dtype))
@@ -77,19 +82,19 @@ class Graph:
             inner, self._name("body"), [self.info(name, matrix.dtype, [matrix.shape[1]])],
             [self.info(result.name, result.dtype, None)],
         )  # fmt: skip
-        rows = self.node("Scan", self.constant(matrix), dtype=result.dtype, body=graph, num_scan_inputs=1)
-        return rows.transposed(1, 0)
+        results = self.node("Scan", self.constant(matrix), dtype=result.dtype, body=graph, num_scan_inputs=1)
+        return results.transposed(1, 0)
 
     def model(
         self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto], notes: dict[str, str]
     ) -> onnx.ModelProto:
-        """The finished model. Raises ValueError for one above the 2 GiB that the format holds."""
+        """Return the finished model. Raises ValueError if it exceeds the format's limit of 2 GiB."""
         helper = self._onnx.helper
         size = sum(len(tensor.raw_data) for tensor in self._constants.values())
         if size > 2**31 - 2**24:
             raise ValueError(
-                f"the constants of the graph take {size / 2**30:.1f} GiB, and ONNX holds 2 GiB in a file: fit with "
-                "fewer components."
+                f"the constants of the graph take {size / 2**30:.1f} GiB, but an ONNX file holds at most 2 GiB: fit "
+                "with fewer components."
             )
         graph = helper.make_graph(self._nodes, "chimap", inputs, outputs, list(self._constants.values()))
         opset = [helper.make_opsetid("", OPSET)]
@@ -104,7 +109,7 @@ class Graph:
 
 
 class Value:
-    """A tensor of the graph. Numbers and arrays that meet it become constants of its dtype."""
+    """A tensor of the graph. Numbers and arrays combined with it become constants of its dtype."""
 
     def __init__(self, graph: Graph, name: str, dtype: DTypeLike):
         self.graph, self.name, self.dtype = graph, name, np.dtype(dtype)
@@ -134,51 +139,51 @@ class Value:
         return self.graph.node("Less", self, self._as_value(other), dtype=bool)
 
     def apply(self, operation: str) -> Value:
-        """An operation of one input, such as "Log", "Cos" or "Abs"."""
+        """Apply an operation with a single input, such as "Log", "Cos" or "Abs"."""
         return self.graph.node(operation, self)
 
     def power(self, exponent: float) -> Value:
-        """self ** exponent, entry by entry."""
+        """Return self ** exponent, entry by entry."""
         return self._with("Pow", exponent)
 
     def at_least(self, other: Value | ArrayLike) -> Value:
-        """max(self, other)."""
+        """Return max(self, other), entry by entry."""
         return self._with("Max", other)
 
     def at_most(self, other: Value | ArrayLike) -> Value:
-        """min(self, other)."""
+        """Return min(self, other), entry by entry."""
         return self._with("Min", other)
 
     def where(self, yes: Value, no: Value | ArrayLike) -> Value:
-        """``yes`` where self, a condition, is true, ``no`` elsewhere."""
+        """Return ``yes`` where self, a condition, is true, and ``no`` elsewhere."""
         return self.graph.node("Where", self, yes, yes._as_value(no), dtype=yes.dtype)
 
     def cast(self, dtype: DTypeLike) -> Value:
-        """The same in another dtype."""
+        """Convert to another dtype."""
         if self.dtype == np.dtype(dtype):
             return self
         return self.graph.node("Cast", self, dtype=dtype, to=self.graph.type_of(dtype))
 
     def sum(self, axis: int, *, keep: bool = False) -> Value:
-        """Sums along an axis."""
+        """Return the sums along an axis."""
         axes = self.graph.constant(np.array([axis], np.int64))
         return self.graph.node("ReduceSum", self, axes, keepdims=int(keep))
 
     def take(self, indices: Value | ArrayLike, axis: int) -> Value:
-        """Entries by whole numbers: a list, or a value."""
-        chosen = indices if isinstance(indices, Value) else self.graph.constant(np.asarray(indices, np.int64))
-        return self.graph.node("Gather", self, chosen, axis=axis)
+        """Select entries along an axis by integer indices, an array or a value of the graph."""
+        places = indices if isinstance(indices, Value) else self.graph.constant(np.asarray(indices, np.int64))
+        return self.graph.node("Gather", self, places, axis=axis)
 
     def expanded(self, axis: int) -> Value:
-        """With a new axis of length 1."""
+        """Insert a new axis of length 1."""
         return self.graph.node("Unsqueeze", self, self.graph.constant(np.array([axis], np.int64)))
 
     def reshaped(self, *shape: int) -> Value:
-        """In another shape; 0 stands for the length that was there."""
+        """Reshape; 0 keeps the length of that axis."""
         return self.graph.node("Reshape", self, self.graph.constant(np.array(shape, np.int64)))
 
     def transposed(self, *axes: int) -> Value:
-        """With the axes in another order."""
+        """Permute the axes."""
         return self.graph.node("Transpose", self, perm=list(axes))
 
     def _with(self, operation: str, other: Value | ArrayLike) -> Value:

@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: rows in, labels and scores out."""
+"""Convert a model to an ONNX graph that takes rows and returns labels and scores."""
 
 from __future__ import annotations
 
@@ -28,15 +28,21 @@ if TYPE_CHECKING:
 
 
 def onnx_model(parts: ModelParts) -> onnx.ModelProto:
-    """The graph of map, features and linear model, as an ``onnx.ModelProto``.
+    """Return normalisation, map, features and linear model as one ONNX graph.
 
-    Input ``X`` (n, bins) in the precision of the model. Outputs of a classifier: ``label`` (n,), of the type of the
-    labels, and ``scores`` (n, classes), the largest of which is the label (of two classes the first has the second's
-    negated); of a regression: ``prediction`` (n,). Of several tasks all of them are (n, t), a column a task, in the
-    order of the metadata's ``tasks``. Rows are not checked: what chimap refuses (negative bins, NaN) gives
-    numbers without meaning.
+    The input is ``X`` (n, bins) in the precision of the model. A classifier has the outputs ``label`` (n,), in the type
+    of the labels, and ``scores`` (n, classes): the class with the largest score is the label, and with two classes the
+    score of the first is the negated score of the second. A regression has the output ``prediction`` (n,). With several
+    tasks every output has shape (n, t), one column per task in the order of ``tasks`` in the metadata.
 
-    Raises ImportError without the package onnx, ValueError for features or kernels that have no graph.
+    The graph does not check its rows: input that chimap rejects (negative bins, NaN) gives meaningless numbers.
+
+    Raises
+    ------
+    ImportError
+        If the package onnx is not installed.
+    ValueError
+        If the features or the kernel cannot be expressed in ONNX, or if the graph exceeds the 2 GiB of the format.
     """
     g = Graph()
     rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
@@ -70,7 +76,7 @@ def _l1(x: Value, parts: ModelParts) -> Value:
 
 
 def _log1p(x: Value, parts: ModelParts) -> Value:
-    # in double precision: ONNX has no log1p
+    # ONNX has no log1p, so the logarithm of 1 + x is taken in double precision.
     return _signed(x, (x.cast(np.float64).apply("Abs") + 1.0).apply("Log").cast(x.dtype))
 
 
@@ -83,111 +89,116 @@ def _signed(x: Value, size: Value) -> Value:
 
 
 NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p": _log1p, "sqrt": _sqrt}
-"""Each of ``NORMALIZATIONS`` as nodes."""
+"""Each entry of ``NORMALIZATIONS`` as ONNX nodes."""
 
 
 @singledispatch
-def features(own: RowFeatures, g: Graph, x: Value) -> Value:
-    """Features (n, D) of prepared rows x (n, bins)."""
+def features(fitted: RowFeatures, g: Graph, x: Value) -> Value:
+    """Return the features (n, D) of prepared rows x (n, bins)."""
     raise ValueError(
-        f"{type(own).__name__} cannot be written as ONNX. Export the weights (--format weights) and compute the "
+        f"{type(fitted).__name__} cannot be written as ONNX. Export the weights (--format weights) and compute the "
         "features with chimap."
     )
 
 
 @features.register
-def _additive(own: AdditiveMap, g: Graph, x: Value) -> Value:
-    return map_features(own, g, x)
+def _additive(fitted: AdditiveMap, g: Graph, x: Value) -> Value:
+    return map_features(fitted, g, x)
 
 
 @features.register
-def _blocks(own: BlockFeatures, g: Graph, x: Value) -> Value:
-    pairs = zip(own.features_, own.columns_, strict=True)
-    return g.concatenated([features(part, g, x.take(columns, 1)) for part, columns in pairs], 1)
+def _blocks(fitted: BlockFeatures, g: Graph, x: Value) -> Value:
+    pairs = zip(fitted.features_, fitted.columns_, strict=True)
+    return g.concatenated([features(block, g, x.take(columns, 1)) for block, columns in pairs], 1)
 
 
 @features.register
-def _fourier(own: FourierFeatures, g: Graph, x: Value) -> Value:
-    inputs = map_features(own.map_, g, x) if isinstance(own.map_, AdditiveMap) else x
-    return _waves(own, g, inputs - own.centre_ if own.centre_.any() else inputs)
+def _fourier(fitted: FourierFeatures, g: Graph, x: Value) -> Value:
+    inputs = map_features(fitted.map_, g, x) if isinstance(fitted.map_, AdditiveMap) else x
+    return _waves(fitted, g, inputs - fitted.centre_ if fitted.centre_.any() else inputs)
 
 
 @features.register
-def _skewed(own: SkewedFourierFeatures, g: Graph, x: Value) -> Value:
-    # float64 for the logarithm of what is nearly 1: ONNX has no log1p
-    c, m = float(own.kernel_.c), own.centre_.astype(np.float64)
-    ratio = (x.cast(np.float64) + c) / (m + c)
-    return _waves(own, g, ratio.apply("Log").cast(x.dtype))
+def _skewed(fitted: SkewedFourierFeatures, g: Graph, x: Value) -> Value:
+    # ONNX has no log1p, so the logarithm of ratios close to 1 is taken in float64.
+    c, centre = float(fitted.kernel_.c), fitted.centre_.astype(np.float64)
+    ratio = (x.cast(np.float64) + c) / (centre + c)
+    return _waves(fitted, g, ratio.apply("Log").cast(x.dtype))
 
 
-def _waves(own: RandomFeatures, g: Graph, inputs: Value) -> Value:
-    """[cos(W'u + b), sin of the first] sqrt(2/D); W is a matrix here, however it was drawn."""
-    angles = inputs @ own.frequencies_ + own.offset_
-    pairs = own.n_components - own.offset_.size
+def _waves(fitted: RandomFeatures, g: Graph, inputs: Value) -> Value:
+    """Return sqrt(2/D) [cos(W'u + b), sin of the leading angles that come in pairs].
+
+    W is a full matrix here, even if the model draws it as a structured product.
+    """
+    angles = inputs @ fitted.frequencies_ + fitted.offset_
+    n_pairs = fitted.n_components - fitted.offset_.size
     waves = [angles.apply("Cos")]
-    if pairs:
-        waves.append(angles.take(np.arange(pairs), 1).apply("Sin"))
-    # a vector and not a number: onnxruntime fuses numbers into the next product, in single precision
-    return g.concatenated(waves, 1) * np.full(own.n_components, np.sqrt(2.0 / own.n_components))
+    if n_pairs:
+        waves.append(angles.take(np.arange(n_pairs), 1).apply("Sin"))
+    # The factor is a vector because onnxruntime would fuse a scalar into the next product, in single precision.
+    return g.concatenated(waves, 1) * np.full(fitted.n_components, np.sqrt(2.0 / fitted.n_components))
 
 
 @features.register
-def _scaled(own: ScaledFeatures, g: Graph, x: Value) -> Value:
-    half = own.scale.exponent // 2  # the factor may be beyond the type
-    return features(own.features, g, x * 2.0**half * 2.0 ** (own.scale.exponent - half))
+def _scaled(fitted: ScaledFeatures, g: Graph, x: Value) -> Value:
+    half = fitted.scale.exponent // 2  # two factors, since their product may overflow the type
+    return features(fitted.features, g, x * 2.0**half * 2.0 ** (fitted.scale.exponent - half))
 
 
 @features.register
-def _identity(own: IdentityMap, g: Graph, x: Value) -> Value:
+def _identity(fitted: IdentityMap, g: Graph, x: Value) -> Value:
     return x
 
 
 @features.register
-def _stationary(own: StationaryMap, g: Graph, x: Value) -> Value:
-    return stationary_waves(own, g, x)
+def _stationary(fitted: StationaryMap, g: Graph, x: Value) -> Value:
+    return stationary_waves(fitted, g, x)
 
 
 @features.register
-def _dirichlet(own: DirichletMap, g: Graph, x: Value) -> Value:
-    w = own.kernel_.whitening
-    z = dirichlet_logs(own.kernel_, x)
+def _dirichlet(fitted: DirichletMap, g: Graph, x: Value) -> Value:
+    w = fitted.kernel_.whitening
+    z = dirichlet_logs(fitted.kernel_, x)
     return z + (z * w.scale).sum(1, keep=True) * w.common * w.scale
 
 
 @features.register
-def _landmarks(own: LandmarkFeatures, g: Graph, x: Value) -> Value:
-    mapping = own.unit_map_
-    parts = []
+def _landmarks(fitted: LandmarkFeatures, g: Graph, x: Value) -> Value:
+    mapping = fitted.unit_map_
+    mapped = []
     for factor in mapping.factors:
         columns = x if factor.columns is None else x.take(factor.columns, 1)
         is_map = isinstance(factor.map, AdditiveMap)
-        parts.append(map_features(factor.map, g, columns) if is_map else columns)
-    # in double precision: kernel values less 1 cancel, and whitening magnifies their rounding
-    u = g.concatenated(parts, 1).cast(np.float64) * mapping.scale + -(mapping.centre * mapping.scale)
-    exponents = u @ own._mapped.astype(np.float64) + -own._half_norms.astype(np.float64)
+        mapped.append(map_features(factor.map, g, columns) if is_map else columns)
+    # Double precision: kernel values minus 1 suffer cancellation, and the whitening magnifies the rounding.
+    u = g.concatenated(mapped, 1).cast(np.float64) * mapping.scale + -(mapping.centre * mapping.scale)
+    exponents = u @ fitted._mapped.astype(np.float64) + -fitted._half_norms.astype(np.float64)
     exponents = exponents + (u * u).sum(1, keep=True) * np.full(1, -0.5)
     less_one = exponents.apply("Exp") + np.full(1, -1.0)
-    return (less_one @ own.projection_.astype(np.float64) + own._ones).cast(x.dtype)
+    return (less_one @ fitted.projection_.astype(np.float64) + fitted._ones).cast(x.dtype)
 
 
 @features.register
-def _exact(own: ExactFeatures, g: Graph, x: Value) -> Value:
-    if own.map_ is None:
-        return gram(own.kernel_, g, x, own.rows_).cast(x.dtype)
-    kept, means = own.rows_.centred(), own.rows_.column_means()
-    mapped = map_features(own.map_, g, x) if isinstance(own.map_, AdditiveMap) else x
-    u = mapped.cast(np.float64) - means  # weights of both signs magnify the rounding of kernel values
+def _exact(fitted: ExactFeatures, g: Graph, x: Value) -> Value:
+    if fitted.map_ is None:
+        return gram(fitted.kernel_, g, x, fitted.rows_).cast(x.dtype)
+    kept, means = fitted.rows_.centred(), fitted.rows_.column_means()
+    mapped = map_features(fitted.map_, g, x) if isinstance(fitted.map_, AdditiveMap) else x
+    u = (
+        mapped.cast(np.float64) - means
+    )  # float64, since weights of both signs magnify the rounding of kernel values
     products = u @ g.constant(np.ascontiguousarray(kept.T.astype(x.dtype))).cast(np.float64)
-    if own._gamma is None:
+    if fitted._gamma is None:
         return products.cast(x.dtype)
     squares = (u * u).sum(1, keep=True) + np.square(kept).sum(axis=1)
     distances = (squares - products * 2.0).at_least(0.0)
-    return (distances * -own._gamma).apply("Exp").cast(x.dtype)
+    return (distances * -fitted._gamma).apply("Exp").cast(x.dtype)
 
 
 @features.register
-def _nystroem(own: NystroemFeatures, g: Graph, x: Value) -> Value:
-    return (gram(own.kernel_, g, x, own.landmarks_) @ own.projection_).cast(x.dtype)
+def _nystroem(fitted: NystroemFeatures, g: Graph, x: Value) -> Value:
+    return (gram(fitted.kernel_, g, x, fitted.landmarks_) @ fitted.projection_).cast(x.dtype)
 
 
 def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:
@@ -197,13 +208,13 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.V
         g.node("Squeeze", outputs, g.constant(np.array([1], np.int64)), name="prediction")
         return [g.info("prediction", outputs.dtype, ["rows"])]
     if parts.n_outputs == 1:
-        number = (outputs.take(0, 1) > parts.threshold).cast(np.int64)
+        class_index = (outputs.take(0, 1) > parts.threshold).cast(np.int64)
         g.node("Concat", outputs * -1.0, outputs, name="scores", axis=1)
     else:
-        number = g.node("ArgMax", outputs, dtype=np.int64, axis=1, keepdims=0)
+        class_index = g.node("ArgMax", outputs, dtype=np.int64, axis=1, keepdims=0)
         g.node("Identity", outputs, name="scores")
     labels = g.constant(parts.classes)
-    g.node("Gather", labels, number, name="label", axis=0)
+    g.node("Gather", labels, class_index, name="label", axis=0)
     return [
         g.info("label", labels.dtype, ["rows"]),
         g.info("scores", outputs.dtype, ["rows", parts.classes.size]),
@@ -211,7 +222,7 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.V
 
 
 def _declare_tasks(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:
-    """Labels 0 and 1 (n, t) and scores (n, t), or predictions (n, t)."""
+    """Declare labels 0 and 1 (n, t) and scores (n, t), or predictions (n, t)."""
     shape = ["rows", parts.n_outputs]
     if parts.classes is None:
         g.node("Identity", outputs, name="prediction")

@@ -1,4 +1,4 @@
-"""The additive maps as ONNX nodes: each as its compiled loop has it."""
+"""The additive maps as ONNX nodes: each computes what its compiled loop computes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,15 @@ from chimap.features.additive import (
 
 
 def map_features(psi: AdditiveMap, g: Graph, x: Value) -> Value:
-    """Psi (n, terms * bins) of rows x (n, bins), in their dtype."""
+    """Return Psi (n, terms * bins) of rows x (n, bins), in their dtype."""
     return _with_signs(psi, g, x).reshaped(0, psi._n_terms_out * int(psi.n_features_in_))
 
 
 def stationary_waves(psi: StationaryMap, g: Graph, x: Value) -> Value:
-    """Psi (n, terms * bins) of rows x (n, bins): whole periods come off before the angle is taken, as in the loop."""
+    """Return Psi (n, terms * bins) of rows x (n, bins).
+
+    As in the compiled loop, whole periods are subtracted before the angle is computed.
+    """
     turns = x.cast(np.float64) / (psi.period_ * psi.kernel_.width)
     angle = (turns - (turns + 0.5).apply("Floor")) * (2 * np.pi)
     values = [angle * 0.0 + psi.amplitudes_[0]]
@@ -38,7 +41,7 @@ def stationary_waves(psi: StationaryMap, g: Graph, x: Value) -> Value:
 
 
 def _with_signs(psi: AdditiveMap, g: Graph, x: Value) -> Value:
-    """Psi (n, terms, bins): the magnitudes' terms, the power of a gamma, the signs."""
+    """Return Psi (n, terms, bins): the terms of the magnitudes times the factor of gamma times the signs."""
     kernel = psi.kernel_
     magnitudes = x.apply("Abs") if kernel.is_signed else x
     out = terms(psi, g, magnitudes)
@@ -49,10 +52,10 @@ def _with_signs(psi: AdditiveMap, g: Graph, x: Value) -> Value:
 
 @singledispatch
 def terms(psi: AdditiveMap, g: Graph, x: Value) -> Value:
-    """Terms (n, terms, bins) of magnitudes x (n, bins)."""
+    """Return the terms (n, terms, bins) of magnitudes x (n, bins)."""
     raise ValueError(
-        f"{type(psi).__name__} cannot be written as ONNX. Fit with one of the additive maps, such as OptimalMap, or "
-        "export the weights (--format weights)."
+        f"{type(psi).__name__} cannot be written as ONNX. Fit with another additive map, such as OptimalMap, or export "
+        "the weights (--format weights)."
     )
 
 
@@ -64,7 +67,7 @@ def _stack(g: Graph, values: list[Value]) -> Value:
 def _direct(psi: DirectMap, g: Graph, x: Value) -> Value:
     values: list[Value] = []
     product: Value | None = None
-    for k in psi.nodes_:  # a number, or one a bin
+    for k in psi.nodes_:  # a number, or one number per bin
         share = g.constant(np.ones(1, x.dtype)) / (x + k) if product is None else product / (x + k)
         values.append(x * share * (2 * np.sqrt(k)))
         product = (x - k) * share
@@ -72,7 +75,7 @@ def _direct(psi: DirectMap, g: Graph, x: Value) -> Value:
 
 
 def _positive(x: Value) -> tuple[Value, Value]:
-    """(whether, the number or 1 in its place): of what has a logarithm."""
+    """Return where x has a logarithm, and x with 1 in all other places."""
     is_positive = x > np.finfo(np.float64).tiny
     return is_positive, is_positive.where(x, 1.0)
 
@@ -85,8 +88,8 @@ def _chebyshev(psi: ChebyshevMap, g: Graph, x: Value) -> Value:
     values = [is_positive.where(v * 2.0 / (v + 1.0) * np.sqrt(psi.scale_), 0.0)]
     for q in range(1, psi.n_terms):
         sign = 1.0 if q % 2 == 0 else -1.0
-        following = L * values[-1] * (-np.sqrt(2.0) if q == 1 else sign * 2.0 / q)
-        values.append(following if q < 3 else following + values[-2] * ((q - 2.0) / q))
+        next_term = L * values[-1] * (-np.sqrt(2.0) if q == 1 else sign * 2.0 / q)
+        values.append(next_term if q < 3 else next_term + values[-2] * ((q - 2.0) / q))
     return _stack(g, values).cast(x.dtype)
 
 
@@ -109,14 +112,14 @@ def _optimal(psi: OptimalMap, g: Graph, x: Value) -> Value:
     tables, drop, first = psi._tables[x.dtype]
     info, last = np.finfo(x.dtype), tables.shape[2] - 1
     integer = np.int32 if info.bits == 32 else np.int64
-    # the first and the last segment are constants: within them any number will do
+    # The first and the last segment are constant, so any number within them gives their value.
     ends = np.array([((first + 1) << drop) - 1, (first + last) << drop], dtype=integer)
     low, high = ends.view(x.dtype)
     x = x.at_least(low).at_most(high)
     per_doubling = 1 << (info.nmant - drop)
     lowest = int(np.floor(np.log2(float(low)))) - 1
     powers = g.constant(np.exp2(np.arange(lowest, int(np.floor(np.log2(float(high)))) + 3.0)).astype(x.dtype))
-    # the exponent, which a logarithm may give one too high or too low at the powers of two
+    # The exponent of x: rounding of the logarithm may make it too high or too low by one near powers of two.
     place = (x.cast(np.float64).apply("Log") / np.log(2.0)).apply("Floor") - lowest
     ratio = x / powers.take(place.cast(np.int64), 0)
     place = (
@@ -141,12 +144,12 @@ def _optimal(psi: OptimalMap, g: Graph, x: Value) -> Value:
 @terms.register
 def _compressed(psi: CompressedMap, g: Graph, x: Value) -> Value:
     if psi._differs_by_bin:
-        long = _with_signs(psi.base_, g, x * (1 / psi.scales_))
+        base_terms = _with_signs(psi.base_, g, x * (1 / psi.scales_))
         combinations = psi.combinations_ * psi.scales_[:, None, None] ** (psi.kernel_.gamma / 2)
-        rows = long.transposed(0, 2, 1).expanded(2)  # (n, bins, 1, long)
+        rows = base_terms.transposed(0, 2, 1).expanded(2)  # (n, bins, 1, base terms)
         return (rows @ combinations).reshaped(0, 0, psi.n_terms).transposed(0, 2, 1)
-    long = _with_signs(psi.base_, g, x)
-    return g.constant(psi.combinations_[0].T.astype(x.dtype)) @ long
+    base_terms = _with_signs(psi.base_, g, x)
+    return g.constant(psi.combinations_[0].T.astype(x.dtype)) @ base_terms
 
 
 @terms.register
@@ -184,10 +187,10 @@ def _anchors(psi: AnchorMap, g: Graph, x: Value) -> Value:
         looked_up = entries.take((code + starts).cast(np.int64), 0)  # (n, bins, terms)
         return looked_up.transposed(0, 2, 1) * psi._amplitudes
     v = x.cast(np.float64).at_most(psi.scale_)
-    own = g.constant(np.minimum(psi.anchors_, np.finfo(np.float64).max).reshape(-1))
+    anchors = g.constant(np.minimum(psi.anchors_, np.finfo(np.float64).max).reshape(-1))
     windows = [code + p for p in range(k)]
     gaps = [
-        (v - own.take((w + np.arange(n_bins) * psi.n_anchors).cast(np.int64), 0)).apply("Abs")
+        (v - anchors.take((w + np.arange(n_bins) * psi.n_anchors).cast(np.int64), 0)).apply("Abs")
         for w in windows
     ]
     nearest = gaps[0]
@@ -199,7 +202,7 @@ def _anchors(psi: AnchorMap, g: Graph, x: Value) -> Value:
         total = total + weight
     for weight, w in zip(weights, windows, strict=True):
         share = (weight / total * psi._amplitudes).expanded(2)
-        part = entries.take((w + starts).cast(np.int64), 0).cast(np.float64) * share
-        blend = part if blend is None else blend + part
+        weighted = entries.take((w + starts).cast(np.int64), 0).cast(np.float64) * share
+        blend = weighted if blend is None else blend + weighted
     assert blend is not None
     return blend.transposed(0, 2, 1).cast(x.dtype)

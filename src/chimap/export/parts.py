@@ -1,4 +1,4 @@
-"""What a fitted model consists of, as every format takes it."""
+"""The parts of a fitted model, from which every format is written."""
 
 from __future__ import annotations
 
@@ -19,14 +19,37 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ModelParts:
-    """scores(x) = features(x') . coef + intercept, x' being x normalised.
+    """The parts of a fitted model, which compute its scores.
 
-    features : fitted. coef : (D, t) float64. intercept : (t,) float64. normalize : one of ``NORMALIZATIONS``, or None.
-    blocks : columns of each block, which "l1" divides by its sum. classes : labels, of several tasks those of each, or
-    None for a regression. tasks : names of several tasks or targets, or None for one.
-    dtype : of the features (float32 of a model that rounds them to bfloat16, which files do not: scores differ by that
-    rounding). about : kernel, gamma and features in words. threshold : scores above it are of the second of two
-    classes. factors : (bins,) of the columns of normalised rows, or None.
+        scores(x) = features(x') . coef + intercept
+
+    Here x' is the row x, normalised and then multiplied by ``factors``.
+
+    Parameters
+    ----------
+    features : FittedFeatures
+        The fitted features.
+    coef : ndarray of shape (D, t), float64
+        The weights of the features.
+    intercept : ndarray of shape (t,), float64
+        The intercepts of the outputs.
+    normalize : str or None
+        Normalisation of the rows, one of ``NORMALIZATIONS``; None for none.
+    blocks : list of ndarray
+        The columns of each block; "l1" divides each block by its sum.
+    classes : ndarray or None
+        The labels (0 and 1 for several tasks), or None for a regression.
+    dtype : dtype
+        Precision of the features. It is float32 for a model that rounds them to bfloat16: the files do not round, so
+        their scores differ from the model's by that rounding.
+    about : dict
+        Kernel, gamma and features in words.
+    threshold : float, default=0.0
+        Scores above it mean the second of two classes.
+    factors : ndarray of shape (bins,) or None, default=None
+        Factors of the columns of the normalised rows; None for none.
+    tasks : list of str or None, default=None
+        Names of several tasks or targets, or None for a single one.
     """
 
     features: FittedFeatures
@@ -43,17 +66,20 @@ class ModelParts:
 
     @property
     def n_bins(self) -> int:
-        """Bins a row."""
+        """Number of bins in a row."""
         return int(self.features.n_features_in_)
 
     @property
     def n_outputs(self) -> int:
-        """t: 1 for two classes and for a regression."""
+        """Number of outputs t: 1 for two classes and for a regression with a single target."""
         return int(self.coef.shape[1])
 
     @property
     def output_names(self) -> list[str]:
-        """A name for each output: the task, or the class; of two the second, for which positive scores speak."""
+        """The name of each output: a task, a class, or "prediction".
+
+        Two classes share a single output, named after the second class, which positive scores favour.
+        """
         if self.tasks is not None:
             return self.tasks
         if self.classes is None:
@@ -62,7 +88,7 @@ class ModelParts:
         return names if self.n_outputs > 1 else names[1:]
 
     def answers(self, scores: np.ndarray) -> np.ndarray:
-        """Labels or predicted targets (n,), of several tasks (n, t), of scores (n, t)."""
+        """Return the labels or predicted targets for scores (n, t): (n,), or (n, t) for several tasks."""
         if self.classes is None:
             return scores[:, 0] if self.tasks is None else scores
         if self.tasks is not None:
@@ -73,15 +99,20 @@ class ModelParts:
 
 
 def parts_of(model: BaseEstimator) -> ModelParts:
-    """The parts of a fitted model; of a compiled one those of the model that was compiled.
+    """Return the parts of a fitted model; for a compiled model, those of the model it was compiled from.
 
-    Raises ValueError for a model that has none, NotFittedError for one that is not fitted.
+    Raises
+    ------
+    ValueError
+        If this kind of model cannot be exported.
+    NotFittedError
+        If the model is not fitted.
     """
     if isinstance(model, CompiledClassifier | CompiledRegressor):
         model._refresh()
         if model.exact_ is None:
             raise ValueError(
-                "a compiled LookupClassifier holds tables alone: export the LookupClassifier that it was made from."
+                "a compiled LookupClassifier holds only tables: export the LookupClassifier that it was made from."
             )
         return parts_of(model.exact_)
     if isinstance(model, LookupClassifier):
@@ -92,14 +123,14 @@ def parts_of(model: BaseEstimator) -> ModelParts:
         )
     if not isinstance(model, HistogramModel):
         raise ValueError(
-            "models that can be exported are HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the "
-            f"regressions beside them, LookupClassifier and compiled models; got {type(model).__name__}."
+            "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
+            f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )
     model._refresh()
     tasks, classes = task_names(model), getattr(model, "classes_", None)
     if tasks is not None and classes is not None:
         classes = np.array([0, 1])
-    blocks = [part.columns for part in model._parts(model.n_features_in_)]
+    blocks = [block.columns for block in model._parts(model.n_features_in_)]
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, model.normalize_, blocks,
         classes, model._dtype, model.describe(),

@@ -1,4 +1,4 @@
-"""The functions of single bins as tables of knots and values, in files that anything reads."""
+"""The functions of single bins as tables of knots and values, in files that any program can read."""
 
 from __future__ import annotations
 
@@ -17,25 +17,45 @@ from chimap.fit.rows import NORMALIZATIONS
 from chimap.tables import BinFunctions, line_tables
 from chimap.tables.pieces import grid_of
 
-_INNER = np.array(
-    [0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9]
-)  # places between two knots where the line is compared
-_BETWEEN = 1.25  # what may lie between these
-_NUMBERS = 2**21
+# positions between two knots, as shares of the gap, at which the straight line is compared to the model's function
+_INNER = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.75, 0.9])
+_BETWEEN = 1.25  # factor on the largest difference, since it may be larger between these positions
+_NUMBERS = 2**21  # numbers in one chunk of bins
 
 
 @dataclass(frozen=True, eq=False)
 class BinTables:
-    """score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|), f_ic known at knots.
+    """An additive model as tables: f_ic is given by its values at the knots of bin i.
 
-    kind : "linear": f is a straight line between knots, and beyond the last one not known (take its value there);
-    "steps": f at x is the value of the last knot below x, and the first value at x = 0.
-    knots : (bins, k) float64, rising; infinite where a bin has fewer. values : (bins, k, t) float64.
-    errors : (bins,), how far the line is from the model's function at most (0 for steps), of values from the smallest
-    on that the fit has seen. bound : how far a score is off at most, of rows within the tables: errors of one sign in
-    one output add up, and those of the other sign cancel them.
-    normalize : what is done to rows before, one of ``NORMALIZATIONS``; None for nothing. threshold : scores above it
-    are of the second of two classes.
+    The score of class or output c is
+
+        score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|).
+
+    Parameters
+    ----------
+    kind : {"linear", "steps"}
+        "linear": f is a straight line between knots; beyond the last knot it is unknown, and the value there is used.
+        "steps": f(x) is the value at the last knot below x, and the first value at x = 0.
+    knots : ndarray of shape (bins, k), float64
+        Ascending in each bin; infinite after the last knot of a bin that has fewer than k.
+    values : ndarray of shape (bins, k, t), float64
+        The values of f at the knots.
+    errors : ndarray of shape (bins,)
+        Largest difference between the line and the model's function (0 for steps), over magnitudes not below the
+        smallest non-zero one in the rows of the fit.
+    intercept : ndarray of shape (t,)
+        The scores at f = 0.
+    output_names : list of str
+        A name for each of the t outputs.
+    normalize : str or None
+        Normalisation of the rows before the tables are applied, one of ``NORMALIZATIONS``; None for none.
+    is_signed : bool
+        Whether bins may be negative.
+    bound : float, default=0.0
+        Largest error of a score, for rows within the range of the tables. Errors of the same sign in the same output
+        add up; errors of opposite signs cancel.
+    threshold : float, default=0.0
+        Scores above it mean the second of two classes.
     """
 
     kind: str
@@ -50,7 +70,7 @@ class BinTables:
     threshold: float = 0.0
 
     def scores(self, X: np.ndarray) -> np.ndarray:
-        """Scores (n, t) of rows X (n, bins) by the definition above: slow, and for checks."""
+        """Return the scores (n, t) of rows X (n, bins) by the definition above. Slow: only for checks."""
         X = np.asarray(X, dtype=np.float64)
         if self.normalize is not None:
             X = to_dense(NORMALIZATIONS[self.normalize](X, [np.arange(X.shape[1])]))
@@ -67,14 +87,18 @@ class BinTables:
 
 
 def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
-    """Tables of an additive model within ``tolerance`` (see ``HistogramClassifier.compile``).
+    """Return the tables of an additive model within ``tolerance`` (see ``HistogramClassifier.compile``).
 
-    Raises ValueError for models that mix the bins, and for several blocks that are divided by a sum each.
+    Raises
+    ------
+    ValueError
+        If the model is not a sum over bins, if it divides each of several blocks by the block's sum, or if only some
+        blocks may be negative.
     """
     if parts.normalize == "l1" and len(parts.blocks) > 1:
         raise ValueError(
-            "tables are of single bins, but this model divides each of its blocks by a sum of its own: export it "
-            "as ONNX."
+            "tables hold functions of single bins, but this model divides each of its blocks by the block's sum: "
+            "export it as ONNX."
         )
     common: JSON = {
         "intercept": np.asarray(parts.intercept, np.float64),
@@ -87,8 +111,10 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         return _of_rows_as_they_come(_of_codes(psi, parts, common), parts.factors)
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
-        raise ValueError("some blocks take negative values and some do not: export the model as ONNX.")
-    # a line between its ends is up to twice as far off as the best one
+        raise ValueError(
+            "tables cannot mix blocks that take negative values with blocks that do not: export the model as ONNX."
+        )
+    # The line through a function's values at both ends of a piece errs up to twice as much as the best line there.
     pieces = line_tables(functions, parts.intercept, tolerance / 2)
     grid = grid_of(pieces)
     first, last = grid.edges()
@@ -98,20 +124,20 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
     values = np.empty((*knots.shape, parts.n_outputs))
     errors = np.empty(parts.n_bins)
     above, below, either = np.zeros((3, parts.n_outputs))
-    size = max(1, _NUMBERS // (inner.size * max(parts.n_outputs, 4)))
-    for start in range(0, parts.n_bins, size):
-        bins = np.arange(start, min(parts.n_bins, start + size))
+    chunk = max(1, _NUMBERS // (inner.size * max(parts.n_outputs, 4)))
+    for start in range(0, parts.n_bins, chunk):
+        bins = np.arange(start, min(parts.n_bins, start + chunk))
         values[bins] = functions(knots[bins].T, bins).transpose(1, 0, 2)
         x = inner[:, None] * functions.tops[bins]
-        g = functions(x, bins)
+        exact = functions(x, bins)
         low, high = values[bins, :-1].transpose(1, 0, 2), values[bins, 1:].transpose(1, 0, 2)
         lines = np.concatenate([(1 - s) * low + s * high for s in _INNER])
-        gaps = _BETWEEN * np.where((x >= functions.smallest)[..., None], lines - g, 0)
+        gaps = _BETWEEN * np.where((x >= functions.smallest)[..., None], lines - exact, 0)
         errors[bins] = np.abs(gaps).max(axis=(0, 2))
         above += gaps.max(axis=0).clip(0).sum(axis=0)
         below += (-gaps).max(axis=0).clip(0).sum(axis=0)
         either += np.abs(gaps).max(axis=0).sum(axis=0)
-    # the sign of a negative bin turns that of its error, so that those of all bins may add up
+    # A negative bin flips the sign of its error, so with signed bins the errors of all bins may add up.
     bound = either if functions.is_signed else np.maximum(above, below)
     tables = BinTables(
         "linear", knots, values, errors, is_signed=functions.is_signed, bound=float(bound.max()), **common
@@ -120,12 +146,14 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
 
 
 def _of_rows_as_they_come(tables: BinTables, factors: np.ndarray | None) -> BinTables:
-    """Tables of weighted bins for bins without weights: the knots are divided by the factors of the columns."""
+    """Return the tables for unweighted bins: the knots are divided by the columns' factors."""
     if factors is None:
         return tables
-    left_out = factors == 0
-    knots = tables.knots / np.where(left_out, 1, factors)[:, None]
-    values = np.where(left_out[:, None, None], tables.values[:, :1], tables.values)  # those of 0
+    is_dropped = factors == 0
+    knots = tables.knots / np.where(is_dropped, 1, factors)[:, None]
+    values = np.where(
+        is_dropped[:, None, None], tables.values[:, :1], tables.values
+    )  # the value at 0 everywhere
     return replace(tables, knots=knots, values=values)
 
 
@@ -139,7 +167,13 @@ def _of_codes(psi: AnchorMap, parts: ModelParts, common: JSON) -> BinTables:
 
 
 def write_tables(tables: BinTables, path: Path, ending: str) -> None:
-    """As .npz, .json or .csv. Raises ValueError for other endings."""
+    """Write the tables to ``path`` in the format of ``ending``: .npz, .json or .csv.
+
+    Raises
+    ------
+    ValueError
+        If a CSV file cannot hold them.
+    """
     WRITERS[ending](tables, path)
 
 
@@ -154,40 +188,40 @@ def _write_npz(tables: BinTables, path: Path) -> None:
 
 def _write_json(tables: BinTables, path: Path) -> None:
     bins = [
-        {"knots": knots[known].tolist(), "values": values[known].tolist(), "error": float(error)}
+        {"knots": knots[is_knot].tolist(), "values": values[is_knot].tolist(), "error": float(error)}
         for knots, values, error in zip(tables.knots, tables.values, tables.errors, strict=True)
-        for known in [np.isfinite(knots)]
+        for is_knot in [np.isfinite(knots)]
     ]
-    whole = {
+    document = {
         "kind": tables.kind, "outputs": tables.output_names, "intercept": tables.intercept.tolist(),
         "normalize": tables.normalize, "signed": tables.is_signed, "threshold": tables.threshold,
         "bins": bins,
     }  # fmt: skip
-    path.write_text(json.dumps(whole), encoding="utf-8")
+    path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def _write_csv(tables: BinTables, path: Path) -> None:
-    """bin, knot, a column an output; the intercepts are in the line without bin and knot.
+    """Write the columns bin, knot and one per output; the line without bin and knot holds the intercepts.
 
-    Raises ValueError for tables that are more than these numbers.
+    Raises ValueError if the tables contain more than that.
     """
-    beside = {
+    beyond_csv = {
         "steps": tables.kind != "linear",
         "normalised rows": tables.normalize is not None,
         "signs": tables.is_signed,
         "a threshold": tables.threshold != 0,
     }
-    if any(beside.values()):
-        what = " and ".join(name for name, is_there in beside.items() if is_there)
+    if any(beyond_csv.values()):
+        listed = " and ".join(name for name, is_there in beyond_csv.items() if is_there)
         raise ValueError(
-            f"CSV holds lines between knots alone, and these tables have {what}: write .npz or .json."
+            f"CSV holds only straight lines between knots, but these tables have {listed}: write .npz or .json."
         )
     with path.open("w", encoding="utf-8", newline="") as file:
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow(["bin", "knot", *tables.output_names])
-        lines.writerow(["", "", *tables.intercept.tolist()])
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["bin", "knot", *tables.output_names])
+        writer.writerow(["", "", *tables.intercept.tolist()])
         for i, (knots, values) in enumerate(zip(tables.knots, tables.values, strict=True)):
-            lines.writerows(
+            writer.writerows(
                 [i, knot, *v]
                 for knot, v in zip(knots.tolist(), values.tolist(), strict=True)
                 if knot < np.inf

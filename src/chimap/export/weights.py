@@ -1,4 +1,4 @@
-"""The weights alone."""
+"""Write the weights of a model without its features."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from chimap.export.parts import ModelParts
 
 
 def write_weights(parts: ModelParts, path: Path, ending: str) -> None:
-    """``coef`` (t, D), ``intercept`` (t,) and, of a classifier, ``classes`` and ``threshold``, as .npz or .safetensors;
-    of several tasks their names, ``tasks`` (t,).
+    """Write the weights to ``path`` in the format of ``ending``, .npz or .safetensors.
 
-    A safetensors file holds numbers alone: classes and tasks are JSON in its metadata, beside kernel, gamma and
-    features. Column q * bins + i of the weights of an additive map is term q of bin i.
+    The arrays are ``coef`` (t, D) and ``intercept`` (t,), for a classifier also ``classes`` and ``threshold``, and for
+    several tasks their names ``tasks`` (t,). With an additive map, column q * bins + i of ``coef`` is term q of bin i.
+
+    A safetensors file holds only numbers, so classes and tasks are stored as JSON in its metadata, next to kernel,
+    gamma and features.
     """
     arrays = {"coef": np.ascontiguousarray(parts.coef.T), "intercept": np.asarray(parts.intercept)}
     if ending == ".npz":

@@ -1,9 +1,10 @@
-"""What an evaluation found, as numbers, as JSON and as one page of HTML.
+"""Results as numbers, as JSON and as a single HTML page.
 
-The way through the folder: ``classification`` and ``regression`` measure predictions, ``evaluation`` holds all that
-a report shows, ``curves`` draws it, ``html`` sets it on a page; ``comparison`` and the files named after it do the
-same for a race of kernels, ``kernel_errors`` for features beside their kernel, ``kernel`` and those named after it for
-a learned kernel. matplotlib and jinja2 are imported when a page is drawn.
+``classification``, ``regression``, ``ranking``, ``segmentation`` and ``tasks`` measure predictions. ``evaluation``
+holds everything that a report shows, ``curves`` draws the figures, and ``html`` renders the page. ``comparison`` and
+the files named after it do the same for a race of kernels, ``kernel_errors`` for the approximation errors of features,
+``kernel`` for a learned kernel, and ``explanation`` for explanations. matplotlib and jinja2 are imported only when a
+page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
@@ -22,7 +23,7 @@ from chimap.report.classification import (
 )
 from chimap.report.comparison import Comparison
 from chimap.report.comparison_page import render_comparison, write_comparison
-from chimap.report.evaluation import ComponentScores, Evaluation, StrengthCurve, package_versions
+from chimap.report.evaluation import Evaluation, package_versions
 from chimap.report.examples import Example, ExampleRow, Examples, examples
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.explanation_page import render_explanation, write_explanation
@@ -43,6 +44,7 @@ from chimap.report.regression import RegressionMetrics, regression_metrics
 from chimap.report.reliability import Reliability
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import write_selection
+from chimap.report.selection_scores import ComponentScores, StrengthCurve
 from chimap.report.splits import SplitScores, repeated_splits
 from chimap.report.tasks import TaskMetrics, task_metrics
 

@@ -1,4 +1,4 @@
-"""Labels and numbers that are measured, checked: as many of one as of the other, one a row."""
+"""Checks of the true and predicted labels or numbers that are to be measured."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ NAMES = ("y_true", "y_pred")
 
 
 def checked_labels(y: ArrayLike, name: str) -> np.ndarray:
-    """One label or number a row, (n,) with n >= 1. Raises DataError for any other shape."""
+    """Return labels or numbers of shape (n,), n >= 1; a single column is flattened. Raises DataError for others."""
     labels = np.asarray(y)
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise DataError(f"{name} must have one label or number a row, shape (n,); got shape {labels.shape}.")
+        raise DataError(
+            f"{name} must have one label or number per row, shape (n,); got shape {labels.shape}."
+        )
     if labels.size == 0:
         raise DataError(f"{name} has 0 rows, so there is nothing to measure; hold out more rows.")
     return labels
 
 
 def checked_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """True and predicted answers, (n,) each. Raises DataError where one has more rows than the other."""
+    """Return true and predicted labels or numbers, (n,) each. Raises DataError if their lengths differ."""
     y_true, y_pred = checked_labels(y_true, "y_true"), checked_labels(y_pred, "y_pred")
     if y_true.size != y_pred.size:
         raise DataError(
@@ -34,12 +36,14 @@ def checked_pair(y_true: ArrayLike, y_pred: ArrayLike) -> tuple[np.ndarray, np.n
 
 
 def checked_numbers(y: np.ndarray, name: str) -> np.ndarray:
-    """Answers as float64. Raises DataError for text, and for NaN or infinity by its row."""
+    """Convert to float64. Raises DataError for text, and for NaN or infinity, naming the row."""
     try:
         values = y.astype(np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{name} must hold numbers for a regression; got {y.dtype}.") from None
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise DataError(f"{name}, row {bad[0]}: {values[bad[0]]}. Targets and predictions must be finite.")
+        raise DataError(
+            f"{name}, row {bad[0]}: {values[bad[0]]}, but targets and predictions must be finite numbers."
+        )
     return values

@@ -1,7 +1,7 @@
-"""From a matplotlib figure to SVG that sits in a page: one unit a pixel, text as text, the page's colours.
+"""Convert matplotlib figures to SVG for a page: one unit per pixel, text as text, the page's colours.
 
-Every colour of the palette comes out as ``var(--name, #hex)``: a page may redefine it (for its dark mode,
-say), and a program that shows the SVG alone sees the light colours.
+Every colour of the palette is written as ``var(--name, #hex)``: a page may redefine it, for example in dark mode, and
+a program that shows only the SVG uses the light colours.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Blue against orange holds for every common kind of colour blindness (Okabe and Ito, Color Universal Design).
+# Blue and orange are distinguishable with every common colour blindness (Okabe and Ito, Color Universal Design).
 PALETTE = {
     "ink": "#1b2430",
     "muted": "#5a6675",
@@ -26,7 +26,7 @@ PALETTE = {
     "good": "#1f77b8",
     "bad": "#bb5009",
     "on-shade": "#0b1118",
-    # of lines side by side, in the order in which they are told apart best (after Okabe and Ito)
+    # colours of lines in one figure, ordered so that the first few are the easiest to distinguish (after Okabe and Ito)
     "line-1": "#0072b2",
     "line-2": "#d55e01",
     "line-3": "#009e74",
@@ -37,7 +37,7 @@ PALETTE = {
     "line-8": "#a01c3c",
 }
 INK, MUTED, RULE, GOOD, BAD, ON_SHADE, *LINES = PALETTE.values()
-# Shades are laid over the page by their opacity, so that one image serves light and dark pages.
+# Shades are drawn with opacity over the page, so that the same image suits light and dark pages.
 GOOD_SHADE, BAD_SHADE = (0.17, 0.56, 0.85), (0.91, 0.46, 0.13)
 
 _STYLE = {
@@ -72,12 +72,12 @@ _STYLE = {
     "xtick.minor.size": 0,
     "legend.frameon": False,
 }
-_UNITS_PER_INCH = 72  # of every SVG that matplotlib writes
+_UNITS_PER_INCH = 72  # matplotlib writes SVG in points
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw in the report's style, whatever the user's own matplotlib settings are."""
+    """Draw in the report's style, regardless of the user's matplotlib settings."""
     import matplotlib.style
 
     with matplotlib.style.context(["default", _STYLE]):
@@ -85,21 +85,27 @@ def house_style() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure whose axes take width x height pixels; labels go around them and widen the SVG."""
+    """Return a figure whose axes have width x height pixels; labels are placed outside and enlarge the SVG."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH), dpi=_UNITS_PER_INCH)
 
 
 def to_svg(figure: Figure, name: str, alt: str) -> str:
-    """The figure as an ``<svg>`` element for a page.
+    """Return the figure as an ``<svg>`` element for a page.
 
-    name: lower-case word that starts every id in it, so that several figures share a page.
-    alt: what a reader who does not see the figure is told.
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    name : str
+        Lower-case prefix of all ids in the SVG, so that several figures can share a page.
+    alt : str
+        Text alternative for readers who cannot see the figure.
     """
     buffer = io.BytesIO()
     with warnings.catch_warnings():
-        # The browser has the glyphs of names in other scripts; only their width is guessed here.
+        # The browser has the glyphs of names in other scripts; matplotlib only has to estimate their width.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         no_metadata = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(buffer, format="svg", bbox_inches="tight", pad_inches=0.04, metadata=no_metadata)
@@ -120,7 +126,7 @@ def _drop(root: ElementTree.Element, tags: set[str]) -> None:
 
 
 def _plain_names(root: ElementTree.Element) -> None:
-    """Names without namespaces, as HTML wants them."""
+    """Remove the namespaces of elements and attributes, as HTML requires."""
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
         for key in list(element.attrib):
@@ -131,7 +137,7 @@ _REFERENCE = re.compile(r"url\(#([^)]+)\)|^#(.+)$")
 
 
 def _prefix_ids(root: ElementTree.Element, name: str) -> None:
-    """Keep the ids that something refers to, under the figure's own name."""
+    """Keep only the ids that are referenced, prefixed by the figure's name."""
     values = [value for element in root.iter() for key, value in element.attrib.items() if key != "id"]
     used = {a or b for value in values for a, b in _REFERENCE.findall(value)}
     for element in root.iter():
@@ -147,10 +153,10 @@ def _prefix_ids(root: ElementTree.Element, name: str) -> None:
 
 def _page_colours(root: ElementTree.Element) -> None:
     variables = {value: f"var(--{key}, {value})" for key, value in PALETTE.items()}
-    anything = re.compile("|".join(variables))
+    any_colour = re.compile("|".join(variables))
     for element in root.iter():
         if "style" in element.attrib:
-            element.attrib["style"] = anything.sub(lambda m: variables[m[0]], element.attrib["style"])
+            element.attrib["style"] = any_colour.sub(lambda m: variables[m[0]], element.attrib["style"])
 
 
 def _finish_root(root: ElementTree.Element, alt: str) -> None:

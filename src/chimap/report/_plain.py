@@ -1,4 +1,4 @@
-"""Values as JSON has them, and as people read them."""
+"""Convert values to JSON types, and format them for readers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-NARROW_SPACE = "\u202f"  # does not break; between a number and its unit
+NARROW_SPACE = "\u202f"  # narrow and non-breaking, between a number and its unit
 
 _MEASURES = {"r2": "R²", "roc_auc": "ROC AUC"}
 
 
 def plain(value: object) -> Any:
-    """The value in JSON's own types: NumPy becomes Python, NaN and infinity become None, the rest its str().
+    """Convert a value to JSON types: NumPy becomes Python, NaN and infinity become None, anything else its str().
 
     >>> plain({"rows": np.int64(3), "share": float("nan"), "bins": (1, 2)})
     {'rows': 3, 'share': None, 'bins': [1, 2]}
@@ -34,7 +34,7 @@ def plain(value: object) -> Any:
 
 
 def one_line(name: object, longest: int | None = None) -> str:
-    """The name without line breaks and control characters, its middle left out where it is too long.
+    """Return a name without line breaks and control characters; the middle of names above ``longest`` is elided.
 
     >>> one_line("a very long name of a class", longest=12)
     'a very…class'
@@ -48,12 +48,12 @@ def one_line(name: object, longest: int | None = None) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """0.9312 -> '93.1 %'; a dash where the share is not defined."""
+    """Format a share: 0.9312 -> '93.1 %'; NaN gives a dash."""
     return f"{100 * share:.{digits}f}{NARROW_SPACE}%" if _is_number(share) else "–"
 
 
 def counted(count: int, noun: str) -> str:
-    """The number and the noun in its number.
+    """Format a count with its noun, in the singular or plural.
 
     >>> counted(1, "width"), counted(1200, "width"), counted(2, "class")
     ('1 width', '1,200 widths', '2 classes')
@@ -63,7 +63,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def number(value: float | None, digits: int = 4, zeros: bool = False) -> str:
-    """A number with ``digits`` significant digits, trailing ``zeros`` kept or not; a dash for NaN.
+    """Format a number with ``digits`` significant digits; ``zeros`` keeps trailing zeros, NaN and None give a dash.
 
     >>> number(48.0), number(48.0, zeros=True), number(1.5e-7)
     ('48', '48.00', '1.5 × 10⁻⁷')
@@ -81,19 +81,19 @@ def number(value: float | None, digits: int = 4, zeros: bool = False) -> str:
 
 
 def short(value: float | None) -> str:
-    """An error in few signs for a column of them: 0.0131 -> '0.013', 8.8e-7 -> '9e-07'."""
+    """Format an error briefly, for a table: 0.0131 -> '0.013', 8.8e-7 -> '9e-07'."""
     if not _is_number(value):
         return "–"
     return f"{value:.2g}" if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
 
 
 def power_of_ten(exponent: int) -> str:
-    """-3 -> '10⁻³'."""
+    """Format a power of ten: -3 -> '10⁻³'."""
     return f"10{_superscript(exponent)}"
 
 
 def seconds(value: float) -> str:
-    """A time for people: 0.0042 -> '4.2 ms', 3.14159 -> '3.14 s', 125 -> '2 min 05 s'."""
+    """Format a time in seconds: 0.0042 -> '4.2 ms', 3.14159 -> '3.14 s', 125 -> '2 min 05 s'."""
     if value < 0.9995:
         return f"{1000 * value:.3g}{NARROW_SPACE}ms" if value >= 1e-6 else f"0{NARROW_SPACE}s"
     if value < 59.95:
@@ -106,23 +106,23 @@ def seconds(value: float) -> str:
 
 
 def microseconds(value: float) -> str:
-    """A time a row: 2.5e-6 (s) -> '2.5 µs', 2.16e-3 -> '2.16 ms'."""
+    """Format a time per row in seconds: 2.5e-6 -> '2.5 µs', 2.16e-3 -> '2.16 ms'."""
     if value >= 0.9995e-3:
         return seconds(value)
     return f"{number(1e6 * value, 3)}{NARROW_SPACE}µs"
 
 
 def measure_in_words(measure: str) -> str:
-    """A score by the name that the field writes.
+    """Return the conventional name of a score.
 
     >>> measure_in_words("r2"), measure_in_words("roc_auc"), measure_in_words("mean balanced_accuracy")
     ('R²', 'ROC AUC', 'mean balanced accuracy')
     """
-    return " ".join(_MEASURES.get(one.lower(), one.replace("_", " ")) for one in measure.split())
+    return " ".join(_MEASURES.get(name.lower(), name.replace("_", " ")) for name in measure.split())
 
 
 def words(value: object) -> str:
-    """Any plain value as a cell of a table shows it."""
+    """Format any JSON value for a table cell."""
     if value is None:
         return "–"
     if isinstance(value, bool):

@@ -1,6 +1,6 @@
-"""How good predicted labels are, and how sure of that their number lets us be.
+"""Measures of predicted labels, with confidence intervals.
 
-What scikit-learn measures is taken from scikit-learn; the intervals are added here.
+The measures are those of scikit-learn; this module adds the intervals.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from chimap.report._answers import checked_pair
 from chimap.report._plain import plain
 from chimap.report.intervals import Interval, normal_quantile, wilson_interval
 
-_UNEQUAL = 3  # times the rows of the smallest class that the largest may have before accuracy says little
+_UNEQUAL = 3  # rows of the largest class over rows of the smallest, above which accuracy is a poor summary
 
 
 class ConfusedPair(NamedTuple):
-    """Rows of class ``true`` that were taken for ``predicted``: how many, and their share of the class."""
+    """The rows of class ``true`` predicted as class ``predicted``: their number and their share of the true class."""
 
     true: object
     predicted: object
@@ -38,15 +38,28 @@ class ConfusedPair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ClassificationMetrics:
-    """Counts of right and wrong answers, and what follows from them.
+    """Measures of predicted labels.
 
-    classes: the k classes, in the order of every array below.
-    confusion: rows of true class i answered as class j, (k, k) int64.
-    precision, recall, f1: of each class, (k,); NaN where nothing was predicted as, or nothing is, the class.
-    support: rows of each true class, (k,) int64.
-    confidence: of ``interval``.
-    auc: of two classes, the probability that a row of the second scores above one of the first; None without scores.
-    average_precision: of two classes, that of the rarer one, sum (R_m - R_m-1) P_m; None without scores.
+    Parameters
+    ----------
+    classes : tuple
+        The k classes, in the order of all arrays below.
+    confusion : ndarray of shape (k, k), int64
+        Number of rows of true class i predicted as class j.
+    precision : ndarray of shape (k,)
+        Share of the rows predicted as a class that are of it; NaN if no row is predicted as the class.
+    recall : ndarray of shape (k,)
+        Share of the rows of a class that are predicted as it; NaN if no row is of the class.
+    f1 : ndarray of shape (k,)
+        Harmonic mean of precision and recall; NaN if no row is of the class or predicted as it.
+    support : ndarray of shape (k,), int64
+        Number of rows of each true class.
+    confidence : float, default=0.95
+        Confidence of ``interval``.
+    auc : float or None, default=None
+        For two classes with scores, the probability that a row of the second class scores above a row of the first.
+    average_precision : float or None, default=None
+        For two classes with scores, the average precision of the rarer class, sum (R_m - R_m-1) P_m.
     """
 
     classes: tuple[object, ...]
@@ -61,32 +74,32 @@ class ClassificationMetrics:
 
     @property
     def n_rows(self) -> int:
-        """Rows that were predicted."""
+        """Number of predicted rows."""
         return int(self.support.sum())
 
     @property
     def is_unequal(self) -> bool:
-        """Whether the largest class has over three times the rows of the smallest: accuracy then says little."""
+        """Whether the largest class has over three times the rows of the smallest, so that accuracy says little."""
         return bool(self.support.max() > _UNEQUAL * max(1, self.support.min()))
 
     @property
     def rarer(self) -> int:
-        """Place of the class with the fewest rows; of equals the last."""
+        """Index of the class with the fewest rows; ties go to the last."""
         return int(self.support.size - 1 - np.argmin(self.support[::-1]))
 
     @property
     def n_correct(self) -> int:
-        """Rows whose predicted class is the true one."""
+        """Number of rows whose predicted class is the true one."""
         return int(np.trace(self.confusion))
 
     @property
     def accuracy(self) -> float:
-        """Share of the rows that are right."""
+        """Share of the rows that are predicted correctly."""
         return self.n_correct / self.n_rows
 
     @property
     def interval(self) -> Interval:
-        """Wilson's interval of the accuracy."""
+        """Wilson's confidence interval of the accuracy."""
         return wilson_interval(self.n_correct, self.n_rows, self.confidence)
 
     @property
@@ -100,7 +113,7 @@ class ClassificationMetrics:
         return float(np.nanmean(self.f1))
 
     def as_dict(self) -> JSON:
-        """Plain JSON types; None where a ratio is not defined."""
+        """Return all measures as JSON types, with None for undefined ratios."""
         columns = zip(self.classes, self.precision, self.recall, self.f1, self.support, strict=True)
         names = ("class", "precision", "recall", "f1", "support")
         return {
@@ -121,8 +134,27 @@ class ClassificationMetrics:
 
 
 def accuracy(y_true: ArrayLike, y_pred: ArrayLike) -> float:
-    """Share of equal labels: mean(y_true == y_pred), both (n,). DataError for no rows or unequal lengths.
+    """Return the share of correct labels, mean(y_true == y_pred).
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Predicted labels.
+
+    Returns
+    -------
+    float
+        The accuracy, from 0 to 1.
+
+    Raises
+    ------
+    DataError
+        If there are no rows or the lengths differ.
+
+    Examples
+    --------
     >>> accuracy([0, 1, 1, 0], [0, 1, 0, 0])
     0.75
     """
@@ -138,12 +170,35 @@ def classification_metrics(
     scores: np.ndarray | None = None,
     confidence: float = 0.95,
 ) -> ClassificationMetrics:
-    """Measure predicted against true labels, both (n,).
+    """Measure predicted labels against true ones.
 
-    ``classes`` fixes the order and adds classes without rows; by default all labels that occur, sorted. ``scores``
-    (n,), of two classes: the higher, the more the second.
-    DataError for no rows, unequal lengths, labels outside ``classes``, or fewer than two classes in all.
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        True labels.
+    y_pred : array-like of shape (n,)
+        Predicted labels.
+    classes : sequence or None, default=None
+        The classes in the order to report them; classes without rows are kept. None takes all labels that occur,
+        sorted.
+    scores : ndarray of shape (n,) or None, default=None
+        For two classes, scores that are higher for the second; they give ROC AUC and average precision.
+    confidence : float, default=0.95
+        Confidence of the interval of the accuracy.
 
+    Returns
+    -------
+    ClassificationMetrics
+        The confusion matrix and the measures that follow from it.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, the lengths differ, a label is not among ``classes``, or there are fewer than two
+        classes.
+
+    Examples
+    --------
     >>> classification_metrics(["a", "b", "b"], ["a", "b", "a"]).confusion.tolist()
     [[1, 0], [1, 1]]
     """
@@ -157,18 +212,37 @@ def classification_metrics(
     metrics = ClassificationMetrics(
         tuple(labels.tolist()), confusion, precision, recall, f1, support.astype(np.int64), confidence
     )
-    if scores is None or not support.all():  # of one class alone there is nothing to rank
+    if scores is None or not support.all():  # a ranking needs rows of both classes
         return metrics
-    towards = scores if metrics.rarer == 1 else -scores
+    rarer_scores = scores if metrics.rarer == 1 else -scores
     return replace(
         metrics,
         auc=float(roc_auc_score(y_true == labels[1], scores)),
-        average_precision=float(average_precision_score(y_true == labels[metrics.rarer], towards)),
+        average_precision=float(average_precision_score(y_true == labels[metrics.rarer], rarer_scores)),
     )
 
 
 def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedPair]:
-    """The ``n`` cells off the diagonal with the most rows, most first (of equals the larger share)."""
+    """Return the ``n`` off-diagonal cells of the confusion matrix with the most rows, in descending order.
+
+    Parameters
+    ----------
+    metrics : ClassificationMetrics
+        Metrics with the confusion matrix.
+    n : int, default=10
+        Number of cells.
+
+    Returns
+    -------
+    list of ConfusedPair
+        The pairs of classes with their rows; ties are ordered by descending share of the true class.
+
+    Examples
+    --------
+    >>> metrics = classification_metrics(["cat", "cat", "dog"], ["cat", "dog", "dog"])
+    >>> most_confused(metrics)
+    [ConfusedPair(true='cat', predicted='dog', rows=1, share=0.5)]
+    """
     wrong = metrics.confusion - np.diag(np.diag(metrics.confusion))
     true, predicted = np.nonzero(wrong)
     counts = wrong[true, predicted]
@@ -184,18 +258,18 @@ def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedP
 
 def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] | None) -> np.ndarray:
     if y_true.dtype.kind in "US" and y_pred.dtype.kind not in "USO":
-        raise DataError(f"y_true holds text and y_pred {y_pred.dtype}; give both as the same kind of label.")
+        raise DataError(f"y_true holds text and y_pred {y_pred.dtype}; pass both as the same kind of label.")
     seen = np.union1d(y_true, y_pred)
     labels = seen if classes is None else np.asarray(classes)
     unknown = seen[~np.isin(seen, labels)]
     if unknown.size:
         raise DataError(
-            f"Label {unknown[0]!s} occurs in the rows but not among the {labels.size} classes; "
+            f"Label {unknown[0]!s} occurs in the rows but is not one of the {labels.size} classes; "
             "evaluate on rows of the classes that the model was fitted on."
         )
     if labels.size < 2:
         raise DataError(
             f"All {y_true.size} rows are of one class, {labels[0]!s}, so accuracy says nothing; "
-            "evaluate on rows of two classes or more (shuffle before holding out)."
+            "evaluate on rows of at least two classes (shuffle before holding out)."
         )
     return labels

@@ -1,6 +1,6 @@
-"""The figures of a comparison: score against rows, and against the time of a prediction.
+"""The figures of a comparison: score over training rows, and score over prediction time.
 
-A finalist keeps its colour and its marker through all of them; those that left earlier are grey.
+A finalist has the same colour and marker in all figures; models that did not reach the last round are grey.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import numpy as np
 from chimap._types import Parameters
 from chimap.report._figure import INK, LINES, MUTED, RULE, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent
-from chimap.report.comparison import Comparison, Entrant, Run
+from chimap.report.comparison import Comparison
 from chimap.report.curves import log_axis
+from chimap.report.entrants import Entrant, Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
 
 MARKERS = "osD^vPX*"
 SIZE = (380, 250)
-_NARROW = 30  # letters of a label of which two go side by side
-_MOST = 8  # finalists with a colour of their own
+_NARROW = 30  # longest label, in characters, for a legend of two columns
+_MOST = 8  # largest number of finalists that are drawn in colour
 
 
 def score_by_rows(comparison: Comparison) -> str:
-    """Score against the rows that were learned from, round by round."""
+    """Draw the score over the number of training rows, round by round."""
     from matplotlib.ticker import NullLocator
 
     with house_style():
@@ -52,11 +53,11 @@ def score_by_rows(comparison: Comparison) -> str:
         _wide(axes, rounds)
         axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
         axes.xaxis.set_minor_locator(NullLocator())
-        return _finished(figure, axes, comparison, "rows", "rows to learn from")
+        return _finished(figure, axes, comparison, "rows", "training rows")
 
 
 def score_by_prediction(comparison: Comparison) -> str:
-    """Score of the finalists against the time that a prediction takes; the front of what nothing beats in both."""
+    """Draw the score of the finalists over their prediction time, with the Pareto front of both."""
     with house_style():
         figure = new_figure(*SIZE)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -73,11 +74,11 @@ def score_by_prediction(comparison: Comparison) -> str:
             markeredgecolor=INK, markeredgewidth=1.6, label="recommended",
         )  # fmt: skip
         log_axis(axes.xaxis, *_wide(axes, [1e6 * e.last.predict_seconds for e in comparison.finalists]))
-        return _finished(figure, axes, comparison, "prediction", "microseconds a row that is predicted")
+        return _finished(figure, axes, comparison, "prediction", "prediction time per row (µs)")
 
 
 def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
-    """Those that no other beats in both score and time of a prediction, the fastest first."""
+    """Return the entrants that no other beats in both score and prediction time, fastest first."""
     front: list[Entrant] = []
     for e in sorted(entrants, key=lambda e: (e.last.predict_seconds, -e.last.score)):
         if not front or e.last.score > front[-1].last.score:
@@ -86,7 +87,7 @@ def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
 
 
 def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
-    """The best finalists with their colour and marker."""
+    """Return the best finalists with their colour and marker."""
     return [
         (entrant, {
             "color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)], "markersize": 6, "linewidth": 1.7,
@@ -105,7 +106,7 @@ def _points(runs: Sequence[Run], x_of: Callable[[Run], float]) -> tuple[list[flo
 
 
 def _wide(axes: Axes, values: Sequence[float]) -> tuple[float, float]:
-    """Set the limits of the horizontal axis a little beyond the values, and return them."""
+    """Set the limits of the horizontal axis slightly beyond the values, and return them."""
     low, high = max(min(values), 1e-6), max(max(values), 1e-6)
     margin = max(1.2, (high / low) ** 0.06)
     axes.set_xlim(low / margin, high * margin)
@@ -128,11 +129,11 @@ def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_l
     axes.set_ylabel(y_label, labelpad=8)
     legend_below(axes)
     listed = ", ".join(one_line(e.words) for e in comparison.ranked)
-    return to_svg(figure, f"comparison-{name}", f"{y_label} against {x_label} of {listed}.")
+    return to_svg(figure, f"comparison-{name}", f"{y_label} over {x_label}: {listed}.")
 
 
 def legend_below(axes: Axes) -> None:
-    """A legend below the axes, of many short names in two columns."""
+    """Place the legend below the axes, in two columns if there are many short names."""
     labels = axes.get_legend_handles_labels()[1]
     is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW
     axes.legend(

@@ -1,4 +1,4 @@
-"""A comparison as one page of HTML that needs nothing else."""
+"""Render a comparison as a single self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 
 from chimap._types import Parameters
 from chimap.report import _plain
-from chimap.report.comparison import SURE, Comparison, Entrant
+from chimap.report.comparison import SURE, Comparison
+from chimap.report.entrants import Entrant
 from chimap.report.html import LISTED, as_markup, date_in_words, render, write_page
 from chimap.report.kernel_errors import KernelErrors
 
@@ -21,10 +22,34 @@ def write_comparison(
     errors: KernelErrors | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write the page of a comparison, of kernel errors or of both to ``path``, whole or not at all; returns the path.
+    """Write the page of a comparison, of kernel errors or of both to a file.
 
-    command: the one that fits what is recommended. FileExistsError if ``path`` exists and ``overwrite`` is False;
-    FileNotFoundError if its folder does not.
+    A page that cannot be completed leaves no file behind.
+
+    Parameters
+    ----------
+    comparison : Comparison or None
+        The comparison to show.
+    path : path-like
+        The file to write.
+    command : str or None, default=None
+        The command that fits the recommended model.
+    errors : KernelErrors or None, default=None
+        The kernel errors to show.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
     """
     return write_page(lambda: render_comparison(comparison, command=command, errors=errors), path, overwrite)
 
@@ -32,7 +57,17 @@ def write_comparison(
 def render_comparison(
     comparison: Comparison | None, *, command: str | None = None, errors: KernelErrors | None = None
 ) -> str:
-    """The page as text. The same values give the same text."""
+    """Return the page as text; equal values give equal text.
+
+    Parameters
+    ----------
+    comparison : Comparison or None
+        The comparison to show.
+    command : str or None, default=None
+        The command that fits the recommended model.
+    errors : KernelErrors or None, default=None
+        The kernel errors to show.
+    """
     return render(
         "comparison.html",
         title=_title(comparison, errors),
@@ -47,7 +82,7 @@ def render_comparison(
         score=lambda value: _score(comparison, value),
         between=lambda entrant: _between(comparison, entrant),
         stored=_stored,
-        data={} if comparison is None else _plain.plain(_there(comparison.data)),
+        data={} if comparison is None else _plain.plain(_without_none(comparison.data)),
         settings={} if comparison is None else _plain.plain(comparison.settings),
         versions={} if comparison is None else _plain.plain(comparison.versions),
         stages={} if comparison is None else {n: _plain.seconds(t) for n, t in comparison.stages.items()},
@@ -62,26 +97,27 @@ def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
     return f"Features of {errors.kernel}"
 
 
-def _there(values: Mapping[str, object]) -> Parameters:
+def _without_none(values: Mapping[str, object]) -> Parameters:
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _figures(comparison: Comparison) -> list[Parameters]:
-    """Title, what it says, and the SVG of each figure of the race."""
+    """Return title, caption and SVG of each figure of the race."""
     from chimap.report import comparison_curves as curves
 
     name = comparison.metric[0].upper() + comparison.metric[1:]
     figures = [
         (f"{name} by prediction time", curves.score_by_prediction(comparison),
-         "The line joins what nothing else beats in both; the ring is what is recommended."),
+         "The line joins the models that no other beats in both score and speed. The ring marks the recommended one."),
     ]  # fmt: skip
     if max(len(e.runs) for e in comparison.ranked) > 1:
         figures.insert(
             0,
             (f"{name} by rows", curves.score_by_rows(comparison),
-             "Round by round; those that left earlier are grey. Bars are one standard error."),
+             "Each line is a model, each point a round; models that did not reach the last round are grey. The bars "
+             "are one standard error."),
         )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
 
 
 def _error_figures(errors: KernelErrors) -> list[Parameters]:
@@ -91,7 +127,7 @@ def _error_figures(errors: KernelErrors) -> list[Parameters]:
     if errors.bound_of == "values":
         figures = [
             ("Kernel error by terms", curves.value_error(errors),
-             "Relative error over pairs of non-zero entries. No map that is the same in every bin can go below the "
+             "Relative error over pairs of non-zero entries. No map that is the same in every bin can be below the "
              "dashed line (Eckart and Young)."),
             ("Error of the kernel matrix", curves.gram_error(errors),
              f"Relative Frobenius error of the kernel matrix of {rows}."),
@@ -99,10 +135,10 @@ def _error_figures(errors: KernelErrors) -> list[Parameters]:
     else:
         figures = [
             ("Kernel error by features", curves.gram_error(errors),
-             f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can go below the "
-             "dashed line (Eckart and Young), drawn where it is not zero."),
+             f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can be below the "
+             "dashed line (Eckart and Young), which is drawn where it is not zero."),
         ]  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
 
 
 def _score(comparison: Comparison | None, value: float) -> str:
@@ -111,7 +147,7 @@ def _score(comparison: Comparison | None, value: float) -> str:
 
 
 def _between(comparison: Comparison | None, entrant: Entrant) -> str:
-    """The 95 % interval, '92.8 – 96.6'."""
+    """Return the 95 % interval as text: '92.8 – 96.6'."""
     unit, digits = (100, 1) if comparison is not None and comparison.measure == "accuracy" else (1, 3)
     run = entrant.last
     if run.standard_error != run.standard_error:
@@ -121,7 +157,7 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
 
 
 def _stored(n_bytes: float | None) -> str:
-    """Bytes a row, in words."""
+    """Return the bytes of a row as text, with a unit."""
     from chimap._validation import format_bytes
 
     return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _plain.NARROW_SPACE)

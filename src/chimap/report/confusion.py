@@ -1,4 +1,4 @@
-"""The confusion matrix as a heat map, from two classes to a thousand."""
+"""Draw the confusion matrix as a heat map, for two to a thousand classes."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-COUNTED = 20  # classes up to which the counts are written into the cells
-NAMED = 60  # classes up to which the axes name every class
-CELLS = 260  # cells a side beyond which classes share a cell
+COUNTED = 20  # largest number of classes for which counts are written into the cells
+NAMED = 60  # largest number of classes for which the axes name every class
+CELLS = 260  # largest number of cells per side; with more classes, neighbours share a cell
 
 
 def confusion_heat_map(metrics: ClassificationMetrics) -> str:
-    """Share of each true class (row) that was answered as each class (column), as SVG.
+    """Draw the share of each true class (row) that is predicted as each class (column); return SVG.
 
-    Right answers are blue, wrong ones orange. The opacity is the square root of the share, so that one error
-    in a hundred is seen. Counts are written for up to 20 classes; the axes name up to 60 classes and number
-    those beyond. Beyond 260, neighbours share a cell (``classes_a_cell``), which shows the largest share.
+    Correct predictions are blue, wrong ones orange. The opacity is the square root of the share, so that one error in a
+    hundred is visible. Counts are written for up to 20 classes. The axes name up to 60 classes and number more. Beyond
+    260 classes, neighbours share a cell (``classes_a_cell``), which shows the largest share.
     """
     k = len(metrics.classes)
     cell = _cell_size(k)
@@ -59,13 +59,13 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
         _key(figure, cell * k)
         alt = (
             f"Confusion matrix of {k} classes: {metrics.n_correct} of {metrics.n_rows} rows "
-            "lie on the diagonal, where predicted and true class agree."
+            "are on the diagonal, where predicted and true class agree."
         )
         return to_svg(figure, "confusion", alt)
 
 
 def _cell_size(k: int) -> float:
-    """Pixels a class, so that counts fit into 20, names beside 60, and a thousand on a page."""
+    """Return the pixels per class: counts fit into the cells of 20 classes, names next to 60, a thousand on a page."""
     if k <= COUNTED:
         return float(np.clip(460 / k, 33, 92))
     return float(np.clip(640 / k, 13, 30)) if k <= NAMED else 780 / k
@@ -76,7 +76,7 @@ def _row_shares(metrics: ClassificationMetrics) -> np.ndarray:
 
 
 def classes_a_cell(k: int) -> int:
-    """Neighbouring classes that one cell of the map of ``k`` classes stands for."""
+    """Return the number of neighbouring classes per cell in the map of ``k`` classes."""
     return -(-k // CELLS)
 
 
@@ -86,7 +86,7 @@ def _largest_in_blocks(shares: np.ndarray, block: int) -> np.ndarray:
 
 
 def _shades(shares: np.ndarray) -> np.ndarray:
-    """RGBA image of the shares, (k, k, 4)."""
+    """Return the shares as an RGBA image (k, k, 4)."""
     image = np.empty((*shares.shape, 4))
     image[..., :3] = BAD_SHADE
     image[..., 3] = np.sqrt(shares)
@@ -109,14 +109,14 @@ def _frame(axes: Axes, k: int) -> None:
 def _write_counts(axes: Axes, counts: np.ndarray, shares: np.ndarray, cell: float) -> None:
     size = 15 if cell >= 80 else 13 if cell >= 42 else 11
     for i, j in np.argwhere(counts > 0):
-        # On the fullest shades dark text reads best in light and dark pages alike.
+        # Dark text is the most legible on the strongest shades, on light and on dark pages.
         color = ON_SHADE if np.sqrt(shares[i, j]) > 0.85 else INK
         text = _short_count(int(counts[i, j]), int(cell // (0.68 * size)))
         axes.text(j, i, text, ha="center", va="center_baseline", fontsize=size, color=color)
 
 
 def _short_count(count: int, longest: int) -> str:
-    """The count where it fits into ``longest`` signs, else in thousands or millions: 12345 -> '12k'."""
+    """Return a count that fits into ``longest`` characters, in thousands or millions if needed: 12345 -> '12k'."""
     text = str(count)
     for unit, name in ((1000, "k"), (1_000_000, "M")):
         if len(text) <= longest:
@@ -150,7 +150,7 @@ def _number_classes(axes: Axes, k: int) -> None:
 
 
 def _key(figure: Figure, side: float) -> None:
-    """Two ramps above the matrix: what the opacity of blue and of orange stands for."""
+    """Draw two colour ramps above the matrix, the key to the opacity of blue and orange."""
     ramp = np.sqrt(np.linspace(0, 1, 60))[None, :, None]
     for left, name, shade in ((0, "right", GOOD_SHADE), (140, "wrong", BAD_SHADE)):
         axes = figure.add_axes((left / side, 1 + 26 / side, 100 / side, 9 / side))

@@ -1,6 +1,6 @@
-"""The figures of a report, each as SVG text for a page (see ``_figure`` for what that means).
+"""The figures of a report, each as SVG text for a page (see ``_figure``).
 
-matplotlib's object interface alone is used, and imported when the first figure is drawn.
+Only matplotlib's object interface is used; it is imported when the first figure is drawn.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ import numpy as np
 
 from chimap.report._figure import BAD, GOOD, INK, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent, power_of_ten, seconds
-from chimap.report.evaluation import StrengthCurve
 from chimap.report.regression import RegressionMetrics
+from chimap.report.selection_scores import StrengthCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
 
-DOTTED = 500  # rows up to which each is a dot of its own
+DOTTED = 500  # largest number of rows that are drawn as single dots
 
 
 def strength_curve(curve: StrengthCurve) -> str:
-    """Held-out error over the strength (logarithmic), a band of one standard error, and the choice marked."""
+    """Draw held-out error over the strength (logarithmic), with a band of one standard error and the choice marked."""
     with house_style():
         figure = new_figure(350, 230)
         axes = figure.add_axes((0, 0, 1, 1))
@@ -41,7 +41,7 @@ def strength_curve(curve: StrengthCurve) -> str:
         axes.plot(curve.alphas, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.plot([curve.chosen], [curve.error_at_chosen], "o", markersize=9, color=BAD, zorder=5)
         if curve.measure.startswith(("accuracy", "R²")) and axes.get_ylim()[1] > 1:
-            axes.set_ylim(top=1.0 + 0.02 * (1.0 - axes.get_ylim()[0]))  # no score is beyond 1
+            axes.set_ylim(top=1.0 + 0.02 * (1.0 - axes.get_ylim()[0]))  # these scores are at most 1
         _label_choice(axes, curve)
         log_axis(axes.xaxis, *axes.get_xlim())
         if axes.get_yscale() == "log":
@@ -51,8 +51,8 @@ def strength_curve(curve: StrengthCurve) -> str:
         axes.set_ylabel(curve.measure, labelpad=8)
         alt = (
             f"{curve.measure[0].upper()}{curve.measure[1:]} at {curve.alphas.size} strengths from "
-            f"{number(curve.alphas[0])} to {number(curve.alphas[-1])}. Chosen: {number(curve.chosen)}, "
-            f"where it is {number(curve.error_at_chosen)}."
+            f"{number(curve.alphas[0])} to {number(curve.alphas[-1])}. The chosen strength is {number(curve.chosen)}, "
+            f"with a value of {number(curve.error_at_chosen)}."
         )
         return to_svg(figure, "strength", alt)
 
@@ -74,7 +74,7 @@ def _label_choice(axes: Axes, curve: StrengthCurve) -> None:
 
 
 def log_axis(axis: Axis, low: float, high: float) -> None:
-    """At most seven powers of ten; within less than two decades, plain numbers at 1, 2 and 5."""
+    """Label at most seven powers of ten, or plain numbers at 1, 2 and 5 within less than two decades."""
     from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
 
     first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
@@ -82,8 +82,8 @@ def log_axis(axis: Axis, low: float, high: float) -> None:
         exponents = range(first, last + 1, (last - first) // 7 + 1)
         ticks, labels = [10.0**e for e in exponents], [power_of_ten(e) for e in exponents]
     else:
-        fine = [m * 10.0**e for e in range(first - 1, last + 1) for m in (1, 2, 5)]
-        ticks = [t for t in fine if low <= t <= high]
+        candidates = [m * 10.0**e for e in range(first - 1, last + 1) for m in (1, 2, 5)]
+        ticks = [t for t in candidates if low <= t <= high]
         labels = [number(t) for t in ticks]
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_major_formatter(FixedFormatter(labels))
@@ -91,7 +91,7 @@ def log_axis(axis: Axis, low: float, high: float) -> None:
 
 
 def stage_times(stages: Mapping[str, float]) -> str:
-    """Seconds of each stage as horizontal bars, with their share of the whole; in the order given."""
+    """Draw the seconds of each stage and their share of the total as horizontal bars, in the given order."""
     names, times = list(stages), np.asarray(list(stages.values()), np.float64)
     total = times.sum()
     shares = times / total if total > 0 else np.zeros(len(names))
@@ -109,11 +109,11 @@ def stage_times(stages: Mapping[str, float]) -> str:
         axes.set_yticks(places, [one_line(name, 28) for name in names])
         axes.spines["bottom"].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
-        return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in all.")
+        return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
 
 
 def predicted_against_true(metrics: RegressionMetrics) -> str:
-    """A dot for each (true, predicted), or beyond 500 rows their density in hexagons; and y = x."""
+    """Draw predicted over true values: a dot per row, or for more than 500 rows their density in hexagons."""
     y, p = metrics.targets, metrics.predictions
     low, high = _range(np.concatenate([y, p]), pad=0.05)
     with house_style():
@@ -143,7 +143,7 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
 def _draw_hexagons(
     axes: Axes, x: np.ndarray, y: np.ndarray, extent: tuple[float, float, float, float]
 ) -> None:
-    """Rows a hexagon, from one at a quarter of the colour to the fullest at all of it, logarithmic."""
+    """Draw the rows per hexagon (logarithmic): a single row at a quarter of the opacity, the most at full opacity."""
     from matplotlib.colors import ListedColormap, LogNorm, to_rgb
 
     opacity = np.linspace(0.25, 1, 32)[:, None]
@@ -153,7 +153,7 @@ def _draw_hexagons(
 
 
 def residual_histogram(metrics: RegressionMetrics) -> str:
-    """Histogram of prediction - target, with zero marked."""
+    """Draw the histogram of prediction - target, with zero marked."""
     residuals = metrics.residuals
     with house_style():
         figure = new_figure(350, 240)
@@ -167,7 +167,7 @@ def residual_histogram(metrics: RegressionMetrics) -> str:
         axes.set(ylim=(0, 1.05 * counts.max()))
         _plain_ticks(axes)
         axes.grid(axis="y")
-        note = f" ({outside:,} rows lie outside)" if outside else ""
+        note = f" ({outside:,} rows are outside)" if outside else ""
         axes.set_xlabel(f"prediction − target{note}", labelpad=8)
         axes.set_ylabel("rows", labelpad=8)
         alt = (
@@ -179,18 +179,18 @@ def residual_histogram(metrics: RegressionMetrics) -> str:
 
 
 def _range(values: np.ndarray, pad: float = 0.0, tails: float = 0.0) -> tuple[float, float]:
-    """Least and greatest value, padded, without those in the ``tails`` that lie far from the rest."""
+    """Return the smallest and the largest value, padded, without values in the ``tails`` far from the others."""
     low, high = float(values.min()), float(values.max())
     inner_low, inner_high = np.quantile(values, (tails, 1 - tails))
-    reach = 0.5 * (inner_high - inner_low)
-    low, high = max(low, float(inner_low - reach)), min(high, float(inner_high + reach))
+    margin = 0.5 * (inner_high - inner_low)
+    low, high = max(low, float(inner_low - margin)), min(high, float(inner_high + margin))
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         low, high = low - 0.5, high + 0.5
     return low - pad * (high - low), high + pad * (high - low)
 
 
 def _plain_ticks(axes: Axes, share_y: bool = False) -> None:
-    """Few ticks, their numbers written out instead of an offset in a corner."""
+    """Set few ticks, with full numbers instead of an offset in a corner."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     for axis in (axes.xaxis, axes.yaxis):

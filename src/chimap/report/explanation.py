@@ -1,4 +1,4 @@
-"""All that a page of explanations shows, as one frozen value."""
+"""``ModelExplanation``: everything that a page of explanations shows, as one frozen value."""
 
 from __future__ import annotations
 
@@ -17,7 +17,19 @@ from chimap.report.evaluation import now, package_versions
 
 @dataclass(frozen=True, eq=False)
 class Likeness:
-    """A landmark, or training row, that a prediction rests on: its name, what it is, how similar, what it adds."""
+    """A landmark or training row that contributes to a prediction.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    answer : object
+        The model's prediction for it.
+    similarity : float
+        Its kernel value with the predicted row, at most 1.
+    contribution : float
+        What it adds to the score: kernel value times weight.
+    """
 
     name: str
     answer: object
@@ -26,26 +38,68 @@ class Likeness:
 
     @classmethod
     def of(cls, neighbours: Neighbours, names: np.ndarray | None) -> list[Likeness]:
-        """Of all neighbours of a row; names of all landmarks, or None for their numbers."""
+        """Return the neighbours of a row.
+
+        Parameters
+        ----------
+        neighbours : Neighbours
+            The landmarks or training rows that contribute the most.
+        names : ndarray or None
+            Names of all landmarks; None numbers them.
+
+        Returns
+        -------
+        list of Likeness
+            One entry per neighbour, in the same order.
+        """
         answers = neighbours.answers if neighbours.answers is not None else [None] * neighbours.places.size
         listed = zip(
             neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True
         )
         return [
-            cls(f"landmark {place}" if names is None else str(names[place]), a, float(s), float(c))
-            for place, a, s, c in listed
+            cls(
+                f"landmark {place}" if names is None else str(names[place]),
+                answer,
+                float(similarity),
+                float(added),
+            )
+            for place, answer, similarity, added in listed
         ]
 
 
 @dataclass(frozen=True, eq=False)
 class ExplainedRow:
-    """Why one row is answered as it is.
+    """The explanation of the prediction for one row.
 
-    name: of the row, or its number. truth: its label, or None. predicted: the answer. rival: the class that the answer
-    is compared with (the truth where it is another, else the second best), None for a regression. contributions: of
-    each bin to the score of the answer less that of the rival, (bins,). base, score: of the reference row and of this
-    one, likewise. values: of the bins, (bins,). likenesses: landmarks that speak for the answer. picture, painted: the
-    row as an image and its contributions on it, as addresses that hold their data, or None.
+    For a classifier, scores and contributions are in favour of the predicted class. With one output per class, they are
+    those of the predicted class minus those of its rival; with a single output, they have the sign of the predicted
+    class.
+
+    Parameters
+    ----------
+    name : str
+        Name or number of the row.
+    truth : object
+        Its true label or target; None if it is unknown.
+    predicted : object
+        Its predicted label or target.
+    rival : object
+        The class that the predicted class is compared to: the true class if it is another one, else the second best;
+        None for a regression.
+    contributions : ndarray of shape (bins,)
+        What each bin adds to the score.
+    base : float
+        Score of the reference row.
+    score : float
+        Score of this row.
+    values : ndarray of shape (bins,)
+        Values of the bins.
+    likenesses : list of Likeness, optional
+        Landmarks that contribute the most to the prediction; by default empty.
+    picture : str or None, default=None
+        The row as an image, a data URL.
+    painted : str or None, default=None
+        The contributions painted over the image, a data URL.
     """
 
     name: str
@@ -62,17 +116,31 @@ class ExplainedRow:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether the answer is known to be wrong, of a class."""
+        """Whether the predicted class is known to be wrong; False for a regression."""
         return self.truth is not None and self.rival is not None and self.truth != self.predicted
 
     def top(self, k: int = 10) -> np.ndarray:
-        """Places of the k bins that add or take the most, those that add first."""
+        """Return the indices of the bins with the largest absolute contributions, by descending contribution.
+
+        Parameters
+        ----------
+        k : int, default=10
+            Largest number of bins; bins that contribute nothing are left out.
+        """
         order = np.argsort(-np.abs(self.contributions), kind="stable")[:k]
         order = order[self.contributions[order] != 0]
         return np.asarray(order[np.argsort(-self.contributions[order], kind="stable")])
 
     def as_dict(self, names: np.ndarray, k: int = 20) -> JSON:
-        """Plain JSON types, with the k largest contributions."""
+        """Return the explanation as JSON types.
+
+        Parameters
+        ----------
+        names : ndarray of shape (bins,)
+            Names of the bins.
+        k : int, default=20
+            Number of contributions to include, largest first.
+        """
         listed = [
             {"bin": int(i), "name": str(names[i]), "value": self.values[i], "adds": self.contributions[i]}
             for i in self.top(k)
@@ -85,17 +153,42 @@ class ExplainedRow:
             "base": self.base,
             "score": self.score,
             "contributions": plain(listed),
-            "like": [plain(vars(one)) for one in self.likenesses],
+            "like": [plain(vars(likeness)) for likeness in self.likenesses],
         }
 
 
 @dataclass(frozen=True, eq=False)
 class ModelExplanation:
-    """What a page of ``chimap explain`` shows.
+    """Everything that a page of ``chimap explain`` shows.
 
-    importance: of all bins. is_additive: whether ``effects`` are the functions that the model is the sum of.
-    output_names: classes, or what is predicted. bin_names: in the order of the bins. painted: the importance as a
-    picture, where bins are pixels.
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    model_name : str
+        Name of the estimator.
+    data : dict
+        Facts about the model and the rows by name.
+    importance : Importance
+        Importance of all bins.
+    is_additive : bool
+        Whether the model is a sum of functions of single bins, which ``effects`` then shows.
+    output_names : tuple
+        The classes, or the names of what is predicted.
+    bin_names : ndarray of shape (bins,)
+        Names of the bins, in their order.
+    effects : tuple of BinEffect, default=()
+        Scores over the values of single bins.
+    rows : tuple of ExplainedRow, default=()
+        Explanations of single rows.
+    which_rows : str, default=""
+        Which rows were chosen, in words.
+    painted : str or None, default=None
+        The importance as an image (a data URL), if the bins are pixels.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the explanation, with its time zone; by default now.
     """
 
     title: str
@@ -113,7 +206,13 @@ class ModelExplanation:
     created: datetime = field(default_factory=now)
 
     def as_dict(self, k: int = 20) -> JSON:
-        """Plain JSON types: the k bins that matter most, their functions, and the rows."""
+        """Return the explanation as JSON types.
+
+        Parameters
+        ----------
+        k : int, default=20
+            Number of bins, and of contributions per row, to include.
+        """
         ranked = zip(self.importance.bins[:k], self.importance.top(k), strict=True)
         return {
             "title": self.title,

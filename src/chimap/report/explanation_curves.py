@@ -1,4 +1,4 @@
-"""The figures of an explanation: bars of importance and of contributions, functions of bins over their density."""
+"""The figures of an explanation: bars of importances and contributions, and functions of single bins."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-SHOWN = 5  # outputs whose functions are drawn
+SHOWN = 5  # largest number of outputs whose functions are drawn
 
 
-_LONGEST = 30  # signs of a name beside its bar
+_LONGEST = 30  # largest number of characters of a name next to its bar
 
 
 def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
-    """How much bins matter, a bar each, the first on top."""
+    """Draw the importance of bins as horizontal bars, the first on top."""
     with house_style():
         figure = new_figure(250, 22 * len(names))
         axes = figure.add_axes((0, 0, 1, 1))
@@ -34,11 +34,11 @@ def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
         axes.set_yticks(places, [one_line(name, _LONGEST) for name in names])
         axes.spines["bottom"].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {number(v, 3)}" for n, v in zip(names, values, strict=True))
-        return to_svg(figure, "importance", f"Bins by how much they matter: {listed}.")
+        return to_svg(figure, "importance", f"Importance of bins: {listed}.")
 
 
 def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> str:
-    """What bins add (blue) or take (orange), a bar each."""
+    """Draw positive (blue) and negative (orange) contributions of bins as horizontal bars."""
     with house_style():
         figure = new_figure(250, 22 * len(names))
         axes = figure.add_axes((0, 0, 1, 1))
@@ -51,7 +51,7 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
                 va="center", ha="left" if value >= 0 else "right", color=INK,
             )  # fmt: skip
         axes.axvline(0, color=MUTED, linewidth=0.8)
-        margin = 0.34 * (high - low)  # room for the numbers
+        margin = 0.34 * (high - low)  # space for the numbers
         axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])
         axes.set_yticks(places, [one_line(label, _LONGEST) for label in names])
         for side in ("bottom", "left"):
@@ -61,12 +61,12 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
 
 
 def shown_outputs(effect: BinEffect) -> np.ndarray:
-    """The outputs that the bin changes the most, in their order."""
+    """Return the indices of the outputs that the bin changes the most, ascending."""
     return np.sort(np.argsort(-effect.spread, kind="stable")[:SHOWN])
 
 
 def effect_curves(effect: BinEffect, output_names: Sequence[object], name: str) -> str:
-    """The scores over the values of a bin, and under them how many rows have such values."""
+    """Draw the scores over the values of a bin, and below them the histogram of the values."""
     with house_style():
         figure = new_figure(250, 190)
         axes = figure.add_axes((0, 0.22 if effect.counts.size else 0, 1, 0.78 if effect.counts.size else 1))
@@ -82,12 +82,12 @@ def effect_curves(effect: BinEffect, output_names: Sequence[object], name: str) 
             _plain_axes(below, effect)
             below.set(yticks=[], ylim=(0, 1.05 * max(1, effect.counts.max())))
             below.spines["left"].set_visible(False)
-        said = ", ".join(
+        changes = ", ".join(
             f"{one_line(output_names[c])} from {number(effect.effects[0, c], 2)} to {number(effect.effects[-1, c], 2)}"
             for c in chosen
         )
         span = f"from {number(effect.values[0], 3)} to {number(effect.values[-1], 3)}"
-        return to_svg(figure, name, f"Scores over bin {one_line(effect.name)} {span}: {said}.")
+        return to_svg(figure, name, f"Scores over bin {one_line(effect.name)} {span}: {changes}.")
 
 
 def _plain_axes(axes: Axes, effect: BinEffect) -> None:

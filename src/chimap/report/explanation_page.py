@@ -1,4 +1,4 @@
-"""An explanation as one page of HTML that needs nothing else."""
+"""Render an explanation as a single self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -12,28 +12,57 @@ from chimap.report.explanation import ExplainedRow, ModelExplanation
 from chimap.report.html import as_markup, date_in_words, render, write_page
 
 TOP = 20  # bins in the table
-OPEN = 10  # of them before the fold
+OPEN = 10  # bins shown without unfolding the table
 _NAMES = {value: name for name, value in PALETTE.items()}
 KINDS = {
-    "variance": "Root of the variance, over the rows, of what the bin adds to the scores.",
-    "gradient": "Root mean square slope of the scores, times the spread of the bin.",
-    "removal": "How far the scores move, root mean square, when the bin is emptied beside those above it.",
-    "permutation": "What the model loses when the values of the bin are shuffled among rows.",
+    "variance": "The importance of a bin is the standard deviation, over the rows, of its contribution to the scores.",
+    "gradient": "The importance of a bin is the root mean square slope of the scores times the standard deviation of "
+    "the bin.",
+    "removal": "The importance of a bin is the root mean square change of the scores when the bin and all bins above "
+    "it are emptied.",
+    "permutation": "The importance of a bin is the loss in score when its values are shuffled among the rows.",
 }
 
 
 def write_explanation(
     explanation: ModelExplanation, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
-    """Write the page of ``explanation`` to ``path``, whole or not at all, and return the path.
+    """Write the page of an explanation to a file.
 
-    FileExistsError if ``path`` exists and ``overwrite`` is False; FileNotFoundError if its folder does not.
+    A page that cannot be completed leaves no file behind.
+
+    Parameters
+    ----------
+    explanation : ModelExplanation
+        What to show.
+    path : path-like
+        The file to write.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
     """
     return write_page(lambda: render_explanation(explanation), path, overwrite)
 
 
 def render_explanation(explanation: ModelExplanation) -> str:
-    """The page as text. The same explanation gives the same text."""
+    """Return the page of an explanation as text; equal explanations give equal text.
+
+    Parameters
+    ----------
+    explanation : ModelExplanation
+        What to show.
+    """
     from chimap.report.explanation_curves import importance_bars
 
     top = explanation.importance.top(TOP)

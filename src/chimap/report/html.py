@@ -1,4 +1,4 @@
-"""An evaluation as one page of HTML that needs nothing else: no script, no font, no request."""
+"""Render an evaluation as a single self-contained HTML page: no scripts, no fonts, no requests."""
 
 from __future__ import annotations
 
@@ -14,31 +14,54 @@ from chimap._files import replacing
 from chimap._types import JSON
 from chimap.report import _plain
 from chimap.report.classification import ClassificationMetrics, most_confused
-from chimap.report.evaluation import ComponentScores, Evaluation
+from chimap.report.evaluation import Evaluation
 from chimap.report.insight import Insight
 from chimap.report.ranking import RankingMetrics
 from chimap.report.regression import RegressionMetrics
+from chimap.report.selection_scores import ComponentScores
 from chimap.report.tasks import TaskMetrics
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-LISTED = 10  # rows up to which a table shows all; beyond, the rest is folded, and of classes the weakest come first
-EXTREME = 8  # best and worst classes listed by average precision
+LISTED = 10  # rows of a table that are shown; the rest is folded
+EXTREME = 8  # best classes, and worst classes, listed by average precision
 
 
 def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
-    """Write the page of ``evaluation`` to ``path`` and return the path.
+    """Write the page of an evaluation to a file.
 
-    The page is drawn first, and appears whole or not at all.
-    FileExistsError if ``path`` exists and ``overwrite`` is False; FileNotFoundError if its folder does not.
+    The page is drawn before the file is written, so a page that cannot be completed leaves no file behind.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What to show.
+    path : path-like
+        The file to write.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
+    IsADirectoryError
+        If ``path`` is a folder.
     """
     return write_page(lambda: render_report(evaluation), path, overwrite)
 
 
 def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Draw a page and put it at ``path``, whole or not at all; see ``write_report``."""
+    """Draw a page and write it to ``path``, completely or not at all; see ``write_report``."""
     target = Path(path)
     _check_target(target, overwrite)
     page = draw()
@@ -48,7 +71,13 @@ def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite:
 
 
 def render_report(evaluation: Evaluation) -> str:
-    """The page as text. The same evaluation gives the same text."""
+    """Return the page of an evaluation as text; equal evaluations give equal text.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+        What to show.
+    """
     metrics = evaluation.metrics
     if isinstance(metrics, ClassificationMetrics):
         parts = _classification_parts(evaluation, metrics)
@@ -62,12 +91,12 @@ def render_report(evaluation: Evaluation) -> str:
 
 
 def render(template: str, **parts: object) -> str:
-    """A template of the folder ``templates`` as a page."""
+    """Render a template of the folder ``templates``."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("chimap.report", "templates"),
-        autoescape=True,  # names of classes and files are data: "<script>" must stay text
+        autoescape=True,  # names of classes and files come from the user: "<script>" must stay text
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -92,7 +121,7 @@ def render(template: str, **parts: object) -> str:
 def _check_target(target: Path, overwrite: bool) -> None:
     if target.is_dir():
         inside = target / "report.html"
-        raise IsADirectoryError(f"{target} is a folder; give the name of the page, such as {inside}.")
+        raise IsADirectoryError(f"{target} is a folder; give the name of a file, such as {inside}.")
     if target.exists() and not overwrite:
         raise FileExistsError(f"{target} exists; choose another name, or pass overwrite=True to replace it.")
     if not target.parent.is_dir():
@@ -152,14 +181,14 @@ def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics
 
 
 def _has_roc(evaluation: Evaluation) -> bool:
-    """Whether two classes have a curve already, and no images that stand beside those of the classes."""
+    """Return whether two classes have a ROC curve in place of a ranking; pages with images always show the ranking."""
     return (
         evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
     )
 
 
 def _insight_parts(insight: Insight, auc: float | None) -> JSON:
-    """The figures of what is known beyond the score, and their tables."""
+    """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
     from chimap.report.insight_curves import learning_curve, reliability_figure, roc_figure
 
     two, curve = insight.two, insight.curve
@@ -174,7 +203,7 @@ def _insight_parts(insight: Insight, auc: float | None) -> JSON:
 
 
 def _calibration_parts(evaluation: Evaluation) -> JSON:
-    """The error of probabilities, and a figure and table of what came true, unless those of two classes have them."""
+    """Return the calibration error, with figure and table unless the section of two classes shows the reliability."""
     from chimap.report.insight_curves import calibration_figure
 
     reliability, insight = evaluation.reliability, evaluation.insight
@@ -188,21 +217,21 @@ def _calibration_parts(evaluation: Evaluation) -> JSON:
 
 
 def _ranking_parts(ranking: RankingMetrics) -> JSON:
-    """The figure, and the best and the worst classes; all of them as the best where they are few."""
+    """Return the figure and the best and worst classes; if there are few, all of them count as best."""
     from chimap.report.ranking_curves import precision_recall_figure
 
     order = ranking.ordered()
     values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
-    few = len(values) <= 2 * EXTREME
+    all_fit = len(values) <= 2 * EXTREME
     return {
         "precision_svg": as_markup(precision_recall_figure(ranking)),
-        "best_found": values if few else values[:EXTREME],
-        "worst_found": [] if few else values[: -EXTREME - 1 : -1],
+        "best_found": values if all_fit else values[:EXTREME],
+        "worst_found": [] if all_fit else values[: -EXTREME - 1 : -1],
     }
 
 
 def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
-    """A row of the table per class, weakest recall first, classes without rows last."""
+    """Return a table row per class, by ascending recall; classes without rows come last."""
     recall = np.where(np.isnan(metrics.recall), np.inf, metrics.recall)
     return [
         {
@@ -247,12 +276,12 @@ def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSO
 
 
 def as_markup(text: str) -> Markup:
-    """Our own SVG, whose text ElementTree has escaped: it enters the page as it is."""
+    """Mark an SVG of this package as safe: ElementTree has escaped its text."""
     from markupsafe import Markup
 
     return Markup(text)
 
 
 def date_in_words(moment: datetime) -> str:
-    """4 March 2025, 12:30 UTC."""
+    """Return a moment as text: '4 March 2025, 12:30 UTC'."""
     return f"{moment.day} {moment:%B %Y, %H:%M %Z}".strip()

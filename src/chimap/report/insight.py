@@ -1,4 +1,4 @@
-"""What an evaluation says beyond the score: a linear model's, more rows', the bins that matter, the worst mistakes."""
+"""What an evaluation shows beyond the score: linear baseline, learning curve, important bins, worst mistakes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,24 @@ from chimap._types import JSON
 from chimap.report._plain import plain
 from chimap.selection import LearningCurve
 
-_BANDS = 10  # of probabilities
+_BANDS = 10  # equal bands of probabilities
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """A row that is answered wrongly: its id or number, what it is, what it is taken for, and by how much."""
+    """A row that is predicted wrongly.
+
+    Parameters
+    ----------
+    row : str
+        Id or number of the row.
+    true : object
+        Its label or target.
+    predicted : object
+        Its predicted label or target.
+    margin : float
+        For classes, the score of the predicted class minus the score of the true one; for numbers, the absolute error.
+    """
 
     row: str
     true: object
@@ -27,35 +39,59 @@ class Mistake:
 
 @dataclass(frozen=True, eq=False)
 class TwoClasses:
-    """Of two classes: labels (n,) true where of the second, scores (n,), and probabilities (n,) or None."""
+    """Labels and scores of rows of two classes.
+
+    Parameters
+    ----------
+    of_second : ndarray of shape (n,), bool
+        Whether each row is of the second class.
+    scores : ndarray of shape (n,)
+        Scores that are higher for the second class.
+    probabilities : ndarray of shape (n,) or None, default=None
+        Predicted probabilities of the second class.
+    """
 
     of_second: np.ndarray
     scores: np.ndarray
     probabilities: np.ndarray | None = None
 
     def roc(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shares of the first class and of the second above each score, ascending."""
-        wrong, right, _ = roc_curve(self.of_second, self.scores)
-        return wrong, right
+        """Return the ROC curve: the false positive rates and the true positive rates, both ascending."""
+        false_positives, true_positives, _ = roc_curve(self.of_second, self.scores)
+        return false_positives, true_positives
 
     def reliability(self) -> list[tuple[float, float, int]]:
-        """Mean probability, share of the second class and rows of each tenth of the probabilities that has rows."""
+        """Return mean probability, share of the second class and number of rows for each band of 0.1 that has rows."""
         if self.probabilities is None:
             return []
         bands = np.minimum((self.probabilities * _BANDS).astype(int), _BANDS - 1)
         return [
-            (float(self.probabilities[own].mean()), float(self.of_second[own].mean()), int(own.sum()))
+            (float(self.probabilities[rows].mean()), float(self.of_second[rows].mean()), int(rows.sum()))
             for band in range(_BANDS)
-            if (own := bands == band).any()
+            if (rows := bands == band).any()
         ]
 
 
 @dataclass(frozen=True, eq=False)
 class Insight:
-    """All of these, as far as they are known.
+    """What an evaluation shows beyond the score; unknown parts are None or empty.
 
-    linear: score, by this measure, of a linear model that was fitted to so many rows. importance: name and value of the
-    bins that matter most.
+    Parameters
+    ----------
+    linear : float or None, default=None
+        Score of a linear model on the same rows.
+    linear_rows : int or None, default=None
+        Number of rows the linear model was fitted on.
+    linear_measure : str, default="accuracy"
+        Name of that score.
+    curve : LearningCurve or None, default=None
+        Held-out scores over the number of training rows.
+    importance : sequence of tuple of str and float, default=()
+        Name and importance of the most important bins.
+    mistakes : sequence of Mistake, optional
+        The worst mistakes; by default empty.
+    two : TwoClasses or None, default=None
+        Labels and scores, if there are two classes.
     """
 
     linear: float | None = None
@@ -67,13 +103,13 @@ class Insight:
     two: TwoClasses | None = None
 
     def as_dict(self) -> JSON:
-        """Plain JSON types."""
+        """Return the insight as JSON types, without the rows of ``two``."""
         return {
             "linear": plain(self.linear),
             "linear_measure": None if self.linear is None else self.linear_measure,
             "learning_curve": self.curve and plain(vars(self.curve)),
             "top_bins": [{"name": name, "importance": value} for name, value in self.importance],
-            "worst_mistakes": [plain(vars(one)) for one in self.mistakes],
+            "worst_mistakes": [plain(vars(mistake)) for mistake in self.mistakes],
         }
 
 
@@ -85,30 +121,71 @@ def worst_mistakes(
     classes: Sequence[object],
     k: int = 10,
 ) -> list[Mistake]:
-    """The k rows that are the most surely wrong: score of the answer less that of the truth, most first.
+    """Return the k misclassified rows with the largest margins, in descending order.
 
-    names: of the rows, (n,). scores: (n, classes).
+    The margin is the score of the predicted class minus the score of the true class.
 
+    Parameters
+    ----------
+    names : ndarray of shape (n,)
+        Names of the rows.
+    y_true : ndarray of shape (n,)
+        True labels.
+    y_pred : ndarray of shape (n,)
+        Predicted labels.
+    scores : ndarray of shape (n, n_classes)
+        Scores of the classes.
+    classes : sequence
+        The classes, in the order of the columns of ``scores``.
+    k : int, default=10
+        Number of rows to return.
+
+    Returns
+    -------
+    list of Mistake
+        At most k mistakes.
+
+    Examples
+    --------
     >>> mistakes = worst_mistakes(np.array(["a", "b"]), np.array([0, 1]), np.array([1, 1]), np.eye(2)[[1, 1]], [0, 1])
-    >>> [(one.row, one.margin) for one in mistakes]
+    >>> [(mistake.row, mistake.margin) for mistake in mistakes]
     [('a', 1.0)]
     """
-    place = {name: i for i, name in enumerate(classes)}
+    column = {name: i for i, name in enumerate(classes)}
     wrong = np.flatnonzero(y_true != y_pred)
-    true = np.array([place[y] for y in y_true[wrong].tolist()], dtype=int)
-    taken = np.array([place[y] for y in y_pred[wrong].tolist()], dtype=int)
-    margin = scores[wrong, taken] - scores[wrong, true]
+    true = np.array([column[y] for y in y_true[wrong].tolist()], dtype=int)
+    predicted = np.array([column[y] for y in y_pred[wrong].tolist()], dtype=int)
+    margin = scores[wrong, predicted] - scores[wrong, true]
     order = np.argsort(-margin, kind="stable")[:k]
     return [
-        Mistake(str(names[wrong[i]]), classes[true[i]], classes[taken[i]], float(margin[i])) for i in order
+        Mistake(str(names[wrong[i]]), classes[true[i]], classes[predicted[i]], float(margin[i]))
+        for i in order
     ]
 
 
 def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: int = 10) -> list[Mistake]:
-    """The k rows whose predictions (n,) are furthest from their targets (n,), the furthest first.
+    """Return the k rows with the largest absolute errors, in descending order.
 
+    Parameters
+    ----------
+    names : ndarray of shape (n,)
+        Names of the rows.
+    y_true : ndarray of shape (n,)
+        Targets.
+    y_pred : ndarray of shape (n,)
+        Predictions.
+    k : int, default=10
+        Number of rows to return.
+
+    Returns
+    -------
+    list of Mistake
+        At most k rows, whose margin is the absolute error.
+
+    Examples
+    --------
     >>> worst = worst_errors(np.array(["a", "b"]), np.array([0.0, 1.0]), np.array([0.5, -1.0]))
-    >>> [(one.row, one.margin) for one in worst]
+    >>> [(mistake.row, mistake.margin) for mistake in worst]
     [('b', 2.0), ('a', 0.5)]
     """
     errors = np.abs(y_pred - y_true)

@@ -1,4 +1,4 @@
-"""Figures of what an evaluation says beyond the score: learning curve, ROC, reliability."""
+"""The figures of an evaluation beyond the score: learning curve, ROC curve, calibration."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def learning_curve(curve: LearningCurve) -> str:
-    """Held-out score over rows to learn from (logarithmic)."""
+    """Draw the held-out score over the number of training rows (logarithmic)."""
     measure = measure_in_words(curve.measure)
     with house_style():
         figure = new_figure(330, 210)
@@ -30,52 +30,52 @@ def learning_curve(curve: LearningCurve) -> str:
         axes.margins(y=0.2)
         log_axis(axes.xaxis, *axes.get_xlim())
         axes.grid(axis="y")
-        axes.set_xlabel("rows to learn from", labelpad=8)
+        axes.set_xlabel("training rows", labelpad=8)
         axes.set_ylabel(measure, labelpad=8)
         steps = ", ".join(f"{n:,} rows {number(s, 3)}" for n, s in zip(curve.rows, curve.scores, strict=True))
-        return to_svg(figure, "learning", f"Held-out {measure} over rows to learn from: {steps}.")
+        return to_svg(figure, "learning", f"Held-out {measure} by number of training rows: {steps}.")
 
 
 def roc_figure(two: TwoClasses, auc: float) -> str:
-    """Share of the second class that is found, over the share of the first that is taken for it."""
-    wrong, right = two.roc()
+    """Draw the ROC curve: true positive rate over false positive rate, the second class being positive."""
+    false_positives, true_positives = two.roc()
     with house_style():
         figure = new_figure(260, 260)
         axes = _square(figure)
-        axes.plot(wrong, right, color=GOOD, linewidth=2)
+        axes.plot(false_positives, true_positives, color=GOOD, linewidth=2)
         axes.annotate(f"AUC {auc:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
-        axes.set_xlabel("share of the first class taken for it", labelpad=8)
-        axes.set_ylabel("share of the second class", labelpad=8)
+        axes.set_xlabel("false positive rate", labelpad=8)
+        axes.set_ylabel("true positive rate", labelpad=8)
         return to_svg(figure, "roc", f"ROC curve, with an area of {auc:.3f} below it.")
 
 
 def reliability_figure(two: TwoClasses) -> str:
-    """Share of the second class among rows of about each probability."""
-    said, share = "probability that the score says", "share of the second class"
+    """Draw the share of the second class among the rows of each band of predicted probabilities."""
+    x, y = "predicted probability", "share of the second class"
     return _shares(
-        two.reliability(), "reliability", said, share, "Share of the second class by what the score says"
+        two.reliability(), "reliability", x, y, "Share of the second class by predicted probability"
     )
 
 
 def calibration_figure(reliability: Reliability) -> str:
-    """Share of right answers among those of about each probability."""
-    said, share = "probability of the answer", "share of answers that are right"
-    told = "Share of right answers by the probability that they have"
-    return _shares(reliability.bands(), "calibration", said, share, told)
+    """Draw the share of right predictions in each band of predicted probabilities."""
+    x, y = "predicted probability", "share of right predictions"
+    title = "Share of right predictions by predicted probability"
+    return _shares(reliability.bands(), "calibration", x, y, title)
 
 
-def _shares(bands: Sequence[tuple[float, float, int]], name: str, x: str, y: str, told: str) -> str:
-    """What is true of rows of about each probability, larger dots for more rows; ``told`` in words."""
-    said, true, rows = (np.array(part) for part in zip(*bands, strict=True))
+def _shares(bands: Sequence[tuple[float, float, int]], name: str, x: str, y: str, title: str) -> str:
+    """Draw shares over probabilities, with larger dots for more rows; ``title`` begins the text alternative."""
+    probabilities, shares, rows = (np.array(column) for column in zip(*bands, strict=True))
     with house_style():
         figure = new_figure(260, 260)
         axes = _square(figure)
-        axes.plot(said, true, color=GOOD, linewidth=1.5)
-        axes.scatter(said, true, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
+        axes.plot(probabilities, shares, color=GOOD, linewidth=1.5)
+        axes.scatter(probabilities, shares, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
         axes.set_xlabel(x, labelpad=8)
         axes.set_ylabel(y, labelpad=8)
         steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
-        return to_svg(figure, name, f"{told}: {steps}.")
+        return to_svg(figure, name, f"{title}: {steps}.")
 
 
 def _square(figure: Figure) -> Axes:

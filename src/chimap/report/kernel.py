@@ -1,4 +1,4 @@
-"""What kernel learning came to, as the page and ``--json`` show it."""
+"""The result of kernel learning, as the page and ``--json`` show it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ import numpy as np
 
 from chimap._types import JSON
 from chimap.report._plain import plain
-from chimap.report.evaluation import StrengthCurve
+from chimap.report.selection_scores import StrengthCurve
 
 
 @dataclass(frozen=True)
 class Widths:
-    """Inverse widths of a kernel before and after learning; names of the groups of columns, start and found (r,)."""
+    """Inverse widths of a kernel before and after learning.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the r groups of columns.
+    start : ndarray of shape (r,)
+        Inverse widths at the start.
+    found : ndarray of shape (r,)
+        Learned inverse widths.
+    """
 
     names: Sequence[str]
     start: np.ndarray
@@ -23,13 +33,23 @@ class Widths:
 
     @property
     def ratios(self) -> np.ndarray:
-        """How many times narrower the kernel has become in each group, (r,); below 1 it is wider."""
+        """Factor by which the kernel has become narrower in each group, (r,); below 1 it is wider."""
         return np.asarray(self.found) / np.asarray(self.start)
 
 
 @dataclass(frozen=True)
 class ChannelWeights:
-    """Weights of the kernels of channels: names (r,), weights (t, r), one row a target, outputs the targets' names."""
+    """Weights of the channels' kernels.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the r channels.
+    weights : ndarray of shape (t, r)
+        Weights, one row per output.
+    outputs : sequence of str
+        Names of the t outputs.
+    """
 
     names: Sequence[str]
     weights: np.ndarray
@@ -37,15 +57,28 @@ class ChannelWeights:
 
     @property
     def shares(self) -> np.ndarray:
-        """Share of each channel in all weights, (r,)."""
+        """Share of each channel in the sum of all weights, (r,)."""
         totals = np.asarray(self.weights).sum(axis=0)
         return totals / (totals.sum() or 1.0)
 
 
 @dataclass(frozen=True)
 class ChannelPath:
-    """The regularisation path: alphas (s,) descending, totals (s, r) of the channels' weights over all targets,
-    errors (s,) of rows held out or None, chosen: index of the strength that is used."""
+    """The regularisation path of the channels' weights.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the r channels.
+    alphas : ndarray of shape (s,)
+        Strengths of the penalty, descending.
+    totals : ndarray of shape (s, r)
+        Weight of each channel, summed over all outputs.
+    errors : ndarray of shape (s,) or None
+        Errors on held-out rows.
+    chosen : int
+        Index of the chosen strength.
+    """
 
     names: Sequence[str]
     alphas: np.ndarray
@@ -56,10 +89,41 @@ class ChannelPath:
 
 @dataclass(frozen=True)
 class LearnedKernel:
-    """All that a page on kernel learning shows; what a method does not have is None.
+    """Everything that a page on kernel learning shows; parts that a method lacks are None or empty.
 
-    history: dictionaries of "iteration", "objective", "validation_score", "strength", "seconds"; stopped: why it ended.
-    curve: held-out error by strength. score: what was measured on rows held out, in words, and what needs no model.
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    method : str
+        What was learned, in one sentence.
+    metric : str
+        Name of the score on validation rows.
+    data : dict
+        Facts about the rows by name.
+    settings : dict
+        Parameters of the model by name.
+    widths : Widths or None, default=None
+        Inverse widths before and after learning.
+    history : sequence of dict, default=()
+        One dict per iteration with "iteration", "objective", "validation_score", "validation_error", "strength" and
+        "seconds".
+    stopped : str or None, default=None
+        Why the iteration stopped.
+    channels : ChannelWeights or None, default=None
+        Weights of the channels.
+    path : ChannelPath or None, default=None
+        Weights of the channels by strength of the penalty.
+    curve : StrengthCurve or None, default=None
+        Held-out error by strength of the penalty.
+    score : str or None, default=None
+        Score on held-out rows and score of the baseline, in words.
+    stages : mapping of str to float, optional
+        Seconds of each stage; by default empty.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default empty.
+    created : datetime, optional
+        Time of the result, with its time zone; by default now.
     """
 
     title: str
@@ -79,7 +143,7 @@ class LearnedKernel:
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def as_dict(self) -> JSON:
-        """In JSON's own types, without the widths of each iteration."""
+        """Return the result as JSON types, without the widths of each iteration."""
         facts: JSON = {
             "method": self.method, "data": self.data, "settings": self.settings, "stopped": self.stopped,
             "history": [{k: v for k, v in step.items() if k != "widths"} for step in self.history],

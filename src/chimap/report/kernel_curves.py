@@ -1,4 +1,4 @@
-"""The figures of a page on kernel learning, each as SVG text."""
+"""The figures of the page of a learned kernel, each as SVG text."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-BARS = 32  # widths up to which each has a bar and its name; beyond, they are a line over the columns
+BARS = 32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
 
 
 def width_ratios(widths: Widths) -> str:
-    """How many times narrower or wider the kernel has become in each group of columns, logarithmic."""
+    """Draw how much narrower or wider the kernel has become in each group of columns (logarithmic)."""
     ratios = widths.ratios
     listed = ", ".join(
         f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:BARS], strict=False)
     )
-    alt = f"Learned width over the one before, of {ratios.size} groups of columns: {listed}."
+    alt = f"Learned over initial inverse width of {ratios.size} groups of columns: {listed}."
     with house_style():
         if ratios.size > BARS:
             return to_svg(_ratio_line(ratios), "widths", alt)
@@ -66,7 +66,7 @@ def _ratio_line(ratios: np.ndarray) -> Figure:
 
 
 def learning_curve(history: Sequence[JSON], metric: str) -> str:
-    """Objective and score on validation rows by iteration, one above the other."""
+    """Draw the objective and the score on validation rows by iteration, one above the other."""
     iterations = [step["iteration"] for step in history]
     panels = [("objective", GOOD, "objective", [step["objective"] for step in history])]
     scores = [step["validation_score"] for step in history]
@@ -86,7 +86,7 @@ def learning_curve(history: Sequence[JSON], metric: str) -> str:
         best = scores.index(max(scores)) if len(panels) > 1 else len(history) - 1
         alt = (
             f"Objective from {number(history[0]['objective'])} to {number(history[-1]['objective'])} in "
-            f"{iterations[-1]} iterations; best score at iteration {best}."
+            f"{iterations[-1]} iterations; the best score is at iteration {best}."
         )
         return to_svg(figure, "learning", alt)
 
@@ -100,7 +100,7 @@ def _few_ticks(axes: Axes, is_share: bool) -> None:
 
 
 def channel_weights(channels: ChannelWeights) -> str:
-    """Share of each channel in the weights of all kernels, as bars."""
+    """Draw the share of each channel in the sum of all kernel weights as bars."""
     shares = channels.shares
     with house_style():
         figure = new_figure(360, 26 * shares.size + 10)
@@ -120,16 +120,16 @@ def channel_weights(channels: ChannelWeights) -> str:
 
 
 def channel_path(path: ChannelPath) -> str:
-    """Weight of each channel by strength, from the strength at which none is used downwards; the choice marked."""
+    """Draw the weight of each channel over descending strength, starting where none is used; the choice is marked."""
     with house_style():
         figure = new_figure(520, 280)
         axes = figure.add_axes((0, 0, 1, 1))
-        ever = np.argsort(-path.totals.max(axis=0), kind="stable")
-        for rank, j in enumerate(ever):
-            named = rank < len(LINES)
+        by_weight = np.argsort(-path.totals.max(axis=0), kind="stable")
+        for rank, j in enumerate(by_weight):
+            is_named = rank < len(LINES)
             axes.plot(
-                path.alphas, path.totals[:, j], color=LINES[rank] if named else MUTED,
-                linewidth=2 if named else 1, label=one_line(path.names[j], 24) if named else None,
+                path.alphas, path.totals[:, j], color=LINES[rank] if is_named else MUTED,
+                linewidth=2 if is_named else 1, label=one_line(path.names[j], 24) if is_named else None,
             )  # fmt: skip
         chosen = path.alphas[path.chosen]
         axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3))
@@ -144,6 +144,6 @@ def channel_path(path: ChannelPath) -> str:
         axes.set_ylabel("weight of the channel", labelpad=8)
         alt = (
             f"Weights of {len(path.names)} channels at {path.alphas.size} strengths from {number(high)} to "
-            f"{number(low)}; chosen: {number(chosen)}."
+            f"{number(low)}; the chosen strength is {number(chosen)}."
         )
         return to_svg(figure, "path", alt)

@@ -1,4 +1,4 @@
-"""The figures of kernel errors: error against size, with the least that is possible."""
+"""The figures of kernel errors: error over size, with the smallest possible error."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_FLOOR = 1e-16  # below it an error is rounding
+_FLOOR = 1e-16  # smaller errors are rounding
 
 
 def value_error(errors: KernelErrors) -> str:
-    """Relative error over pairs of values against terms, logarithmic, with the bound."""
+    """Draw the relative error over pairs of values by number of terms (logarithmic), with the bound."""
     return _error_figure(
         errors, lambda m: m.value_error, "values", "relative error over pairs of values", True
     )
 
 
 def gram_error(errors: KernelErrors) -> str:
-    """Relative error of the kernel matrix against the size, logarithmic, with the bound if it is that of the matrix."""
+    """Draw the relative error of the kernel matrix by size (logarithmic), with the bound if it is one of the matrix."""
     has_bound = errors.bound_of == "gram"
     return _error_figure(
         errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound
@@ -64,7 +64,7 @@ def _error_figure(
         if has_bound and bound:
             x, y = zip(*bound, strict=True)
             axes.plot(
-                x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="least possible", zorder=5
+                x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="smallest possible", zorder=5
             )
             heights += y
         axes.set_yscale("log")
@@ -76,12 +76,12 @@ def _error_figure(
         if heights:
             axes.set_ylim(min(heights) / 2, max(heights) * 2)
             log_axis(axes.yaxis, *axes.get_ylim())
-        x_label = "terms a bin" if unit == "terms" else "features in all"
+        x_label = "terms per bin" if unit == "terms" else "number of features"
         return _finished(figure, axes, errors, name, x_label, y_label)
 
 
 def _styles(errors: KernelErrors) -> dict[str, JSON]:
-    """Colour and marker of each family, in the order in which they were measured."""
+    """Return colour and marker of each family, in the order of measurement."""
     families = list(dict.fromkeys(m.family for m in errors.measured))
     return {
         family: {
@@ -93,7 +93,7 @@ def _styles(errors: KernelErrors) -> dict[str, JSON]:
 
 
 def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
-    """Ticks at the sizes themselves where they are few, else as on any logarithmic axis."""
+    """Set ticks at the sizes if they are few and far apart, else as on any logarithmic axis."""
     from matplotlib.ticker import NullLocator
 
     ticks = sorted(set(sizes))
@@ -112,4 +112,4 @@ def _finished(figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_lab
     axes.set_ylabel(y_label, labelpad=8)
     legend_below(axes)
     listed = ", ".join(one_line(m.name) for m in errors.ranked)
-    return to_svg(figure, f"errors-{name}", f"{y_label} against {x_label} of {listed}.")
+    return to_svg(figure, f"errors-{name}", f"{y_label} by {x_label}: {listed}.")

@@ -1,4 +1,4 @@
-"""How far maps and features of a kernel are from the exact one, as one frozen value."""
+"""``KernelErrors``: how far maps and features approximate a kernel, as one frozen value."""
 
 from __future__ import annotations
 
@@ -12,12 +12,30 @@ from chimap.report._plain import plain
 
 @dataclass(frozen=True)
 class FeatureError:
-    """Features of a family at one size.
+    """The error of one family of features at one size.
 
-    family, size, unit: what they are; size in ``unit``, "terms" a bin or "features" in all. n_features: in all.
-    error_mean, error_worst, error_relative: of the kernel, see ``chimap.comparison.kernel_error.KernelError``.
-    value_error: relative, over pairs of single values; None for what is no map of values.
-    map_seconds: a row, once it is warm. row_bytes: a row of features, in the smallest form that it has.
+    Parameters
+    ----------
+    family : str
+        Name of the features, such as "OptimalMap".
+    size : int
+        Their size, in ``unit``.
+    unit : {"terms", "features"}
+        Terms per bin, or features in total.
+    n_features : int
+        Number of features in total.
+    error_mean : float
+        Mean error of the kernel over pairs of rows; see ``chimap.comparison.kernel_error.KernelError``.
+    error_worst : float
+        Largest error of the kernel over pairs of rows.
+    error_relative : float
+        Frobenius norm of the error of the kernel matrix, relative to that of the matrix.
+    value_error : float or None
+        Relative error over pairs of single values; None for features that are not a map of single values.
+    map_seconds : float
+        Time to compute the features of a row, after warm-up.
+    row_bytes : float
+        Bytes of a row of features in its smallest storage form.
     """
 
     family: str
@@ -33,14 +51,24 @@ class FeatureError:
 
     @property
     def name(self) -> str:
-        """Family and size: 'OptimalMap, 2 terms'."""
+        """Family and size, such as 'OptimalMap, 2 terms'."""
         unit = self.unit.removesuffix("s") if self.size == 1 else self.unit
         return f"{self.family}, {self.size:,} {unit}"
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Features that refused the rows, and what they said."""
+    """Features that could not be fitted to the rows.
+
+    Parameters
+    ----------
+    family : str
+        Name of the features.
+    size : int
+        Their size.
+    reason : str
+        The message of the error.
+    """
 
     family: str
     size: int
@@ -49,10 +77,24 @@ class Refused:
 
 @dataclass(frozen=True)
 class KernelErrors:
-    """Features of a kernel on the same rows.
+    """Errors of all features of a kernel on the same rows.
 
-    bounds: the least relative error by size, of ``bound_of``: "values" (by terms, pairs of single values) or "gram"
-    (by features, the kernel matrix of ``n_gram_rows`` rows).
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel.
+    gamma : float or None
+        Its gamma; None for a kernel that has none fitted.
+    measured : tuple of FeatureError
+        The features that were measured.
+    refused : tuple of Refused
+        The features that could not be fitted.
+    bounds : mapping of int to float
+        Smallest possible relative error at each size.
+    bound_of : {"values", "gram"}
+        What the bounds apply to: pairs of single values (by terms), or the kernel matrix (by features).
+    n_gram_rows : int
+        Number of rows of the kernel matrix.
     """
 
     kernel: str
@@ -65,17 +107,17 @@ class KernelErrors:
 
     @property
     def ranked(self) -> tuple[FeatureError, ...]:
-        """The most accurate first."""
+        """The measured features, most accurate first."""
         return tuple(sorted(self.measured, key=lambda m: (m.error_relative, m.name)))
 
     def as_dict(self) -> JSON:
-        """Plain JSON types."""
+        """Return the errors as JSON types."""
         facts = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return plain(
             facts
             | {
                 "measured": [dataclasses.asdict(m) | {"name": m.name} for m in self.ranked],
-                "refused": [dataclasses.asdict(one) for one in self.refused],
+                "refused": [dataclasses.asdict(refusal) for refusal in self.refused],
                 "bounds": [{"size": size, "error": error} for size, error in self.bounds.items()],
             }
         )

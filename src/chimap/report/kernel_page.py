@@ -1,4 +1,4 @@
-"""A learned kernel as one page of HTML that needs nothing else."""
+"""Render a learned kernel as a single self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -14,15 +14,42 @@ from chimap.report.kernel import LearnedKernel
 def write_learned_kernel(
     learned: LearnedKernel, path: str | os.PathLike[str], *, overwrite: bool = False
 ) -> Path:
-    """Write the page of a learned kernel to ``path``, whole or not at all, and return the path.
+    """Write the page of a learned kernel to a file.
 
-    FileExistsError if ``path`` exists and ``overwrite`` is False; FileNotFoundError if its folder does not.
+    A page that cannot be completed leaves no file behind.
+
+    Parameters
+    ----------
+    learned : LearnedKernel
+        What to show.
+    path : path-like
+        The file to write.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
     """
     return write_page(lambda: render_learned_kernel(learned), path, overwrite)
 
 
 def render_learned_kernel(learned: LearnedKernel) -> str:
-    """The page as text. The same kernel gives the same text."""
+    """Return the page of a learned kernel as text; equal values give equal text.
+
+    Parameters
+    ----------
+    learned : LearnedKernel
+        What to show.
+    """
     widths = _width_rows(learned)
     return render(
         "kernel.html",
@@ -40,45 +67,47 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
 
 
 def _figures(learned: LearnedKernel) -> list[JSON]:
-    """Title, what it says, and the SVG of each figure that there are numbers for."""
+    """Return title, caption and SVG of each figure for which there is data."""
     from chimap.report import kernel_curves as curves
     from chimap.report.curves import strength_curve
 
     figures = []
     if learned.widths is not None:
         figures.append(
-            ("Widths found", curves.width_ratios(learned.widths),
-             "A narrower kernel tells rows apart by smaller differences in these columns; a much wider one hardly "
-             "looks at them. 1 is where the search began: every block with the same share of the mean exponent.")
+            ("Learned widths", curves.width_ratios(learned.widths),
+             "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. "
+             "The search starts at 1, where every block has the same share of the mean exponent.")
         )  # fmt: skip
     if learned.history:
         figures.append(
             ("Learning curve", curves.learning_curve(learned.history, learned.metric),
              "Objective and score by iteration. "
-             + ("The rows of validation take no part in learning; the widths of least error on them are kept."
+             + ("The validation rows are not learned from; the widths with the smallest error on them are kept."
                 if learned.history[0]["validation_score"] is not None else "No rows were kept for validation."))
         )  # fmt: skip
     if learned.channels is not None:
         figures.append(
             ("Channel weights", curves.channel_weights(learned.channels),
-             "Share of each channel in the weights of the kernels, over all outputs.")
+             "Share of each channel in the sum of the kernel weights over all outputs.")
         )  # fmt: skip
     if learned.path is not None:
         figures.append(
             ("Regularisation path", curves.channel_path(learned.path),
-             "From the left, where no channel is used, to weaker penalties. The dashed line is the strength chosen.")
+             "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks "
+             "the chosen strength.")
         )  # fmt: skip
     if learned.curve is not None:
         figures.append(
             ("Regularisation path of the last fit", strength_curve(learned.curve),
-             f"With the learned widths: {learned.curve.measure}, by strength; {learned.curve.method}."
+             f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
+             f"{learned.curve.method}."
              + (" The band is one standard error." if learned.curve.standard_errors.any() else ""))
         )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "said": said} for title, svg, said in figures]
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
 
 
 def _width_rows(learned: LearnedKernel) -> list[JSON]:
-    """The widths as rows of a table, the most narrowed first."""
+    """Return the widths as rows of a table, by descending ratio."""
     if learned.widths is None:
         return []
     widths = learned.widths
@@ -92,14 +121,16 @@ def _width_rows(learned: LearnedKernel) -> list[JSON]:
 
 
 def _best(learned: LearnedKernel) -> dict[str, str] | None:
-    """First and best score on the validation rows, in words."""
+    """Return the first and the kept score on the validation rows as text, and the highest if it is another one."""
     scores = [step["validation_score"] for step in learned.history]
     if not scores or scores[0] is None:
         return None
-    say = _plain.percent if learned.metric == "accuracy" else lambda v: _plain.number(v, 4)
+    as_text = _plain.percent if learned.metric == "accuracy" else lambda v: _plain.number(v, 4)
     errors = [step["validation_error"] for step in learned.history]
     chosen = errors.index(min(errors))
-    said = {"first": say(scores[0]), "kept": say(scores[chosen]), "iteration": str(chosen)}
-    if say(max(scores)) != said["kept"]:  # widths are kept by the error, whose least may be elsewhere
-        said |= {"highest": say(max(scores)), "at": str(scores.index(max(scores)))}
-    return said
+    texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}
+    if (
+        as_text(max(scores)) != texts["kept"]
+    ):  # the kept widths minimise the error, which need not maximise the score
+        texts |= {"highest": as_text(max(scores)), "at": str(scores.index(max(scores)))}
+    return texts

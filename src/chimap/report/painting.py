@@ -1,4 +1,4 @@
-"""Rows whose bins are pixels as pictures, and contributions painted on them."""
+"""Show rows whose bins are pixels as pictures, and paint contributions over them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Shape = tuple[int, int]
-SIDE = 168  # pixels of a picture: of its longer side, or of a photograph's height
-_LEAST = 36  # bins that may be a picture
-_ALIKE = 0.2  # mean correlation of pixels one above the other
+SIDE = 168  # pixels on the longer side of a picture, or of the height of a photograph
+_LEAST = 36  # smallest number of bins that may form a picture
+_ALIKE = 0.2  # mean correlation of vertical neighbours above which bins form a picture
 
 
 def picture_shape(rows: np.ndarray) -> Shape | None:
-    """The square that rows are pictures of, as far as pixels one above the other are alike; None where they are not.
+    """Return the square shape of the pictures that rows hold, or None if vertical neighbours are not correlated.
 
     >>> smooth = np.cumsum(np.random.default_rng(0).random((40, 8, 8)), axis=1).reshape(40, 64)
     >>> picture_shape(smooth), picture_shape(np.random.default_rng(0).random((40, 64)))
@@ -35,49 +35,49 @@ def picture_shape(rows: np.ndarray) -> Shape | None:
     norms = np.linalg.norm(centred, axis=0)
     varies = norms > 0
     z = np.where(varies, centred / np.where(varies, norms, 1), 0).reshape(-1, side, side)
-    both = (varies.reshape(side, side)[1:] & varies.reshape(side, side)[:-1]).sum()
-    along = (z[:, 1:] * z[:, :-1]).sum()
+    n_pairs = (varies.reshape(side, side)[1:] & varies.reshape(side, side)[:-1]).sum()
+    near = (z[:, 1:] * z[:, :-1]).sum()
     far = (z[:, side // 2 :] * z[:, : side - side // 2]).sum()
-    is_alike = both > 0 and along / both > _ALIKE and along > 2 * far
-    return (side, side) if is_alike else None
+    is_picture = n_pairs > 0 and near / n_pairs > _ALIKE and near > 2 * far
+    return (side, side) if is_picture else None
 
 
 def check_shape(shape: Shape, n_bins: int) -> None:
-    """Refuse a shape of other than so many pixels. Raises DataError."""
+    """Raise DataError unless the shape has ``n_bins`` pixels."""
     if shape[0] * shape[1] != n_bins:
         raise DataError(
-            f"--shape {shape[0]}x{shape[1]} is of {shape[0] * shape[1]:,} pixels, but a row has {n_bins:,} bins."
+            f"--shape {shape[0]}x{shape[1]} has {shape[0] * shape[1]:,} pixels, but a row has {n_bins:,} bins."
         )
 
 
 def grey(values: np.ndarray, shape: Shape) -> str:
-    """A row as a grey picture, dark where it is large: the address of a PNG that holds its own data."""
+    """Return a row as a grey picture, dark where values are large, as the data URL of a PNG."""
     return _png(np.repeat(255 - 255 * _unit(values).reshape(shape)[..., None], 3, axis=2))
 
 
 def painted(contributions: np.ndarray, shape: Shape, values: np.ndarray | None = None) -> str:
-    """Contributions in blue (they add) and orange (they take) over a faint picture of the row."""
-    under = np.zeros(shape) if values is None else _unit(values).reshape(shape)
-    return _png(_over(255 - 70 * under, contributions.reshape(shape)))
+    """Return positive contributions in blue and negative ones in orange over a faint picture of the row."""
+    background = np.zeros(shape) if values is None else _unit(values).reshape(shape)
+    return _png(_over(255 - 70 * background, contributions.reshape(shape)))
 
 
 def painted_photo(image: np.ndarray, contributions: np.ndarray) -> str:
-    """Contributions (h, w) of its pixels over a faint photograph (H, W, 3) uint8: the address of a small JPEG.
+    """Return contributions (h, w) over a faint photograph (H, W, 3) uint8, as the data URL of a small JPEG.
 
-    Points are blurred by a fiftieth of the longer side: what counts is the region that they lie in.
+    The contributions are blurred by a fiftieth of the longer side, since the region matters more than the exact point.
     """
     from PIL import Image
     from scipy.ndimage import gaussian_filter
 
     photo = small(image, SIDE)
     grey_values = np.asarray(photo.convert("L"), np.float64)
-    each = Image.fromarray(contributions.astype(np.float32)).resize(photo.size, Image.Resampling.BOX)
-    blurred = gaussian_filter(np.asarray(each, np.float64), max(photo.size) / 50)
+    resized = Image.fromarray(contributions.astype(np.float32)).resize(photo.size, Image.Resampling.BOX)
+    blurred = gaussian_filter(np.asarray(resized, np.float64), max(photo.size) / 50)
     return jpeg(_picture(_over(255 - 0.6 * (255 - grey_values), blurred)))
 
 
 def _over(grey_values: np.ndarray, contributions: np.ndarray) -> np.ndarray:
-    """Pixels (h, w, 3): contributions (h, w) over grey values."""
+    """Return pixels (h, w, 3) with the contributions (h, w) painted over grey values."""
     largest = float(np.abs(contributions).max()) or 1.0
     opacity = np.sqrt(np.abs(contributions) / largest)[..., None]
     colour = np.where(contributions[..., None] >= 0, _rgb(GOOD), _rgb(BAD))

@@ -1,4 +1,4 @@
-"""Precision-recall curves as SVG: the mean over the classes, and the best and worst of them."""
+"""Precision-recall curves as SVG: the mean over the classes, and the best and worst classes."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from chimap.report._figure import INK, LINES, house_style, new_figure, to_svg
 from chimap.report._plain import number, one_line, percent
 from chimap.report.ranking import RankingMetrics
 
-DRAWN = 6  # classes up to which each has a line; beyond, the three best and the three worst
+DRAWN = (
+    6  # largest number of classes that are all drawn; of more, the three best and the three worst are drawn
+)
 
 
 def drawn_classes(ranking: RankingMetrics) -> list[int]:
-    """Classes that have a line of their own, best first."""
+    """Return the indices of the classes to draw, best first."""
     order = ranking.ordered().tolist()
     return order if len(order) <= DRAWN else [*order[: DRAWN // 2], *order[-(DRAWN // 2) :]]
 
 
 def precision_recall_figure(ranking: RankingMetrics) -> str:
-    """Best precision at each recall or beyond: the mean of all classes, thick, and single classes, thin."""
+    """Draw the best precision at each recall or beyond: the mean of all classes (thick) and single classes (thin)."""
     with house_style():
         figure = new_figure(380, 300)
         axes = figure.add_axes((0, 0, 1, 1))
-        several = ranking.ordered().size > 1
-        if several:
+        has_mean = ranking.ordered().size > 1
+        if has_mean:
             mean = ranking.mean_curve
-            label = f"mean of {ranking.ordered().size} · mAP {percent(ranking.mean_average_precision)}"
+            label = f"mean of {ranking.ordered().size} classes · {percent(ranking.mean_average_precision)}"
             axes.plot(mean.recall, mean.precision, color=INK, linewidth=3, label=label)
         for k, color in zip(drawn_classes(ranking), LINES, strict=False):
             curve = ranking.curves[k]
@@ -40,7 +42,7 @@ def precision_recall_figure(ranking: RankingMetrics) -> str:
         axes.set_ylabel("precision", labelpad=8)
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, labelspacing=0.6)
         alt = (
-            f"Precision against recall of {ranking.ordered().size} classes; mean average precision "
+            f"Precision over recall of {ranking.ordered().size} classes; the mean average precision is "
             f"{number(ranking.mean_average_precision, 3)}."
         )
         return to_svg(figure, "precision", alt)

@@ -1,4 +1,4 @@
-"""How good predicted numbers are, and how sure of that their number lets us be."""
+"""Measures of predicted numbers, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -18,12 +18,28 @@ from chimap.report.intervals import Interval, mean_interval, normal_quantile
 
 @dataclass(frozen=True, eq=False)
 class RegressionMetrics:
-    """Sizes of the errors, each with its interval.
+    """Measures of predicted numbers, each with its confidence interval.
 
-    targets, predictions: (n,) float64, for the figures; ``as_dict`` leaves them out.
-    r2: 1 - mean(e^2) / mean((y - mean(y))^2) with e = prediction - target; NaN for constant targets.
-    rmse, mae: root mean squared and mean absolute error, in the unit of the target.
-    r2_interval, rmse_interval, mae_interval: at ``confidence``; NaN for fewer than two rows.
+    Parameters
+    ----------
+    targets : ndarray of shape (n,), float64
+        The targets y, for the figures; ``as_dict`` leaves them out.
+    predictions : ndarray of shape (n,), float64
+        The predictions, for the figures; ``as_dict`` leaves them out.
+    r2 : float
+        R² = 1 - mean(e^2) / mean((y - mean(y))^2) with e = prediction - target; NaN for constant targets.
+    rmse : float
+        Root mean squared error, in the unit of the target.
+    mae : float
+        Mean absolute error, in the unit of the target.
+    r2_interval : tuple of float
+        Interval of ``r2``; NaN for fewer than two rows.
+    rmse_interval : tuple of float
+        Interval of ``rmse``; NaN for fewer than two rows.
+    mae_interval : tuple of float
+        Interval of ``mae``; NaN for fewer than two rows.
+    confidence : float, default=0.95
+        Confidence of the intervals.
     """
 
     targets: np.ndarray
@@ -38,16 +54,16 @@ class RegressionMetrics:
 
     @property
     def n_rows(self) -> int:
-        """Rows that were predicted."""
+        """Number of predicted rows."""
         return self.targets.size
 
     @property
     def residuals(self) -> np.ndarray:
-        """Prediction - target, (n,): positive where the model says too much."""
+        """Prediction - target, (n,): positive where the prediction is too high."""
         return self.predictions - self.targets
 
     def as_dict(self) -> JSON:
-        """Plain JSON types; None where a number is not defined."""
+        """Return the measures as JSON types, with None for undefined numbers."""
         names = ("r2", "r2_interval", "rmse", "rmse_interval", "mae", "mae_interval", "confidence")
         head = {"task": "regression", "rows": self.n_rows}
         return head | {name: plain(getattr(self, name)) for name in names}
@@ -56,14 +72,36 @@ class RegressionMetrics:
 def regression_metrics(
     y_true: ArrayLike, y_pred: ArrayLike, *, confidence: float = 0.95
 ) -> RegressionMetrics:
-    """Measure predicted against true numbers, both (n,).
+    """Measure predicted numbers against true ones.
 
-    The intervals are normal-theory ones for means over rows, without resampling: mean(|e|) +- z s / sqrt(n);
-    for RMSE the square roots of the ends of the interval of mean(e^2); for R2, a ratio of two means, the
-    delta method, s being that of (e^2 - (1 - R2) (y - mean(y))^2) / mean((y - mean(y))^2). Ends are cut to
-    what can be: RMSE and MAE at 0, R2 at 1. DataError for no rows, unequal lengths, or numbers that are not
-    finite.
+    The intervals are normal approximations for means over rows, without resampling. With z the normal quantile and s
+    the standard deviation over the rows, the interval of MAE is mean(|e|) +- z s / sqrt(n), and the interval of RMSE
+    goes between the square roots of the ends of the interval of mean(e^2). R2 is a ratio of two means, so its interval
+    comes from the delta method, with s the standard deviation of
+    (e^2 - (1 - R2) (y - mean(y))^2) / mean((y - mean(y))^2). The ends are clipped to the possible values: RMSE and MAE
+    at 0, R2 at 1.
 
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        Targets.
+    y_pred : array-like of shape (n,)
+        Predictions.
+    confidence : float, default=0.95
+        Confidence of the intervals.
+
+    Returns
+    -------
+    RegressionMetrics
+        The measures with their intervals.
+
+    Raises
+    ------
+    DataError
+        If there are no rows, the lengths differ, or a number is not finite.
+
+    Examples
+    --------
     >>> round(regression_metrics([1.0, 2.0, 3.0], [1.5, 2.0, 2.5]).r2, 3)
     0.75
     """

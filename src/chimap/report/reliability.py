@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say: how often answers are right, beside how sure they are."""
+"""Calibration of probabilities: how often predictions are right, by their probability."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.report._plain import plain
 
-_BANDS = 10  # of probabilities
+_BANDS = 10  # equal bands of probabilities
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """Answers by how probable they are said to be.
+    """Predictions with their probabilities, to measure calibration.
 
     Parameters
     ----------
-    confidence : (n,) probability of each answer, between 0 and 1
-    right : (n,) bool, whether it is the truth
+    confidence : ndarray of shape (n,)
+        Probability of each predicted class, between 0 and 1.
+    right : ndarray of shape (n,), bool
+        Whether each prediction is right.
 
     Raises
     ------
     DataError
-        For no rows, unequal lengths, and numbers that are no probabilities.
+        If there are no rows, the lengths differ, or a number is not a probability.
 
     References
     ----------
@@ -33,8 +35,8 @@ class Reliability:
 
     Examples
     --------
-    >>> found = Reliability(np.array([0.95, 0.95, 0.55, 0.55]), np.array([True, True, True, False]))
-    >>> [(round(said, 2), share, rows) for said, share, rows in found.bands()], round(found.error, 3)
+    >>> reliability = Reliability(np.array([0.95, 0.95, 0.55, 0.55]), np.array([True, True, True, False]))
+    >>> [(round(p, 2), share, rows) for p, share, rows in reliability.bands()], round(reliability.error, 3)
     ([(0.55, 0.5, 2), (0.95, 1.0, 2)], 0.05)
     """
 
@@ -45,27 +47,31 @@ class Reliability:
         shapes = np.shape(self.confidence), np.shape(self.right)
         if shapes[0] != shapes[1] or len(shapes[0]) != 1 or not shapes[0][0]:
             raise DataError(
-                f"a probability and an answer a row are needed; got shapes {shapes[0]} and {shapes[1]}."
+                f"confidence and right must have one probability and one answer per row, shape (n,); got shapes "
+                f"{shapes[0]} and {shapes[1]}."
             )
         if not np.all((self.confidence >= 0) & (self.confidence <= 1 + 1e-6)):
-            raise DataError("confidence must lie between 0 and 1: give probabilities.")
+            raise DataError("confidence must lie between 0 and 1; pass probabilities, not scores.")
 
     def bands(self) -> list[tuple[float, float, int]]:
-        """Mean probability, share of right answers and rows of each tenth of the probabilities that has rows."""
-        band = np.minimum((self.confidence * _BANDS).astype(int), _BANDS - 1)
+        """Return mean probability, share of right predictions and number of rows for each band of 0.1 that has rows."""
+        bands = np.minimum((self.confidence * _BANDS).astype(int), _BANDS - 1)
         return [
-            (float(self.confidence[own].mean()), float(self.right[own].mean()), int(own.sum()))
-            for place in range(_BANDS)
-            if (own := band == place).any()
+            (float(self.confidence[rows].mean()), float(self.right[rows].mean()), int(rows.sum()))
+            for band in range(_BANDS)
+            if (rows := bands == band).any()
         ]
 
     @property
     def error(self) -> float:
-        """Expected calibration error: mean over rows of |mean probability - share right| of the row's tenth."""
-        return sum(rows * abs(said - share) for said, share, rows in self.bands()) / self.right.size
+        """Expected calibration error: mean over rows of |mean probability - share right| in the row's band."""
+        return (
+            sum(rows * abs(probability - share) for probability, share, rows in self.bands())
+            / self.right.size
+        )
 
     def as_dict(self) -> JSON:
-        """Plain JSON types."""
+        """Return the error and the bands as JSON types."""
         names = ("probability", "share_right", "rows")
         return {
             "expected_calibration_error": plain(self.error),

@@ -1,4 +1,4 @@
-"""How a linear model from moments was chosen, as one page of HTML that needs nothing else."""
+"""Render the cross-validation scores of a linear model from moments as a single self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.estimators.component_curves import ComponentCurves
 from chimap.report._plain import number, percent, plain
-from chimap.report.evaluation import ComponentScores, now, package_versions
+from chimap.report.evaluation import now, package_versions
 from chimap.report.html import as_markup, date_in_words, render, write_page
 from chimap.report.selection_curves import along_path, scores_by_components
+from chimap.report.selection_scores import ComponentScores
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -27,17 +28,41 @@ def write_selection(
     title: str | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write a page on what the folds of a fitted ``MomentsRidge``, ``MomentsLasso`` or one of their kin say; its path.
+    """Write a page on the cross-validation of a fitted ``MomentsRidge``, ``MomentsLasso`` or related model.
 
-    A ``HistogramClassifier`` that chose among several ``n_principal`` has such folds too.
+    For ridge on principal components, the page shows the held-out R² of each number of components and strength, and R²
+    and accuracy on other rows if ``curves`` is given. For LASSO and group LASSO, it shows held-out error, number of
+    used features and residuals of the optimality conditions along the path of strengths.
 
-    Ridge on components: held-out R² of every number of components and strength, and R² and accuracy on other rows where
-    ``curves`` holds what ``model.curves(X, y)`` gave. LASSO and group LASSO: held-out error, features in use and
-    residuals of the optimality conditions along the path.
+    Parameters
+    ----------
+    model : estimator
+        A fitted model from moments, or a ``HistogramClassifier`` that chose among several ``n_principal``.
+    path : path-like
+        The file to write.
+    curves : ComponentCurves or None, default=None
+        Scores on other rows, the result of ``model.curves(X, y)``.
+    title : str or None, default=None
+        Title of the page; None takes the name of the estimator.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
 
-    Raises DataError for a model that chose nothing and a call without curves, FileExistsError if ``path`` exists and
-    ``overwrite`` is False.
+    Returns
+    -------
+    Path
+        The path of the page.
 
+    Raises
+    ------
+    DataError
+        If the model chose nothing by folds and there are no ``curves``.
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from chimap import MomentsLasso
     >>> Z = np.random.default_rng(0).standard_normal((300, 20))
@@ -50,7 +75,7 @@ def write_selection(
     if not figures:
         raise DataError(
             f"this {type(model).__name__} has chosen nothing by folds, and there are no curves to show: fit it with "
-            "several n_components (n_principal) or alphas, or give curves=model.curves(X, y)."
+            "several n_components (n_principal) or alphas, or pass curves=model.curves(X, y)."
         )
     return write_page(
         lambda: render(
@@ -58,7 +83,7 @@ def write_selection(
             title=title or type(model).__name__,
             name=type(model).__name__,
             facts=_facts(model),
-            figures=[{"title": t, "said": said, "svg": as_markup(svg)} for t, said, svg in figures],
+            figures=[{"title": t, "caption": caption, "svg": as_markup(svg)} for t, caption, svg in figures],
             settings=plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"}),
             versions=plain(package_versions()),
             created=date_in_words(now()),
@@ -74,16 +99,21 @@ def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> 
     number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
     chosen = None if number is None else (number, model.alpha_)
     if scores is not None:
-        found_by = "components and weights" if hasattr(model, "n_components_") else "weights"
-        said = f"Of the rows of each fold, {found_by} from the others; exact, from moments alone."
+        learned = "components and weights" if hasattr(model, "n_components_") else "weights"
+        fold_caption = (
+            f"Each fold is predicted with {learned} learned from the other folds. The result is exact and is computed "
+            "from moments alone."
+        )
         svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
-        figures.append(("R² by folds", said, svg))
+        figures.append(("Cross-validated R²", fold_caption, svg))
     if curves is not None:
-        on = f"On {curves.n_rows:,} rows given for it, components and weights from all rows of the fit."
+        row_caption = (
+            f"Scores on {curves.n_rows:,} other rows, with components and weights from all rows of the fit."
+        )
         for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
             if values is not None:
                 svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
-                figures.append((f"{name[0].upper()}{name[1:]} on other rows", on, svg))
+                figures.append((f"{name[0].upper()}{name[1:]} on other rows", row_caption, svg))
     return figures
 
 
@@ -92,16 +122,18 @@ def _path_figures(model: BaseEstimator) -> list[tuple[str, str, str]]:
     if model.selection_ is not None:
         band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
         svg = along_path(path.alphas, mean, "held-out squared error", model.alpha_, band=band, id="error")
-        figures.append(("Error by folds", "Mean of the folds held out; the band is one standard error.", svg))
-    used = along_path(path.alphas, path.n_used.astype(float), "features in use", model.alpha_, id="used")
-    figures.append(("Features in use", "With a weight that is not zero.", used))
+        figures.append(
+            ("Cross-validated error", "Mean over the held-out folds. The band is one standard error.", svg)
+        )
+    used = along_path(path.alphas, path.n_used.astype(float), "used features", model.alpha_, id="used")
+    figures.append(("Used features", "Number of features with a non-zero weight.", used))
     residuals = along_path(
         path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual"
     )
-    said = (
+    caption = (
         "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
     )
-    figures.append(("Optimality", said, residuals))
+    figures.append(("Optimality", caption, residuals))
     return figures
 
 
@@ -112,13 +144,13 @@ def _facts(model: BaseEstimator) -> dict[str, str]:
         "alpha": number(model.alpha_),
     }
     if hasattr(model, "n_principal_"):
-        facts["components a block"] = f"{model.n_principal_:,}"
+        facts["components per block"] = f"{model.n_principal_:,}"
     if hasattr(model, "n_components_"):
         facts["components"] = f"{model.n_components_:,}"
-        facts["share of the variance in them"] = percent(float(model.pca_.shares.sum()))
+        facts["explained variance"] = percent(float(model.pca_.shares.sum()))
     if ComponentScores.of(model.selection_) is not None:
         facts["held-out R²"] = number(float(model.selection_.r2.max()))
     if hasattr(model, "path_"):
-        facts["features in use"] = f"{int(np.any(model.coef_ != 0, axis=0).sum()):,}"
+        facts["used features"] = f"{int(np.any(model.coef_ != 0, axis=0).sum()):,}"
         facts["optimality residual"] = number(model.kkt_residual_, 2)
     return facts

@@ -1,4 +1,4 @@
-"""How a model from moments was chosen, drawn: scores over components and strengths, and along a path of strengths."""
+"""The figures of a selection: scores over components and strengths, and values along a path of strengths."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chimap.report._plain import number
 from chimap.report.curves import log_axis
 
 _MOST_LINES = len(LINES)
-_ROUNDING = 1e-17  # what a logarithmic axis shows for zero
+_ROUNDING = 1e-17  # drawn instead of zero on a logarithmic axis
 
 
 def scores_by_components(
@@ -21,16 +21,28 @@ def scores_by_components(
     name: str,
     chosen: tuple[int, float] | None,
 ) -> str:
-    """A line a strength over the number of components (logarithmic); the pair that was chosen ringed.
+    """Draw one line per strength over the number of components (logarithmic), with a ring around the chosen pair.
 
-    n_components: (P,). alphas: (S,). scores: (P, S), the better the higher. name: of the scores, 'held-out R²'. With
-    more strengths than colours every other is left out, the one that was chosen never.
+    If there are more strengths than colours, evenly spaced ones are drawn, the chosen one among them.
+
+    Parameters
+    ----------
+    n_components : ndarray of shape (P,)
+        Numbers of components, ascending.
+    alphas : ndarray of shape (S,)
+        Strengths, ascending.
+    scores : ndarray of shape (P, S)
+        Scores of all pairs; greater is better.
+    name : str
+        Name of the scores, such as 'held-out R²'.
+    chosen : tuple of int and float, or None
+        The chosen number of components and strength.
     """
     best = None if chosen is None else int(np.argmin(np.abs(alphas - chosen[1])))
     with house_style():
         figure = new_figure(380, 250)
         axes = figure.add_axes((0, 0, 1, 1))
-        for colour, s in zip(LINES, _some(alphas.size, best), strict=False):
+        for colour, s in zip(LINES, _drawn(alphas.size, best), strict=False):
             width = 2.6 if s == best else 1.6
             axes.plot(n_components, scores[:, s], color=colour, linewidth=width, marker="o", markersize=4,
                       label=number(alphas[s], 2))  # fmt: skip
@@ -39,9 +51,9 @@ def scores_by_components(
             axes.plot(
                 [n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD
             )
-        shown = scores[:, _some(alphas.size, best)]
+        shown = scores[:, _drawn(alphas.size, best)]
         top = float(shown.max())
-        # what fails altogether would press the rest into a line
+        # Without this limit, pairs that fail entirely would compress all others into a line.
         bottom = max(float(shown.min()), top - max(0.05, 4 * float(top - np.median(shown))))
         axes.set(ylim=(bottom - 0.04 * (top - bottom + 1e-9), top + 0.06 * (top - bottom + 1e-9)))
         if n_components.size > 1:
@@ -53,7 +65,7 @@ def scores_by_components(
         axes.legend(title="alpha", loc="upper left", bbox_to_anchor=(1.01, 1.02), labelcolor=MUTED)
         alt = f"{name} over {n_components.size} numbers of components at {alphas.size} strengths."
         if chosen is not None:
-            alt += f" Chosen: {chosen[0]} components, strength {number(chosen[1], 3)}."
+            alt += f" Chosen: {chosen[0]} components at strength {number(chosen[1], 3)}."
         return to_svg(figure, "components", alt)
 
 
@@ -61,7 +73,7 @@ def along_path(
     alphas: np.ndarray, values: np.ndarray, name: str, chosen: float, *, band: np.ndarray | None = None,
     logarithmic: bool = False, id: str = "path",
 ) -> str:  # fmt: skip
-    """Values (S,), with a band (S,) either way, over strengths (S,); the choice is a dashed line."""
+    """Draw values (S,) over strengths (S,), with ``band`` (S,) to either side; a dashed line marks the choice."""
     order = np.argsort(alphas)
     x, y = alphas[order], np.maximum(values[order], _ROUNDING) if logarithmic else values[order]
     with house_style():
@@ -79,12 +91,12 @@ def along_path(
         axes.grid(axis="y")
         axes.set_xlabel("strength of the penalty", labelpad=8)
         axes.set_ylabel(name, labelpad=8)
-        alt = f"{name} at {x.size} strengths from {number(x[0])} to {number(x[-1])}; {number(chosen, 3)} was chosen."
+        alt = f"{name} at {x.size} strengths from {number(x[0])} to {number(x[-1])}; {number(chosen, 3)} is chosen."
         return to_svg(figure, id, alt)
 
 
-def _some(count: int, kept: int | None) -> Sequence[int]:
-    """At most as many as there are colours, evenly, ``kept`` among them."""
+def _drawn(count: int, kept: int | None) -> Sequence[int]:
+    """Return at most as many indices as there are colours, evenly spaced, ``kept`` among them."""
     if count <= _MOST_LINES:
         return range(count)
     places = np.unique(np.linspace(0, count - 1, _MOST_LINES).round().astype(int)).tolist()

@@ -1,4 +1,4 @@
-"""Repeated random splits: how much a score depends on which rows a model was trained on."""
+"""Repeated random splits, which show how much a score depends on the rows a model was trained on."""
 
 from __future__ import annotations
 
@@ -29,11 +29,18 @@ _OF_CLASSES = {
 
 @dataclass(frozen=True, eq=False)
 class SplitScores:
-    """Scores of a model that was trained anew on each of s splits.
+    """Scores of a model retrained on each of s splits.
 
-    scores: (s,) each. Of classes "accuracy", the share of the test rows that are right; "class_rate", the mean recall
-    over the classes; "mean_average_precision", of the scores. Of numbers "R2", "RMSE" and "MAE". Of several tasks or
-    targets the means over them of the measures of ``TaskMetrics``. n_train, n_test: rows, of the first split.
+    Parameters
+    ----------
+    scores : dict of str to ndarray of shape (s,)
+        The scores on the test rows, by name. For classes: "accuracy", "class_rate" (the mean recall over the classes)
+        and "mean_average_precision". For numbers: "R2", "RMSE" and "MAE". For several tasks or targets: the means over
+        them of the measures of ``TaskMetrics``.
+    n_train : int
+        Number of training rows of the first split.
+    n_test : int
+        Number of test rows of the first split.
     """
 
     scores: dict[str, np.ndarray]
@@ -42,21 +49,21 @@ class SplitScores:
 
     @property
     def n_splits(self) -> int:
-        """How many splits there are."""
+        """Number of splits."""
         return int(next(iter(self.scores.values())).size)
 
     @property
     def are_shares(self) -> bool:
-        """Whether the scores are of classes: shares, which are read in percent."""
+        """Whether the scores are those of classes, which are shown in percent."""
         return _OF_CLASSES.keys() == self.scores.keys()
 
     def rows(self) -> list[tuple[str, float, float]]:
-        """(name, mean, standard deviation over the splits; NaN of a single one) of each score."""
-        words = _OF_CLASSES | {"R2": "R²"}
-        return [(words.get(name, name), *_mean_and_deviation(v)) for name, v in self.scores.items()]
+        """Return name, mean and standard deviation over splits of each score; the last is NaN for a single split."""
+        titles = _OF_CLASSES | {"R2": "R²"}
+        return [(titles.get(name, name), *_mean_and_deviation(v)) for name, v in self.scores.items()]
 
     def as_dict(self) -> JSON:
-        """Plain JSON types."""
+        """Return the scores of all splits, their means and standard deviations as JSON types."""
         scores = {}
         for name, values in self.scores.items():
             mean, deviation = _mean_and_deviation(values)
@@ -71,13 +78,28 @@ def repeated_splits(
     splits: BaseCrossValidator,
     groups: ArrayLike | None = None,
 ) -> SplitScores:
-    """Train a copy of the estimator on each split, and score it on the rest.
+    """Train a copy of the estimator on each split and score it on the test rows.
 
-    estimator: a classifier with ``decision_function``, or a regressor. X: rows (n, bins), dense or CSR. y: labels (n,),
-    or labels or targets of several tasks (n, t), NaN where one is missing. splits: a splitter of scikit-learn, such as
-    ``PerClassSplits(15)`` or ``ShuffleSplit()``. groups (n,): of rows that the splitter, and the choice of settings
-    within a split, keep together; or None.
+    Parameters
+    ----------
+    estimator : estimator
+        A classifier with ``decision_function``, or a regressor.
+    X : array or CSR matrix of shape (n, bins)
+        The rows.
+    y : ndarray of shape (n,) or (n, t)
+        Labels or targets; a column per task for several, with NaN where one is missing.
+    splits : cross-validator
+        A splitter of scikit-learn's interface, such as ``PerClassSplits(15)`` or ``ShuffleSplit()``.
+    groups : array-like of shape (n,) or None, default=None
+        The group of each row. The splitter, and the selection of settings within a split, keep groups together.
 
+    Returns
+    -------
+    SplitScores
+        The scores of each split.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
     >>> from chimap.data import PerClassSplits
@@ -92,11 +114,11 @@ def repeated_splits(
     measure = _of_tasks if y.ndim == 2 else _of_classes if is_classifier(estimator) else _of_numbers
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
-        together = {} if groups is None else {"groups": np.asarray(groups)[train]}
-        model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **together)
+        fit_params = {} if groups is None else {"groups": np.asarray(groups)[train]}
+        model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **fit_params)
         scores.append(measure(model, _arrays.take_rows(X, test), y[test]))
         sizes.append((len(train), len(test)))
-    return SplitScores({name: np.array([own[name] for own in scores]) for name in scores[0]}, *sizes[0])
+    return SplitScores({name: np.array([values[name] for values in scores]) for name in scores[0]}, *sizes[0])
 
 
 def _of_classes(model: BaseEstimator, X: Rows, y: np.ndarray) -> dict[str, float]:

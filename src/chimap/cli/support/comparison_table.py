@@ -8,7 +8,7 @@ from chimap.cli.support import show
 
 if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
-    from chimap.report.comparison import Entrant
+    from chimap.report.entrants import Entrant
 
 _MOST_REFUSED = 5  # machines listed with the reason for their failure
 
