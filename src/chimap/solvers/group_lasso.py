@@ -1,4 +1,11 @@
-"""The group LASSO with scikit-learn's scaling of the strengths, from moments."""
+"""The group LASSO with scikit-learn's scaling of alpha, from moments.
+
+The problem is
+
+    min_{w, b}  sum_i (z_i'w + b - y_i)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2,
+
+target by target. It is that of ``group_path`` at n alpha; see there for the method and its cost.
+"""
 
 from __future__ import annotations
 
@@ -14,26 +21,26 @@ from chimap.solvers.sparse import SparsePath
 
 
 def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
-    """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, each target by itself.
+    """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, target by target.
 
     Parameters
     ----------
     moments : Moments
-        Of all n rows.
-    alphas : array (s,)
-        Strengths, as scikit-learn's: of the mean over the rows.
+        Moments of all n rows.
+    alphas : ndarray of shape (s,)
+        Strengths, scaled as scikit-learn's: they weigh the penalty against the mean loss of a row.
     groups : sequence of index arrays
-        Each column in exactly one.
+        Columns of each group. Each column is in exactly one group.
 
     Returns
     -------
     SparsePath
-        Largest strength first, each solution found from the one before.
+        Solutions in descending order of alpha; each search starts from the solution before.
 
     Raises
     ------
     DataError
-        For moments of no rows.
+        If the moments have no rows.
     """
     alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
@@ -46,6 +53,6 @@ def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarra
 
 
 def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
-    """The least strength of ``group_lasso`` at which all weights are zero."""
+    """Return the least strength of ``group_lasso`` at which all weights are zero."""
     penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
     return largest_alpha(moments, penalty) / moments.count

@@ -5,8 +5,8 @@ The problem is
     min_{w, b}  sum_i w_i loss(y_i, z_i'w + b) + alpha/2 |w|^2
 
 for all targets at once. An evaluation of the objective and its gradient is one pass over the rows, in O(n D t)
-operations. Memory holds some ``2 PAIRS`` arrays of the size of the weights (D, t), and no matrix unless the search is
-whitened by a (D, D) factor, which saves most of the passes.
+operations. Memory holds about ``2 PAIRS + 15`` arrays of the size of the weights (D, t), and no matrix unless the
+search is whitened by a (D, D) factor, which saves most of the passes.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ def over(chunks: Chunks) -> Rows:
     Parameters
     ----------
     chunks : callable
-        Yields all rows at each call, in chunks of features (rows, D), targets (rows, t) and, optionally, weights (rows,).
+        Yields all rows at each call, in chunks: features (rows, D), targets (rows, t) and, optionally, weights
+        (rows,).
 
     Returns
     -------
