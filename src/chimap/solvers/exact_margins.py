@@ -188,7 +188,7 @@ class DualMargins:
             return out
 
         of_targets = self._of_targets(solution, residuals)
-        return [np.column_stack(each) for each in zip(*of_targets, strict=True)]
+        return [np.column_stack(residuals_of_group) for residuals_of_group in zip(*of_targets, strict=True)]
 
     def of_leading(self, n_rows: int, first: int) -> None:
         """Return None: no factor contains the model of fewer rows."""
