@@ -205,9 +205,10 @@ def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
 
 @nb.njit(**EXACT)
 def chebyshev_features(X, scale, out):
-    """Write the Chebyshev series of x / scale, times sqrt(scale): out[:, q] = d_q by a three-term recurrence in float64.
+    """Write the Chebyshev series of x / scale, times sqrt(scale): out[:, q] = d_q.
 
-    d_0 = 2x/(x+1), d_1 = -sqrt(2) L d_0, d_q = ((-1)^q 2 L d_{q-1} + (q-2) d_{q-2}) / q with L = ln(x) / pi.
+    d_0 = 2x/(x+1), d_1 = -sqrt(2) L d_0, d_q = ((-1)^q 2 L d_{q-1} + (q-2) d_{q-2}) / q with L = ln(x) / pi, in
+    float64.
     """
     d, n_terms = X.shape[1], out.shape[1]
     root = math.sqrt(scale)
