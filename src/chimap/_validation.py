@@ -197,7 +197,7 @@ def check_row_sums(sums: np.ndarray, *, name: str = "X", first_row: int = 0) -> 
         return
     row = int(np.flatnonzero(~np.isfinite(sums))[0])
     raise DataError(
-        f"{name}, row {first_row + row}: its bins sum to more than a {sums.dtype} can hold, and rows are divided by "
+        f"{name}, row {first_row + row}: its bins sum to more than a {sums.dtype} holds, and rows are divided by "
         "their sums. Scale the row down."
     )
 
