@@ -68,15 +68,15 @@ def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
             _substitute(R[strip, strip], X[:, strip])
             known = -X[:, strip]
 
-            def forward(own: slice, strip: slice = strip, known: np.ndarray = known) -> None:
-                _blas.multiply(known, R[strip, own], X[:, own], add=True)
+            def forward(columns: slice, strip: slice = strip, known: np.ndarray = known) -> None:
+                _blas.multiply(known, R[strip, columns], X[:, columns], add=True)
 
             _threads.tasks(_parts(strip.stop, n), forward)
         for strip in reversed(strips):
             known = -X[:, strip.stop :]
 
-            def backward(own: slice, strip: slice = strip, known: np.ndarray = known) -> None:
-                _blas.multiply(known, R[own, strip.stop :], X[:, own], transpose=True, add=True)
+            def backward(columns: slice, strip: slice = strip, known: np.ndarray = known) -> None:
+                _blas.multiply(known, R[columns, strip.stop :], X[:, columns], transpose=True, add=True)
 
             _threads.tasks(_parts(strip.start, strip.stop) if known.size else [], backward)
             _substitute_back(R[strip, strip], X[:, strip])
@@ -90,11 +90,11 @@ def squared_norms(R: np.ndarray, X: np.ndarray) -> np.ndarray:
     """
     out = np.empty(X.shape[0])
 
-    def part(rows: slice) -> None:
+    def norms_of(rows: slice) -> None:
         _substitute(R, X[rows])
         out[rows] = np.einsum("ij,ij->i", X[rows], X[rows], dtype=np.float64)
 
-    _threads.tasks(_parts(0, X.shape[0]), part)
+    _threads.tasks(_parts(0, X.shape[0]), norms_of)
     return out
 
 
@@ -121,7 +121,7 @@ def inverse_blocks(
     """Call visit(k, [(R'R)^-1]_gg) for each block g of row numbers, at n_g (n - min g)^2 operations a block."""
     n = R.shape[0]
 
-    def one(k: int) -> None:
+    def visit_block(k: int) -> None:
         rows = blocks[k]
         start = int(rows.min())
         X = np.zeros((rows.size, n - start), dtype=R.dtype)
@@ -129,7 +129,7 @@ def inverse_blocks(
         _substitute(R[start:, start:], X)
         visit(k, (X @ X.T).astype(np.float64))
 
-    _threads.tasks(range(len(blocks)), one)
+    _threads.tasks(range(len(blocks)), visit_block)
 
 
 def inverse_columns(R: np.ndarray, start: int, stop: int) -> np.ndarray:

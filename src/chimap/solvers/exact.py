@@ -201,14 +201,14 @@ class DualRidge:
         """Write K + alpha / w on and above the diagonal, from the values below it."""
         square, n = self.square, self.n_rows
 
-        def part(first: int) -> None:
+        def tile(first: int) -> None:
             rows = slice(first, min(first + TILE, n))
             corner = np.tril(square[rows, rows], -1)
             square[rows, rows] = corner + corner.T
             for start in range(rows.stop, n, TILE):
                 square[rows, start : start + TILE] = square[start : start + TILE, rows].T
 
-        _threads.tasks(range(0, n, TILE), part)
+        _threads.tasks(range(0, n, TILE), tile)
         square[np.diag_indices(n)] = self.diagonal + alpha * self._noise
 
     def _product(self, A: np.ndarray, alpha: float) -> np.ndarray:
@@ -216,7 +216,7 @@ class DualRidge:
         square, n = self.square, self.n_rows
         out = (self.diagonal + alpha * self._noise)[:, None] * A
 
-        def part(first: int) -> None:
+        def tile(first: int) -> None:
             rows = slice(first, min(first + TILE, n))
             corner = np.tril(square[rows, rows], -1).astype(np.float64)
             out[rows] += corner @ A[rows] + corner.T @ A[rows]
@@ -227,7 +227,7 @@ class DualRidge:
                 after = slice(start, min(start + _WIDE, n))
                 out[rows] += square[after, rows].T.astype(np.float64) @ A[after]
 
-        _threads.tasks(range(0, n, TILE), part)
+        _threads.tasks(range(0, n, TILE), tile)
         return out
 
 

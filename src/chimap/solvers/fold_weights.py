@@ -60,7 +60,7 @@ class FoldWeights:
         self.folds, self.whole, self.factor = folds, whole, factor
         self._t = whole.n_targets
         self._V = np.asfortranarray(np.hstack([fold.train_cross for fold in folds]))
-        self._found: dict[float, _Weights] = {}
+        self._solved: dict[float, _Weights] = {}
         self._centre = 0.0  # the strength of the factor
         self._whole_weights = self._V  # A^-1 V
 
@@ -73,13 +73,13 @@ class FoldWeights:
             self._centre = 0.0
             self.factor.of(self.whole, alpha)
             self._centre, self._whole_weights = alpha, self.factor.solve(self._V)
-        nearest = sorted(self._found, key=lambda other: abs(np.log(other / alpha)))[:_NEAR]
-        self._found = {other: self._found[other] for other in nearest}
+        nearest = sorted(self._solved, key=lambda strength: abs(np.log(strength / alpha)))[:_NEAR]
+        self._solved = {strength: self._solved[strength] for strength in nearest}
         weights, iterations = self._iterate(alpha)
         if weights is None:
             self._centre = 0.0  # the caller factorises fold by fold, which overwrites the factor
             return None
-        self._found[alpha] = weights
+        self._solved[alpha] = weights
         errors = []
         for i, fold in enumerate(self.folds):
             columns = slice(i * self._t, (i + 1) * self._t)
@@ -121,11 +121,11 @@ class FoldWeights:
 
         At the first strength, return the weights of all rows, scaled.
         """
-        if not self._found:
+        if not self._solved:
             share = np.repeat([fold.train_share for fold in self.folds], self._t)
             W = self._whole_weights / share
             return _Weights(W, self._V / share - self._centre * W, self._products(W))
-        known = list(self._found.values())
+        known = list(self._solved.values())
         images = [self._V - weights.residual(self._V, alpha) for weights in known]
         gram = np.array([[(weights.W * image).sum(0) for image in images] for weights in known])
         right = np.array([(weights.W * self._V).sum(0) for weights in known])

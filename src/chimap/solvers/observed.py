@@ -140,8 +140,8 @@ class _Descent:
         return self.problem.preconditioned(G), g / self.count
 
     @staticmethod
-    def _inner(one: Pair, other: Pair) -> np.ndarray:
-        return np.asarray(np.einsum("dt,dt->t", one[0], other[0]) + one[1] * other[1])
+    def _inner(left: Pair, right: Pair) -> np.ndarray:
+        return np.asarray(np.einsum("dt,dt->t", left[0], right[0]) + left[1] * right[1])
 
 
 def _divided(sizes: np.ndarray, by: np.ndarray) -> np.ndarray:

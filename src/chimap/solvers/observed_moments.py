@@ -91,7 +91,7 @@ class ObservedMoments:
         )
 
 
-def _tiled(moments: Moments, several: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _tiled(moments: Moments, n_solutions: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return products with the targets (D, s t), and sums and squares (s t,), repeated for s solutions side by side."""
     sums = moments.cross, moments.target_sum, moments.target_squares
-    return np.tile(sums[0], (1, several)), np.tile(sums[1], several), np.tile(sums[2], several)
+    return np.tile(sums[0], (1, n_solutions)), np.tile(sums[1], n_solutions), np.tile(sums[2], n_solutions)

@@ -113,13 +113,13 @@ class _Rows:
         at_mean = self.mean @ P
         edges = np.linspace(0, self.Z.shape[0], _PARTS + 1).astype(np.intp)
         slices = [slice(int(a), int(b)) for a, b in pairwise(edges) if b > a]
-        parts = _threads.tasks(slices, lambda part: self._of_part(part, P, at_mean))
+        parts = _threads.tasks(slices, lambda rows: self._block_times(rows, P, at_mean))
         products, sums = zip(*parts, strict=True)
         return np.asarray(sum(products) - np.outer(self.mean, sum(sums)))
 
-    def _of_part(self, part: slice, P: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        Z = _arrays.view_rows(self.Z, part)
-        R = self.weights[part, None] * (Z @ P - at_mean)
+    def _block_times(self, rows: slice, P: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        Z = _arrays.view_rows(self.Z, rows)
+        R = self.weights[rows, None] * (Z @ P - at_mean)
         return np.asarray(Z.T @ R), R.sum(axis=0)
 
     def _transposed(self, R: np.ndarray) -> np.ndarray:
