@@ -20,9 +20,8 @@ _FEW_ROWS = 300
 _SLICES = 4  # slices for each thread, so that a slow thread does not keep the others waiting
 
 _limit: ContextVar[int | None] = ContextVar("chimap_threads", default=None)
-_inside = (
-    threading.local()
-)  # calls from within a slice stay on its thread: waiting for the pool could deadlock
+# Calls from within a slice stay on its thread: waiting for the pool there could deadlock.
+_inside = threading.local()
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
