@@ -88,7 +88,7 @@ class TestReplacing:
 
     @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
     def test_a_full_disk_is_named(self, tmp_path, number):
-        with pytest.raises(OSError, match=r"a could not be written \(.*\); nothing half-written stays"):
+        with pytest.raises(OSError, match=r"a could not be written \(.*\); no partial file is left"):
             self.fail_halfway(tmp_path / "a", OSError(number, os.strerror(number)))
         assert names(tmp_path) == []
 

@@ -1,26 +1,26 @@
-"""chimap trains kernel machines on histograms at linear cost.
+"""chimap trains kernel machines on histograms, at a cost linear in the rows.
 
-The way of the data, and the folders that follow it::
+The path of the data, with the folders of the package along it::
 
     source  --chunks-->  map  --features-->  moments  --merge-->  solve  -->  model  -->  predict / report
     (data)               (features)          (moments)            (solvers)   (estimators)
 
-Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it under one roof.
+Start with ``HistogramClassifier`` or ``HistogramRegressor``, which run all these steps.
 
     >>> from sklearn.datasets import load_digits
     >>> import chimap
     >>> X, y = load_digits(return_X_y=True)
     >>> model = chimap.HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X, y)
 
-Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
-``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
-``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. Maps that mix the bins: ``DirichletMap`` (exact for the
-``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a
-bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel:
-``NystroemFeatures``. Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``.
-``load`` opens a saved model, ``export_model`` writes it for other programs. Images become histograms by
-``ImageHistograms``. Kernels are learned with the weights by ``FourierKernelLearner`` (widths) and
-``MultipleKernelLearner`` (weights of channels).
+The exact kernels, against which everything else is tested, are ``chi2``, ``intersection``, ``jensen_shannon``,
+``hellinger`` and ``Exponential(kernel, gamma)``. Explicit maps of additive kernels are ``OptimalMap``, ``DirectMap``,
+``HomogeneousMap``, ``AnchorMap`` and ``StaircaseMap``. Two maps mix the bins: ``DirichletMap`` (exact for the
+``DirichletKernel``) and ``SignStableProjection`` (bits for the chi-square kernel). ``LookupClassifier`` is a linear
+model on codes of one byte for each bin. ``FourierFeatures`` are random features of exponential kernels,
+``NystroemFeatures`` landmark features of any kernel. ``Moments`` are sums over rows that can be merged and subtracted.
+``open_source`` reads files and arrays in chunks. ``load`` opens a saved model, and ``export_model`` writes it for other
+programs. ``ImageHistograms`` turns images into histograms. ``FourierKernelLearner`` and ``MultipleKernelLearner`` learn
+the kernel together with the weights: its widths, and the weights of channels.
 """
 
 from typing import TYPE_CHECKING
@@ -156,8 +156,8 @@ __all__ = [
     "OnlineIntersectionClassifier",
 ]
 
-# Where each name lives. It is imported when it is first used, so that the command line can answer --help at
-# once and set up the BLAS before NumPy loads it.
+# The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
+# and set up the BLAS before NumPy loads it.
 _HOMES = {
     "comparison": (),
     "data": ("Source", "open_source"),
@@ -192,10 +192,10 @@ _HOMES = {
     "images": ("ImageHistograms", "open_images"),
 }  # fmt: skip
 
-if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted
+if not TYPE_CHECKING:  # with __getattr__ in view, a type checker would accept any name
 
     def __getattr__(name: str) -> object:
-        """A public name or a folder of the package, imported at its first use (PEP 562)."""
+        """Import a public name or a folder of the package at its first use (PEP 562)."""
         from importlib import import_module
 
         if name in _HOMES:

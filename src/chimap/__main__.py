@@ -1,4 +1,4 @@
-"""``python -m chimap`` is the command line."""
+"""Run the command line by ``python -m chimap``."""
 
 from chimap.cli.main import run
 

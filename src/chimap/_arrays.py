@@ -1,4 +1,4 @@
-"""Arrays at the boundary: dense or sparse, integers or floats, numpy's or a device's, told apart here alone."""
+"""Arrays of all kinds: the only module that distinguishes dense from sparse, and NumPy's arrays from a device's."""
 
 from __future__ import annotations
 
@@ -18,55 +18,53 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 KindOfRows = TypeVar("KindOfRows", bound=Rows | DeviceArray)
 
-_PIECE = 2**16  # entries that are compared or copied at a time
+_PIECE = 2**16  # entries that are compared or copied at once
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def is_sparse(X: object) -> TypeIs[CSR]:
-    """Whether X is a scipy sparse matrix or array."""
-    # the type comes first: issparse takes as long as a loop over a row
+    """Return whether X is a scipy sparse matrix or array."""
+    # The type is checked first, because issparse takes as long as a loop over a row.
     return type(X) is not np.ndarray and "scipy.sparse" in sys.modules and bool(sp.issparse(X))
 
 
 def is_plain(X: Any) -> TypeIs[Rows]:
-    """Whether X is a matrix of float32 or float64, a NumPy array or CSR, and nothing derived from these."""
+    """Return whether X is a float32 or float64 matrix, a NumPy array or CSR, and not of a class derived from these."""
     is_of_rows = type(X) is np.ndarray or (is_sparse(X) and type(X) in (sp.csr_matrix, sp.csr_array))
     return is_of_rows and X.ndim == 2 and X.dtype in FLOATS
 
 
 def is_on_device(X: object) -> TypeIs[DeviceArray]:
-    """Whether X is an array of torch or cupy, wherever its memory is."""
+    """Return whether X is an array of torch or cupy, wherever its memory is."""
     return type(X).__module__.partition(".")[0] in ("torch", "cupy")
 
 
 def namespace(X: Array) -> ModuleType:
-    """The functions for arrays such as X, under the names of the Python array API standard."""
+    """Return the module with the functions of the Python array API standard for arrays such as X."""
     from array_api_compat import array_namespace
 
     return array_namespace(X)
 
 
 def to_host(X: T | DeviceArray) -> T | np.ndarray:
-    """An array of a device as numpy's; any other X itself."""
+    """Return an array of a device as NumPy's, and any other X as it is."""
     if not is_on_device(X):
         return X
-    there: Any = X
-    return there.get() if hasattr(X, "get") else there.detach().cpu().numpy()
+    array: Any = X
+    return array.get() if hasattr(X, "get") else array.detach().cpu().numpy()
 
 
 def beside(values: np.ndarray, X: Array) -> Array:
-    """Values of numpy as an array of the kind, the device and the dtype of X."""
+    """Return NumPy values as an array of the library, device and dtype of X."""
     xp = namespace(X)
-    if getattr(
-        X, "is_cuda", False
-    ):  # torch's: from page-locked memory, or the copy waits for all work queued there
+    if getattr(X, "is_cuda", False):  # torch: unless page-locked, the copy waits for all queued work
         return xp.asarray(values, dtype=X.dtype).pin_memory().to(X.device, non_blocking=True)
     return xp.asarray(values, dtype=X.dtype, device=X.device)
 
 
 def device_rows(X: DeviceArray) -> DeviceArray:
-    """X of a device as rows of float32 or float64, where it is; other numbers become float64 (float16 float32)."""
+    """Return X of a device as rows of float32 or float64 there; other types become float64, float16 becomes float32."""
     xp = namespace(X)
     if X.dtype in (xp.float32, xp.float64):
         return X
@@ -74,13 +72,13 @@ def device_rows(X: DeviceArray) -> DeviceArray:
 
 
 def float_bits(X: Array) -> Array:
-    """The bits of float32 or float64 numbers as integers of that width, in the same memory."""
+    """Return a view of float32 or float64 numbers as integers of the same width."""
     xp = namespace(X)
     return X.view(xp.int32 if X.dtype == xp.float32 else xp.int64)
 
 
 def float_dtype(dtype: DTypeLike) -> np.dtype:
-    """float32 and float64 stay; every other type that is a number becomes float64 (float16 float32)."""
+    """Return the float type of numbers: float32 and float64 stay, float16 becomes float32, all others float64."""
     dtype = np.dtype(dtype)
     if dtype in FLOATS:
         return dtype
@@ -96,9 +94,9 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows: ...
 
 
 def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
-    """X as C-contiguous float rows, or as CSR with sorted indices and without duplicates.
+    """Return X as C-contiguous float rows, or as CSR with sorted indices and without duplicates.
 
-    Explicit zeros stay in CSR: they are zeros for every kernel and map. No copy where X already fits.
+    Explicit zeros stay in CSR: they are zeros for every kernel and map. X is not copied if it already fits.
     """
     if is_sparse(X):
         rows = X.tocsr()
@@ -107,7 +105,7 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
-        if rows.data.size > rows.nnz:  # room to spare behind the last entry: not data
+        if rows.data.size > rows.nnz:  # the arrays have spare room behind the last entry
             rows = csr(rows.data[: rows.nnz], rows.indices[: rows.nnz], rows.indptr, rows.shape)
         return rows
     dense = np.asarray(X)
@@ -116,44 +114,44 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
 
 
 def conversion(is_sparse: bool, given: DTypeLike, dtype: np.dtype) -> float:
-    """How many times the bytes rows take in another dtype; indices of sparse ones stay."""
+    """Return the factor of the bytes that rows take in another dtype; the indices of sparse rows do not change."""
     index = 4 * is_sparse
     return (dtype.itemsize + index) / (np.dtype(given).itemsize + index)
 
 
 def flat_view(values: np.ndarray) -> np.ndarray:
-    """The same memory as one axis (a copy only if it is not contiguous)."""
+    """Return the same memory as a flat array (a copy only if it is not contiguous)."""
     return values.reshape(-1)
 
 
 def nonzero_values(X: Rows) -> np.ndarray:
-    """The non-zero entries of X, as one axis."""
+    """Return the nonzero entries of X as a flat array."""
     stored, filled = stored_values(X), 0
     values = np.empty(np.count_nonzero(stored), stored.dtype)
-    for part in pieces(stored):
-        own = part[part != 0]
-        values[filled : filled + own.size] = own
-        filled += own.size
+    for piece in pieces(stored):
+        nonzero = piece[piece != 0]
+        values[filled : filled + nonzero.size] = nonzero
+        filled += nonzero.size
     return values
 
 
 def smallest_magnitude(X: Rows) -> float:
-    """Of the entries of X that are not zero; infinite where all are."""
+    """Return the smallest magnitude of the nonzero entries of X, infinite if there are none."""
     smallest = np.inf
-    for part in pieces(stored_values(X)):
-        smallest = min(smallest, float(np.abs(part).min(initial=np.inf, where=part != 0)))
+    for piece in pieces(stored_values(X)):
+        smallest = min(smallest, float(np.abs(piece).min(initial=np.inf, where=piece != 0)))
     return smallest
 
 
 def pieces(values: np.ndarray) -> Iterator[np.ndarray]:
-    """Values of one axis piece by piece, so that what is made of them does not take the memory of all."""
+    """Iterate over a flat array piece by piece, so that temporary arrays stay small."""
     return (values[first : first + _PIECE] for first in range(0, values.size, _PIECE))
 
 
 def values_by_bin(X: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """Magnitudes of the non-zero entries of X, bin after bin, and where each bin starts.
+    """Return the magnitudes of the nonzero entries of X, bin after bin, and where each bin starts.
 
-    values (nnz,) float64, those of bin i at starts[i]:starts[i + 1] in the order of the rows; starts (bins + 1,).
+    values (nnz,) are float64; those of bin i are values[starts[i] : starts[i + 1]], in the order of the rows.
     """
     if is_sparse(X):
         columns = without_zeros(X).tocsc()
@@ -161,13 +159,13 @@ def values_by_bin(X: Rows) -> tuple[np.ndarray, np.ndarray]:
     starts = np.zeros(X.shape[1] + 1, np.int64)
     np.cumsum(np.count_nonzero(X, axis=0), out=starts[1:])
     values = np.empty(starts[-1])
-    for column, own in zip(X.T, np.split(values, starts[1:-1]), strict=True):
-        own[:] = column[column != 0]
+    for column, of_bin in zip(X.T, np.split(values, starts[1:-1]), strict=True):
+        of_bin[:] = column[column != 0]
     return np.abs(values, out=values), starts
 
 
 def column_maxima(X: Rows) -> np.ndarray:
-    """The largest magnitude in each column, float64; 0 for an empty one."""
+    """Return the largest magnitude of each column, float64; 0 for an empty column."""
     if not is_sparse(X):
         return np.maximum(X.max(axis=0), -X.min(axis=0)).astype(np.float64)
     maxima = np.zeros(X.shape[1], X.dtype)
@@ -177,13 +175,15 @@ def column_maxima(X: Rows) -> np.ndarray:
 
 
 def column_means(X: Rows) -> np.ndarray:
-    """The mean of each column, (columns,) float64, over at least one row."""
+    """Return the mean of each column, (columns,) float64, over at least one row."""
     return np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
 
 
 def minus_row(X: Rows, row: np.ndarray) -> Rows:
-    """X with a row (columns,) of its dtype subtracted from each of its own: dense in place, CSR as new CSR, to which
-    each entry of the row that is not zero adds a column of entries."""
+    """Subtract a row (columns,) of the dtype of X from each row of X.
+
+    Dense X changes in place; CSR gives a new matrix, in which each nonzero entry of the row fills a column.
+    """
     if not is_sparse(X):
         X -= row
         return X
@@ -194,27 +194,27 @@ def minus_row(X: Rows, row: np.ndarray) -> Rows:
 
 
 def stored_values(X: Rows) -> np.ndarray:
-    """The numbers that X holds, as one axis without a copy: all of a dense array, the entries of CSR."""
+    """Return the stored numbers of X as a flat array without a copy: all of a dense array, the entries of CSR."""
     return X.data if is_sparse(X) else flat_view(X)
 
 
 def stored_bytes(X: Rows) -> int:
-    """Bytes of the array, or of the three arrays of CSR."""
+    """Return the bytes of the array, or of the three arrays of CSR."""
     return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if is_sparse(X) else X.nbytes
 
 
 def map_values(X: Rows, function: Callable[[np.ndarray], np.ndarray]) -> Rows:
-    """A function with f(0) = 0 of every entry; dense stays dense, CSR keeps its pattern."""
+    """Apply a function with f(0) = 0 to every entry; dense stays dense, CSR keeps its pattern."""
     return csr(function(X.data), X.indices, X.indptr, X.shape) if is_sparse(X) else function(X)
 
 
 def take_rows(X: KindOfRows, rows: slice | np.ndarray | Sequence[int]) -> KindOfRows:
-    """Rows of X by slice or index, of the same kind as X."""
+    """Return rows of X by slice or index, of the same kind as X."""
     return cast(KindOfRows, X[rows])
 
 
 def view_rows(X: Rows, rows: slice) -> Rows:
-    """Consecutive rows (start and stop given) as a view, where scipy copies the entries of CSR."""
+    """Return consecutive rows (start and stop given) as a view; scipy would copy the entries of CSR."""
     if not is_sparse(X):
         return X[rows]
     entries = slice(X.indptr[rows.start], X.indptr[rows.stop])
@@ -223,58 +223,58 @@ def view_rows(X: Rows, rows: slice) -> Rows:
 
 
 def take_columns(X: Rows, columns: np.ndarray) -> Rows:
-    """Columns of X by index, C-contiguous, of the same kind as X; X itself where they are all in order."""
+    """Return columns of X by index, C-contiguous, of the same kind as X; X itself if they are all columns in order."""
     if columns.size == X.shape[1] and np.array_equal(columns, np.arange(columns.size)):
         return X
     start, stop = int(columns[0]), int(columns[-1]) + 1
     if stop - start == columns.size and np.array_equal(columns, np.arange(start, stop)):
-        own = X[:, start:stop]  # several times as fast as by index
+        chosen = X[:, start:stop]  # a slice is several times as fast as an index
     else:
-        own = X[:, columns]
-    return as_rows(own)
+        chosen = X[:, columns]
+    return as_rows(chosen)
 
 
 def stack_rows(parts: Sequence[Rows]) -> Rows:
-    """Row blocks of the same kind, one under the other."""
+    """Stack row blocks of the same kind, one under the other."""
     return (
         sp.vstack(parts, format="csr")
         if is_sparse(parts[0])
-        else np.concatenate([to_dense(part) for part in parts])
+        else np.concatenate([to_dense(block) for block in parts])
     )
 
 
 def stack_columns(parts: Sequence[Rows]) -> Rows:
-    """Column blocks of the same kind, side by side."""
+    """Stack column blocks of the same kind, side by side."""
     if is_sparse(parts[0]):
         return sp.hstack(parts, format="csr")
-    return np.concatenate([to_dense(part) for part in parts], axis=1)
+    return np.concatenate([to_dense(block) for block in parts], axis=1)
 
 
 def to_dense(X: Rows) -> np.ndarray:
-    """X as a dense array."""
+    """Return X as a dense array."""
     return X.toarray() if is_sparse(X) else X
 
 
 def to_sparse(X: Rows) -> CSR:
-    """X as CSR."""
+    """Return X as CSR."""
     return X if is_sparse(X) else sp.csr_matrix(X)
 
 
 def like(X: Rows, other: Rows) -> Rows:
-    """X as CSR where ``other`` is CSR, and dense where it is dense."""
+    """Return X as CSR if ``other`` is CSR, and dense if it is dense."""
     return to_sparse(X) if is_sparse(other) else to_dense(X)
 
 
 def row_content(X: Rows, row: int) -> bytes:
-    """The bytes of a row, equal for equal rows."""
+    """Return the bytes of a row; equal rows of the same kind have equal bytes."""
     if not is_sparse(X):
         return X[row].tobytes()
-    part = slice(X.indptr[row], X.indptr[row + 1])
-    return X.indices[part].tobytes() + X.data[part].tobytes()
+    entries = slice(X.indptr[row], X.indptr[row + 1])
+    return X.indices[entries].tobytes() + X.data[entries].tobytes()
 
 
 def with_short_indices(X: Rows) -> Rows:
-    """X with 32-bit indices where it is CSR, for libraries that take no longer ones. Raises ValueError if too few."""
+    """Return X with 32-bit indices if it is CSR, for libraries that take no others. ValueError if they overflow."""
     if not is_sparse(X) or X.indices.dtype == np.int32:
         return X
     if max(X.nnz, *X.shape) >= 2**31:
@@ -285,7 +285,7 @@ def with_short_indices(X: Rows) -> Rows:
 
 
 def without_zeros(X: CSR) -> CSR:
-    """CSR X without its explicit zeros; X itself where it has none."""
+    """Return CSR X without its explicit zeros; X itself if it has none."""
     if X.data.size and not X.data.all():
         X = X.copy()
         X.eliminate_zeros()
@@ -293,7 +293,7 @@ def without_zeros(X: CSR) -> CSR:
 
 
 def csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> CSR:
-    """CSR matrix of its parts, which are known to be sorted and without duplicates."""
+    """Make a CSR matrix of arrays that are known to be sorted and without duplicates."""
     matrix = sp.csr_matrix((data, indices, indptr), shape=shape, copy=False)
     matrix.has_canonical_format = True
     return matrix

@@ -1,8 +1,8 @@
-"""Matrix products on views: rows may be apart in memory, and results may be added to what is there.
+"""Matrix products on views: rows may be apart in memory, and results may be added to existing values.
 
-By the BLAS of scipy, for which scipy publishes the addresses of its routines (``scipy.linalg.cython_blas``): its Python
-functions copy whatever is not contiguous. One BLAS serves all products of the passes; numpy brings another, whose
-threads go on spinning for a while after each product and would take the cores from this one's.
+The products call the BLAS of scipy at the addresses that scipy publishes (``scipy.linalg.cython_blas``), because
+scipy's Python functions copy whatever is not contiguous. One BLAS serves all products of the passes; NumPy has another,
+whose threads go on spinning for a while after each product and would take the cores from those of scipy's.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ Number: TypeAlias = ctypes.c_float | ctypes.c_double
 def multiply(
     A: np.ndarray, B: np.ndarray, out: np.ndarray, *, transpose: bool = False, add: bool = False
 ) -> None:
-    """out = A B, A B' with ``transpose``, or out += that, for floats of one dtype.
+    """Write out = A B, or A B' with ``transpose``; with ``add``, add that to out. All are floats of one dtype.
 
-    A copy is made only of an A or B whose rows are scattered.
-
-    Raises ValueError for shapes, types or an ``out`` that will not do.
+    Only an A or B whose rows are scattered is copied. Raises ValueError for shapes, types or an ``out`` that do not
+    fit.
     """
     A, B = _by_rows(A), _by_rows(B)
     (n, k), (inner, m) = A.shape, B.shape[::-1] if transpose else B.shape
@@ -35,16 +34,16 @@ def multiply(
     if inner != k:
         raise ValueError(f"a matrix of {k} columns does not multiply one of {inner} rows.")
     gemm, number = _routine("gemm", out.dtype)
-    # in Fortran's eyes every matrix is its transpose: out' = B' A'
-    how = _YES if transpose else _NO
+    # Fortran reads every matrix as its transpose: out' = B' A'.
+    op = _YES if transpose else _NO
     gemm(
-        how, _NO, _int(m), _int(n), _int(k), number(1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(add), out.ctypes,
+        op, _NO, _int(m), _int(n), _int(k), number(1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(add), out.ctypes,
         _ld(out),
     )  # fmt: skip
 
 
 def add_square(Z: np.ndarray, out: np.ndarray, *, add: bool) -> None:
-    """The upper triangle of out = Z'Z, or of out += Z'Z: half the work of ``multiply``; errors as there."""
+    """Write the upper triangle of out = Z'Z, or of out += Z'Z: half the work of ``multiply``, with the same errors."""
     _add_square(Z, out, 1, add)
 
 
@@ -59,7 +58,7 @@ def _add_square(Z: np.ndarray, out: np.ndarray, factor: int, add: bool) -> None:
 
 
 def factorise(square: np.ndarray) -> bool:
-    """Overwrite the upper triangle of a symmetric matrix with R, square = R'R; False if it is not positive definite."""
+    """Overwrite the upper triangle of a symmetric matrix with R, square = R'R. False if it is not positive definite."""
     _check_out(square, (square.shape[0],) * 2)
     potrf, _ = _routine("potrf", square.dtype)
     info = ctypes.c_int()
@@ -68,19 +67,21 @@ def factorise(square: np.ndarray) -> bool:
 
 
 def divide(R: np.ndarray, B: np.ndarray, *, left: bool = False, transpose: bool = False) -> None:
-    """B <- B R^-1, or R^-1 B (``left``), with R' in the place of R (``transpose``), for the upper triangle of R."""
+    """Overwrite B with B R^-1, or R^-1 B (``left``), for the upper triangle of R; ``transpose`` puts R' for R."""
     n, m = B.shape
     _check_out(B, (n, m), R)
     if R.shape != (n if left else m,) * 2:
-        raise ValueError(f"a triangle of {R.shape} does not divide {B.shape}, left={left}.")
+        raise ValueError(
+            f"a triangle of shape {R.shape} does not divide an array of {B.shape} with left={left}."
+        )
     trsm, number = _routine("trsm", B.dtype)
-    # in Fortran's eyes R is its transpose, a lower triangle, and B stands on the other side
-    side, how = _RIGHT if left else _LEFT, _YES if transpose else _NO
-    trsm(side, _LOWER, how, _NO, _int(m), _int(n), number(1), R.ctypes, _ld(R), B.ctypes, _ld(B))
+    # Fortran reads R as its transpose, a lower triangle, and the sides are swapped.
+    side, op = _RIGHT if left else _LEFT, _YES if transpose else _NO
+    trsm(side, _LOWER, op, _NO, _int(m), _int(n), number(1), R.ctypes, _ld(R), B.ctypes, _ld(B))
 
 
 def subtract_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
-    """out -= A'B; as ``multiply``."""
+    """Subtract A'B from out, with the errors of ``multiply``."""
     A, B = _by_rows(A), _by_rows(B)
     _check_out(out, (A.shape[1], B.shape[1]), A, B)
     gemm, number = _routine("gemm", out.dtype)
@@ -92,20 +93,22 @@ def subtract_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
 
 
 def subtract_square(Z: np.ndarray, out: np.ndarray) -> None:
-    """The upper triangle of out -= Z'Z; as ``add_square``."""
+    """Subtract Z'Z from the upper triangle of out, as ``add_square``."""
     _add_square(Z, out, -1, True)
 
 
 def multiply_triangle(A: np.ndarray, T: np.ndarray) -> None:
-    """A = A T in place for an upper triangle T (m, m), whose entries below the diagonal are not read: half the work of
-    ``multiply``; errors as there."""
+    """Overwrite A with A T for an upper triangle T (m, m), whose entries below the diagonal are not read.
+
+    This takes half the work of ``multiply``, with the same errors.
+    """
     T = _by_rows(T)
     m = T.shape[0]
     _check_out(A, (A.shape[0], m), T)
     if T.shape != (m, m):
-        raise ValueError(f"a triangle is square; got {T.shape}.")
+        raise ValueError(f"a triangle must be square; got shape {T.shape}.")
     trmm, number = _routine("trmm", A.dtype)
-    # in Fortran's eyes A' = T' A' with the lower triangle T'
+    # Fortran reads this as A' = T' A' with the lower triangle T'.
     trmm(
         _LEFT, _LOWER, _NO, _NO, _int(m), _int(A.shape[0]), number(1), T.ctypes, _ld(T), A.ctypes, _ld(A)
     )  # fmt: skip
@@ -123,7 +126,7 @@ _routines: dict[str, Callable[..., None]] = {}
 
 
 def _has_rows(matrix: np.ndarray) -> bool:
-    """Whether the numbers of a row lie side by side, and the rows one after the other."""
+    """Return whether the numbers of a row lie side by side, and the rows one after the other."""
     n, m = matrix.shape
     step, item = matrix.strides
     return (m < 2 or item == matrix.itemsize) and (n < 2 or step >= m * matrix.itemsize)
@@ -147,7 +150,7 @@ def _int(value: int) -> Reference:
 
 
 def _ld(matrix: np.ndarray) -> Reference:
-    """Numbers from one row to the next."""
+    """Return the leading dimension: the count of numbers from one row to the next."""
     return _int(max(1, matrix.strides[0] // matrix.itemsize, matrix.shape[1]))
 
 

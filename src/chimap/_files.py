@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and hold arrays and plain metadata."""
+"""Files that appear whole or not at all, with arrays and plain metadata."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap._version import __version__
 
-FORMAT = 4  # raised when what a file holds changes its meaning
+FORMAT = 4  # incremented when the contents of a file change their meaning
 _AGAIN = "Write it again, or take another copy."
 _DTYPES = {
     "b1": "BOOL", "i1": "I8", "u1": "U8", "i2": "I16", "u2": "U16", "i4": "I32", "u4": "U32", "i8": "I64", "u8": "U64",
@@ -34,10 +34,10 @@ _KINDS = {
 
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
-    """A path to write to; the file takes the place of ``path`` when the block ends well and vanishes when not.
+    """Yield a path to write to, which replaces ``path`` if the block ends well and vanishes otherwise.
 
-    Where the system has files without a name (Linux), the new file has none until it is whole, so that even a process
-    that is killed leaves nothing behind. A symbolic link stays, and the file that it points to is replaced.
+    Where the system has files without a name (Linux), the new file has none until it is whole, so that even a killed
+    process leaves nothing behind. A symbolic link stays, and the file that it points to is replaced.
 
     Raises OSError for a path that cannot be written, that is a folder, a device or a pipe, and for a full disk.
     """
@@ -52,7 +52,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
             os.chmod(unfinished if handle is None else handle, mode)
         if handle is not None:
             named = _new_name(target)
-            # a folder handle has the link followed; the absolute path makes it irrelevant which
+            # Only with a folder handle is the link followed; as the path is absolute, any handle will do.
             os.link(unfinished, named, src_dir_fd=handle, follow_symlinks=True)
         assert named is not None
         os.replace(named, target)
@@ -68,7 +68,7 @@ def replacing(path: str | Path) -> Iterator[Path]:
 
 
 def check_writable(path: str | Path) -> None:
-    """Refuse a path that could not be written, before the work that would be lost. Raises OSError."""
+    """Raise OSError if the path cannot be written, before any work that would be lost."""
     handle, unfinished = _unfinished(_target(Path(path)))
     if handle is None:
         unfinished.unlink()
@@ -77,7 +77,7 @@ def check_writable(path: str | Path) -> None:
 
 
 def claim(path: str | Path) -> IO[bytes]:
-    """A lock file that this process holds until the handle is closed. Raises OSError where another process holds it."""
+    """Return a lock file that this process holds until it is closed. Raises OSError if another process holds it."""
     file = open(path, "ab")  # noqa: SIM115
     with suppress(ImportError):  # Windows has no such locks
         import fcntl
@@ -93,7 +93,10 @@ def claim(path: str | Path) -> IO[bytes]:
 
 
 def _target(path: Path) -> Path:
-    """The file that ``path`` stands for, links followed. Raises OSError where no regular file is or can be made."""
+    """Return the file that ``path`` stands for, links followed.
+
+    Raises OSError where no regular file is or can be made.
+    """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it.")
     if path.exists() and not path.is_file():
@@ -106,11 +109,9 @@ def _target(path: Path) -> Path:
 
 
 def _unfinished(target: Path) -> tuple[int | None, Path]:
-    """A new empty file in the folder of ``target``: its handle and path where it has no name, else its path alone."""
+    """Make an empty file in the folder of ``target``: its handle and path if it has no name, else None and its path."""
     if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
-        with suppress(
-            OSError
-        ):  # file systems that have no such files, or a folder that may not be written to
+        with suppress(OSError):  # the file system has no such files, or the folder is not writable
             handle = os.open(target.parent, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
             return handle, Path(f"/proc/self/fd/{handle}")
     named = _new_name(target)
@@ -119,26 +120,26 @@ def _unfinished(target: Path) -> tuple[int | None, Path]:
 
 
 def _new_name(target: Path) -> Path:
-    """A name beside ``target`` that no file has."""
+    """Return an unused name beside ``target``."""
     return target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.part")
 
 
 def _no_room(path: Path, reason: object) -> OSError:
     return OSError(
-        f"{path} could not be written ({reason}); nothing half-written stays. Make room, or name another disk."
+        f"{path} could not be written ({reason}); no partial file is left. Make room, or name another disk."
     )
 
 
 def plain_json(value: JSON) -> JSON:
-    """A value as it comes back from JSON: tuples are lists, keys are texts."""
+    """Return a value as JSON reads it back: tuples are lists, keys are strings."""
     return json.loads(json.dumps(value))
 
 
 def write_tensors(path: str | Path, kind: str, meta: JSON, arrays: dict[str, np.ndarray]) -> None:
-    """Arrays and JSON metadata in one safetensors file; ``kind`` says what it holds.
+    """Write arrays and JSON metadata to a safetensors file; ``kind`` says what it holds.
 
-    The metadata list the arrays with their digests, and have a digest of their own, so that ``read_tensors`` tells a
-    file that was changed or damaged from one that is whole. Raises OSError for a full disk.
+    The metadata list the arrays with their digests, and have a digest themselves, so that ``read_tensors`` can tell a
+    changed or damaged file from an intact one. Raises OSError for a full disk.
     """
     ordered = {name: np.ascontiguousarray(a) for name, a in arrays.items()}
     listed = {name: {"shape": list(a.shape), "digest": _digest(a)} for name, a in ordered.items()}
@@ -162,13 +163,13 @@ def write_tensors(path: str | Path, kind: str, meta: JSON, arrays: dict[str, np.
 
 
 def read_header(path: str | Path) -> JSON:
-    """Metadata of a file written by ``write_tensors``. Raises DataError for any other file."""
+    """Return the metadata of a file written by ``write_tensors``. Raises DataError for any other file."""
     with _opened(path) as (meta, _):
         return meta
 
 
 def read_tensors(path: str | Path, *kinds: str) -> tuple[JSON, dict[str, np.ndarray]]:
-    """Metadata and arrays of a file of one of these kinds. Raises DataError for any other, or one that was changed."""
+    """Return the metadata and arrays of a file of one of these kinds. DataError for any other, or a changed one."""
     with _opened(path) as (meta, file):
         if meta.get("kind") not in kinds:
             raise DataError(
@@ -183,7 +184,7 @@ def read_tensors(path: str | Path, *kinds: str) -> tuple[JSON, dict[str, np.ndar
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[tuple[JSON, safe_open]]:
-    """The metadata, and the file whose arrays they list: checked before anything is made of them."""
+    """Yield the metadata and the file with the arrays that they list, after checking both."""
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file.")
@@ -222,16 +223,18 @@ def _check_format(meta: JSON, path: Path) -> None:
     if number == FORMAT:
         return
     writer = f"chimap {version}" if isinstance(version, str) else "another version of chimap"
-    told = f"{path} was written by {writer} in format {number}; chimap {__version__} reads format {FORMAT}. "
+    message = (
+        f"{path} was written by {writer} in format {number}; chimap {__version__} reads format {FORMAT}. "
+    )
     if isinstance(number, int) and number > FORMAT:
         raise DataError(
-            told + "Upgrade chimap (pip install --upgrade chimap), or write it again with this version."
+            message + "Upgrade chimap (pip install --upgrade chimap), or write it again with this version."
         )
-    raise DataError(told + "Write it again with this version, or read it with the one that wrote it.")
+    raise DataError(message + "Write it again with this version, or read it with the one that wrote it.")
 
 
 def kind_named(kind: object) -> str:
-    """What a file of this kind is called in a sentence."""
+    """Return the name of a kind of file, as used in sentences."""
     return "visual words" if kind == "words" else f"a chimap {kind}"
 
 

@@ -1,4 +1,4 @@
-"""Data frames of any library, told by their type alone, and the columns that they wrote for their index."""
+"""Data frames of any library, recognised by their type alone, and the index columns they have written to files."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 _LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
-INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # how pandas writes the index of a data frame
+INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # names that pandas gives to a written index
 
 
 def is_frame(X: object) -> bool:
-    """Whether X is a table of columns with names; no library is imported to tell."""
+    """Return whether X is a table of named columns. No library is imported to find out."""
     return type(X).__name__ in _LIBRARIES.get(type(X).__module__.split(".")[0], ())
 
 
 def names_of(table: Any) -> Sequence[Hashable]:
-    """The names of the columns."""
+    """Return the names of the columns."""
     return (
         table.column_names
         if hasattr(table, "column_names")
@@ -27,16 +27,16 @@ def names_of(table: Any) -> Sequence[Hashable]:
 
 
 def without_index(X: Any, fitted: object = None) -> Any:
-    """A data frame less the columns that hold its index, unless ``fitted`` was fitted on them; any other X as it is."""
+    """Return a data frame without its index columns, unless ``fitted`` was fitted on them, and any other X as it is."""
     if not is_frame(X):
         return X
     known = {*getattr(fitted, "feature_names_in_", ())}
     names = [name for name in names_of(X) if isinstance(name, str)]
-    aside = [
+    index_columns = [
         name
         for place, name in enumerate(names)
         if name not in known and INDEX.fullmatch(name) and (name or not place)
     ]
-    if not aside:
+    if not index_columns:
         return X
-    return X.drop(columns=aside) if hasattr(X, "iloc") else X.drop(aside)
+    return X.drop(columns=index_columns) if hasattr(X, "iloc") else X.drop(index_columns)

@@ -1,4 +1,4 @@
-"""Memory budgets: what is written, what one leaves to a fit (the whole process counts), blocks that are freed."""
+"""Memory budgets: how they are written, how much of one a fit may use, and the release of freed blocks."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from chimap._validation import ParameterError
 
-_MMAP_THRESHOLD = -3  # of mallopt, in malloc.h of glibc
+_MMAP_THRESHOLD = -3  # parameter of mallopt, from malloc.h of glibc
 LIBRARY_BYTES = 2**28  # the interpreter with numpy, scipy, scikit-learn and numba (262 MiB on Linux)
 _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
           "K": 2**10, "M": 2**20, "G": 2**30, "TB": 10**12, "TIB": 2**40, "T": 2**40}  # fmt: skip
 
 
 def parse_memory(memory: str | int | float) -> int:
-    """Bytes of a memory budget: a number of bytes, or a text such as "512MiB", "1.5 GB", "2g".
+    """Return the bytes of a memory budget: a number of bytes, or a text such as "512MiB", "1.5 GB", "2g".
 
     >>> parse_memory("1GiB")
     1073741824
@@ -36,10 +36,10 @@ def parse_memory(memory: str | int | float) -> int:
 
 
 def room_in(budget: int) -> int:
-    """Bytes of a budget that a fit may take: what the libraries leave of it.
+    """Return the bytes of a budget that a fit may use, which is what the libraries leave.
 
-    A budget of less than twice the libraries leaves as much as they take, at most all of it: it can only mean what a
-    fit takes beside them.
+    A budget of less than twice the libraries leaves as many bytes as the libraries take, at most all of it: so small a
+    budget can only mean the fit's share beside them.
 
     >>> [room_in(mib * 2**20) // 2**20 for mib in (64, 256, 300, 512, 1024)]
     [64, 256, 256, 256, 768]
@@ -48,7 +48,7 @@ def room_in(budget: int) -> int:
 
 
 def budget_for(needed: float) -> int:
-    """The smallest budget that leaves so many bytes to a fit.
+    """Return the smallest budget that leaves ``needed`` bytes to a fit.
 
     >>> [budget_for(mib * 2**20) // 2**20 for mib in (64, 256, 300)]
     [64, 256, 556]
@@ -57,10 +57,10 @@ def budget_for(needed: float) -> int:
 
 
 def keep_no_large_blocks() -> None:
-    """Let the allocator of glibc return every freed block of a MiB or more to the system, in this process.
+    """Make the allocator of glibc return every freed block of a MiB or more to the system, in this process.
 
-    By itself it comes to keep freed blocks of up to 32 MiB for later ones: the stages of a fit differ in the sizes of
-    their matrices, so that what one has freed stays resident beside what the next takes (100 to 200 MiB).
+    By default it comes to keep freed blocks of up to 32 MiB for later allocations. The stages of a fit have matrices of
+    different sizes, so that the blocks of a stage stay resident beside those of the next (100 to 200 MiB).
     """
     try:
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 2**20)

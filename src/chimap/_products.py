@@ -7,15 +7,15 @@ import numpy as np
 from chimap import _arrays, _blas, _loops, _threads
 from chimap._types import CSR, Rows
 
-_SPARSE_BELOW = 0.04  # density of the rows under which the sparse product beats the dense one
+_SPARSE_BELOW = 0.04  # density of the rows below which the sparse product is faster than the dense one
 
 
 def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> None:
-    """out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
+    """Write out[:, :m] = rows @ W for rows (n, d), dense or CSR, and W (d, m), all of one dtype.
 
-    out (n, m or more) is C-contiguous; buffer (n, d) is for CSR that is nearly dense.
+    out (n, m or more) is C-contiguous; ``buffer`` (n, d) holds CSR rows that are dense enough to be expanded.
     """
-    alone = rows.shape[0] == 1  # reading W is all the work then: only its rows of entries that are not zero
+    alone = rows.shape[0] == 1  # reading W is then all the work: read only its rows of nonzero entries
     if _arrays.is_sparse(rows):
         if alone or rows.nnz < _SPARSE_BELOW * buffer.size:
             sparse_product(rows, W, out)
@@ -28,7 +28,7 @@ def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> N
 
 
 def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:
-    """out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
+    """Write out[:, :m] = A @ B for CSR A and C-contiguous B (d, m), on all threads, without densifying."""
     _threads.over_rows(
         A.shape[0],
         max(1, A.nnz // max(1, A.shape[0])) * B.shape[1],

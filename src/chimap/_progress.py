@@ -1,4 +1,4 @@
-"""Progress of long work: what is done, how fast, how long it will take."""
+"""Progress of long work: how much is done, how fast, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -15,31 +15,36 @@ if TYPE_CHECKING:
 
 
 class Progress:
-    """Says nothing; the base of what does, and the default.
+    """Reports nothing; the default, and the base of the classes that report.
 
-    A job enters the object, names a stage with its total (None where it is not known), and advances it.
+    A job enters the object, names a stage with its total (None if it is unknown), and advances it.
     """
 
     def __enter__(self) -> Progress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Nothing to close."""
+        """Do nothing."""
 
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
         """Begin a stage of ``total`` units."""
 
     def advance(self, amount: int = 1) -> None:
-        """So many units more are done."""
+        """Record that ``amount`` more units are done."""
 
     def note(self, text: str) -> None:
-        """A line of its own: what the stage has come to, or why it takes longer than usual."""
+        """Write a separate line: the result of the stage, or why it takes longer than usual."""
 
 
 class RichProgress(Progress):
     """A line on the terminal: stage, bar, rows done, rows per second, time left.
 
-    console: of rich, by default on stderr. transient: whether the lines vanish at the end.
+    Parameters
+    ----------
+    console : rich.console.Console, default=None
+        Console of rich. None is stderr.
+    transient : bool, default=False
+        Whether the lines vanish at the end.
     """
 
     def __init__(self, console: Console | None = None, *, transient: bool = False):
@@ -70,7 +75,7 @@ class RichProgress(Progress):
         self._bars.stop()
 
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
-        """Close the stage before and begin a line for this one."""
+        """Close the previous stage and begin a line for this one."""
         self._close_stage()
         self._unit, self._began = unit, time.perf_counter()
         left = "left" if total else ""
@@ -81,20 +86,20 @@ class RichProgress(Progress):
         assert self._task is not None  # a stage begins before it advances
         task = self._bars.tasks[self._task]
         done = int(task.completed) + amount
-        of = f" of {task.total:,.0f}" if task.total else ""
+        of_total = f" of {task.total:,.0f}" if task.total else ""
         rate = done / max(time.perf_counter() - self._began, 1e-9)
         self._bars.update(
-            self._task, advance=amount, done=f"{done:,}{of} {self._unit}",
+            self._task, advance=amount, done=f"{done:,}{of_total} {self._unit}",
             rate=_speed(rate, self._unit),
         )  # fmt: skip
 
     def note(self, text: str) -> None:
-        """A line above the bars."""
+        """Write a line above the bars."""
         self._bars.console.print(text, style="dim", highlight=False)
 
     def _close_stage(self, complete: bool = True) -> None:
         if self._task is not None and complete:
-            # a search may take fewer steps than announced
+            # A search may take fewer steps than announced.
             task = self._bars.tasks[self._task]
             done = f"{task.completed:,.0f} {self._unit}" if task.completed else ""
             self._bars.update(
@@ -103,9 +108,14 @@ class RichProgress(Progress):
 
 
 class LineProgress(Progress):
-    """A plain line of text now and then, for logs; short jobs leave none.
+    """Plain lines of text at intervals, for logs. Short jobs write none.
 
-    every: seconds between two lines, and before the first.
+    Parameters
+    ----------
+    every : float, default=15.0
+        Seconds between two lines, and before the first.
+    stream : file object, default=None
+        Where the lines are written. None is stderr.
     """
 
     def __init__(self, every: float = 15.0, stream: TextIO | None = None):
@@ -115,12 +125,12 @@ class LineProgress(Progress):
         self._done, self._began, self._told = 0, 0.0, time.perf_counter()
 
     def stage(self, name: str, total: int | None, unit: str = "rows") -> None:
-        """Begin to count anew."""
+        """Restart the count for a new stage."""
         self._name, self._unit, self._total = name, unit, total
         self._done, self._began = 0, time.perf_counter()
 
     def advance(self, amount: int = 1) -> None:
-        """Count, and write a line if the last is long ago."""
+        """Count, and write a line if ``every`` seconds have passed since the last."""
         self._done += amount
         now = time.perf_counter()
         if now - self._told >= self._every:
@@ -128,7 +138,7 @@ class LineProgress(Progress):
             print(self._line(now - self._began), file=self._stream, flush=True)
 
     def note(self, text: str) -> None:
-        """A line."""
+        """Write a line."""
         print(text, file=self._stream, flush=True)
 
     def _line(self, seconds: float) -> str:
@@ -145,7 +155,7 @@ class LineProgress(Progress):
 
 
 def _speed(rate: float, unit: str) -> str:
-    """'19/s' for units that come in great number, else nothing."""
+    """Return '19/s' for units that come in large numbers, and nothing for others."""
     if unit not in ("rows", "images"):
         return ""
     return f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s"
@@ -155,9 +165,9 @@ Item = TypeVar("Item")
 
 
 class Stopwatch:
-    """Seconds by stage, summed over the times that a stage ran; ``seconds`` keeps the order of first use.
+    """Seconds by stage, summed over the runs of a stage; ``seconds`` keeps the order of first use.
 
-    A stage within another is not counted twice: its time is taken from the outer one's.
+    The time of a nested stage is not counted twice: it is subtracted from that of the outer stage.
     """
 
     def __init__(self) -> None:
@@ -166,7 +176,7 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, stage: str) -> Iterator[None]:
-        """Put the time of the block down to ``stage``."""
+        """Add the time of the block to ``stage``."""
         self.seconds.setdefault(stage, 0.0)
         began, before = time.perf_counter(), self._accounted
         try:
@@ -177,12 +187,12 @@ class Stopwatch:
             self._accounted = before + took
 
     def put(self, stage: str, seconds: float) -> None:
-        """Put down to ``stage`` seconds that the block now running has spent on it."""
+        """Add to ``stage`` the seconds that the running block has spent on it."""
         self.seconds[stage] = self.seconds.get(stage, 0.0) + seconds
         self._accounted += seconds
 
     def timed(self, stage: str, items: Iterable[Item]) -> Iterator[Item]:
-        """The items of an iterable, the wait for each put down to ``stage``."""
+        """Iterate over the items, and add the time that each takes to arrive to ``stage``."""
         iterator = iter(items)
         while True:
             with self(stage):

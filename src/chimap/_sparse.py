@@ -1,10 +1,10 @@
-"""``scipy.sparse``, imported when the first of its names is used: dense rows are opened in less time without."""
+"""``scipy.sparse``, imported when one of its names is first used, so that dense rows are opened faster."""
 
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """A name of ``scipy.sparse``, at hand from the first use on (PEP 562)."""
+    """Return a name of ``scipy.sparse``, and keep it for the next use (PEP 562)."""
     if name.startswith("__"):
         raise AttributeError(name)
     import scipy.sparse

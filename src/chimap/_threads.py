@@ -1,4 +1,4 @@
-"""Threads: compiled loops over slices of rows on a pool that sleeps when it has nothing to do."""
+"""Threads: compiled loops over slices of rows, on a pool that sleeps when it is idle."""
 
 from __future__ import annotations
 
@@ -15,26 +15,25 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-_GRAIN = 2**15  # numbers a slice should hold to be worth a thread's waking
+_GRAIN = 2**15  # numbers that a slice should hold to be worth waking a thread
 _FEW_ROWS = 300
-_SLICES = 4  # a thread, so that a slow one does not keep the others waiting
+_SLICES = 4  # slices for each thread, so that a slow thread does not keep the others waiting
 
 _limit: ContextVar[int | None] = ContextVar("chimap_threads", default=None)
-_inside = (
-    threading.local()
-)  # a call from within a slice stays on its thread: waiting for the pool could be for ever
+# Calls from within a slice stay on its thread: waiting for the pool there could deadlock.
+_inside = threading.local()
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 _pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 
 
 def available() -> int:
-    """Cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def count() -> int:
-    """Threads in use here: the limit of the innermost ``threads`` block, or all cores."""
+    """Return the number of threads in use here: the limit of the innermost ``threads`` block, or all cores."""
     return _limit.get() or available()
 
 
@@ -56,18 +55,18 @@ def threads(n_jobs: int | None) -> Iterator[None]:
 
 
 def suited(n_jobs: int | None, n_rows: int) -> int | None:
-    """n_jobs as it is given; where it is None, 1 for so few rows that threads would wait longer than they work.
+    """Return n_jobs, or 1 if it is None and there are so few rows that threads would wait longer than they work.
 
-    Measured with 30 to 200 rows on two cores that other work shared: fits took 18 s on one thread, 244 s on two.
+    Measured with 30 to 200 rows on two cores that other work shared, fits took 18 s on one thread and 244 s on two.
     """
     return 1 if n_jobs is None and n_rows <= _FEW_ROWS else n_jobs
 
 
 def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Result]) -> list[Result]:
-    """call(slice of rows) for slices that cover n_rows, on all threads; results in the order of the slices.
+    """Call ``call`` for slices that cover n_rows, on all threads, and return the results in the order of the slices.
 
-    row_size: numbers a row, so that small work stays on this thread. The call must release the interpreter lock
-    to gain from it, as the loops of ``_loops`` do.
+    ``row_size`` is the number of values in a row: small work stays on this thread. Only calls that release the
+    interpreter lock become faster, such as the loops of ``_loops``.
     """
     worth = min(n_rows, n_rows * max(1, row_size) // _GRAIN)
     workers = 1 if worth < 2 or getattr(_inside, "pool", False) else count()
@@ -79,10 +78,11 @@ def over_rows(n_rows: int, row_size: int, call: Callable[[slice], Result]) -> li
 
 
 def tasks(items: Iterable[Item], call: Callable[[Item], Result]) -> list[Result]:
-    """call(item) for each, on all threads, with the products within on the thread of the call; results in order.
+    """Call ``call`` for each item, on all threads, and return the results in order.
 
-    For work that is split into products already: threads of BLAS wait for each other at every product, spinning, and a
-    machine with anything else to do then loses most of its time there (measured: a factor of ten).
+    The products of a call stay on its thread: this is for work that is already split into products. Threads of BLAS
+    wait for each other at every product, spinning, and a machine with anything else to do then loses most of its time
+    there (measured: a factor of ten).
     """
     if getattr(_inside, "pool", False):
         return [call(item) for item in items]
@@ -95,7 +95,7 @@ def tasks(items: Iterable[Item], call: Callable[[Item], Result]) -> list[Result]
 
 @contextmanager
 def blas_alone() -> Iterator[None]:
-    """Products within the block stay on the thread that calls them; blocks may be nested."""
+    """Keep products within the block on the thread that calls them; blocks may be nested."""
     if getattr(_inside, "pool", False) or getattr(_inside, "alone", False) or _limit.get() == 1:
         yield
         return
@@ -109,19 +109,22 @@ def blas_alone() -> Iterator[None]:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Loops and products within the block stay on this thread: small ones are done before two threads have met."""
-    was = getattr(_inside, "pool", False)
+    """Keep loops and products within the block on this thread: small ones end before two threads have met."""
+    before = getattr(_inside, "pool", False)
     with blas_alone():
         _inside.pool = True
         try:
             yield
         finally:
-            _inside.pool = was
+            _inside.pool = before
 
 
 def _controller() -> ThreadpoolController:
-    """Of the libraries that are loaded. Finding them takes longer than a small product: they come with modules, and are
-    looked for again when there are more of these."""
+    """Return the controller of the loaded libraries.
+
+    Finding the libraries takes longer than a small product. They are loaded with modules, so they are searched again
+    when the number of modules has changed.
+    """
     return _controller_of(len(sys.modules))
 
 
@@ -131,7 +134,7 @@ def _controller_of(n_modules: int) -> ThreadpoolController:
 
 
 def _pool(workers: int) -> ThreadPoolExecutor:
-    # a forked child inherits the object but not its threads: pools belong to a process
+    # A forked child inherits the object but not its threads, so pools belong to a process.
     key = (os.getpid(), workers)
     if key not in _pools:
         _pools[key] = ThreadPoolExecutor(workers, thread_name_prefix="chimap", initializer=enter_pool)
@@ -139,5 +142,5 @@ def _pool(workers: int) -> ThreadPoolExecutor:
 
 
 def enter_pool() -> None:
-    """Of a thread of a pool: compiled loops called on it stay on it."""
+    """Mark this thread as one of a pool: compiled loops called on it stay on it."""
     _inside.pool = True

@@ -1,4 +1,4 @@
-"""What moves through the package, by the names that its signatures use."""
+"""Types that the signatures of the package share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CSR(Protocol):
-    """A matrix of scipy in compressed rows, ``csr_matrix`` or ``csr_array``, as far as it is used here."""
+    """A scipy matrix in compressed rows, ``csr_matrix`` or ``csr_array``, with the members that are used here."""
 
     data: np.ndarray
     indices: np.ndarray
@@ -56,7 +56,7 @@ class CSR(Protocol):
 
 
 class DeviceArray(Protocol):
-    """An array of torch or cupy, as far as it is used without asking of which."""
+    """An array of torch or cupy, with the members that are used where the library does not matter."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -93,7 +93,7 @@ class DeviceArray(Protocol):
 
 
 class RowTargets(Protocol):
-    """Targets (n, t) of rows, less their shifts: a matrix, or what stands for one."""
+    """Targets (n, t) of rows, less their shifts: a matrix, or an object that stands for it."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...
@@ -102,7 +102,7 @@ class RowTargets(Protocol):
 
 
 class Sparse(Protocol):
-    """A sparse matrix of scipy in any layout."""
+    """A scipy sparse matrix in any layout."""
 
     @property
     def nnz(self) -> int: ...
@@ -110,36 +110,36 @@ class Sparse(Protocol):
 
 
 Rows: TypeAlias = np.ndarray | CSR
-"""Rows (n, columns) in the memory of this machine: C-contiguous, or in compressed rows."""
+"""Rows (n, columns) in the host's memory: C-contiguous, or in compressed rows."""
 Array: TypeAlias = np.ndarray | DeviceArray
 """An array of any library with the operations of the Python array API standard."""
 ArrayLike: TypeAlias = "npt.ArrayLike"
-"""What ``numpy.asarray`` takes: arrays, lists, columns of data frames."""
+"""Values that ``numpy.asarray`` takes: arrays, lists, columns of data frames."""
 MatrixLike: TypeAlias = "npt.ArrayLike | Sparse | DeviceArray"
 """Rows as users pass them: arrays and matrices of any library, data frames, lists of rows."""
 ArrayMap: TypeAlias = Callable[[Array], Array]
-"""A function of arrays, on the device that they are on."""
+"""A function of arrays that runs on their device."""
 Transformed: TypeAlias = "np.ndarray | sp.csr_matrix"
-"""What a transformer gives: dense, or CSR of sparse rows where zeros stay zeros."""
+"""The result of a transformer: dense, or CSR for sparse rows if zeros stay zeros."""
 Group: TypeAlias = "h5py.Group | zarr.Group"
 StoredArray: TypeAlias = "h5py.Dataset | zarr.Array"
 DTypeLike: TypeAlias = "npt.DTypeLike | None"
-"""What ``numpy.dtype`` takes; None for the usual type."""
+"""Values that ``numpy.dtype`` takes; None is the usual type."""
 RandomState: TypeAlias = int | np.random.RandomState | None
-"""A seed, a generator, or None for one that differs each time."""
+"""A seed, a generator, or None for a different seed each time."""
 JSON: TypeAlias = dict[str, Any]
-"""An object of JSON: plain values by name, nested. What reads it knows what is under each name."""
+"""A JSON object: plain values by name, nested. Its reader knows the type under each name."""
 Parameters: TypeAlias = dict[str, Any]
-"""Values of parameters by their names, such as ``get_params`` gives."""
+"""Values of parameters by name, as ``get_params`` returns them."""
 Columns: TypeAlias = str | int | slice | Sequence[str] | Sequence[int] | np.ndarray
-"""Columns by names, globs, places and ranges of these."""
+"""Columns by names, globs, places, and ranges of places."""
 Blocks: TypeAlias = Mapping[str, Columns] | Sequence[Columns]
 """Blocks of columns, by name or in order."""
 Scoring: TypeAlias = "str | Callable[..., float] | None"
-"""A score: a name that scikit-learn knows, a scorer, or None for accuracy and R^2."""
+"""A score: a name known to scikit-learn, a scorer, or None for accuracy and R^2."""
 ClassWeight: TypeAlias = "str | Mapping[Any, float] | Sequence[Mapping[Any, float] | str | None] | None"
-"""What each class counts: "balanced", or numbers by class."""
+"""Weights of the classes: "balanced", or a number for each class."""
 T = TypeVar("T")
 SOMETIMES = "sometimes"
 Sometimes: TypeAlias = Annotated[T, SOMETIMES]
-"""Of an attribute that not every fitted object has, and a model file may so lack."""
+"""The type of an attribute that not every fitted object has, so that a model file may lack it."""

@@ -1,7 +1,7 @@
-"""Checks at the boundary, and the messages they raise.
+"""Checks of arguments and data at the boundary of the package, and the messages that they raise.
 
 Every message says where (argument, or file and row), what was expected, what came, and what to do.
-Nothing behind the boundary checks again. What the checks need is imported by them: errors are wanted at once.
+Code behind the boundary does not check again. The checks import what they need, so that errors appear without delay.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_LEAST_WEIGHT = 1e-30  # of the largest: its products with numbers of float32 are such
+_LEAST_WEIGHT = (
+    1e-30  # lower limit of the largest weight, whose products with float32 numbers must not vanish
+)
 
 
 class DataError(ValueError):
@@ -26,14 +28,13 @@ class DataError(ValueError):
 
 
 class MemoryBudgetError(ValueError):
-    """The memory budget cannot hold the work; the message names the smallest that can."""
+    """The memory budget cannot hold the work. The message names the smallest budget that can."""
 
 
 class ParameterError(ValueError):
-    """A parameter cannot have this value.
+    """A parameter has a value that it cannot take: ``wanted`` is the end of the sentence "NAME must be ...".
 
-    name: of the parameter. value: what came. wanted: what would do, as the end of "NAME must be ...". The command line
-    puts the flag in place of the name.
+    The command line replaces the name by its flag.
 
     >>> print(ParameterError("n_terms", 0, "a positive whole number"))
     n_terms must be a positive whole number; got 0.
@@ -51,11 +52,11 @@ def check_histograms(
     X: Rows, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0,
     columns: Sequence[str] | None = None, ids: np.ndarray | None = None,
 ) -> None:  # fmt: skip
-    """Refuse entries that are NaN or infinite, and negative ones unless ``signed``.
+    """Raise DataError for NaN or infinite entries and, unless ``signed``, for negative ones.
 
-    X is a float matrix (dense, or CSR) of rows of bins; ``first_row`` is added to the row in the message,
-    so that a chunk of a file names the row of the file; an array gives the number of each row instead. columns:
-    their names. ids: of all rows of the file. Raises DataError.
+    X is a float matrix (dense, or CSR) of rows of bins. ``first_row`` is added to the row in the message, so that a
+    chunk of a file names the row of the file; an array gives the number of each row instead. ``columns`` are the names
+    of the bins, ``ids`` those of all rows of the file.
     """
     from chimap import _arrays, _threads
 
@@ -81,15 +82,15 @@ def check_histograms(
         )
     raise DataError(
         f"Negative values in data passed as {where}: {value:g}. Histogram kernels need bins >= 0; "
-        "shift or clip the data, or take kernel='gaussian', which takes any; in Python, kernel.signed() does, too."
+        "shift or clip the data, or use kernel='gaussian' or, in Python, kernel.signed(), which take negative values."
     )
 
 
-_CACHED = 65536  # values that stay in the processor's cache between one look and the next
+_CACHED = 65536  # values that stay in the processor's cache between the two passes over them
 
 
 def _in_domain(values: np.ndarray, signed: bool) -> bool:
-    """Whether every value is finite, and not negative unless ``signed``: told by the ends, which NaN spoils."""
+    """Return whether every value is finite, and not negative unless ``signed``. NaN fails both comparisons."""
     lowest = -np.finfo(values.dtype).max if signed else 0.0
     blocks = (values[start : start + _CACHED] for start in range(0, values.size, _CACHED))
     return all(block.min() >= lowest and block.max() < np.inf for block in blocks)
@@ -110,9 +111,9 @@ def validated_rows(
 def validated_rows(
     estimator: BaseEstimator, X: MatrixLike, *, reset: bool, signed: bool, on_device: bool = False
 ) -> Rows | DeviceArray:
-    """X of a transformer's ``fit`` (reset) or ``transform`` as float rows, dense or CSR, checked.
+    """Check X of a transformer's ``fit`` (reset) or ``transform`` and return it as float rows, dense or CSR.
 
-    Arrays of torch and cupy stay what and where they are with ``on_device``, and are copied to numpy's without.
+    Arrays of torch and cupy stay on their device with ``on_device``, and are copied to NumPy arrays without it.
 
     Raises DataError for NaN, infinite or (unless ``signed``) negative entries, ValueError for another width.
     """
@@ -133,7 +134,7 @@ def validated_rows(
 
 
 def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> DeviceArray:
-    """The same for arrays of torch or cupy, which stay where they are."""
+    """Do the same for arrays of torch or cupy, which stay on their device."""
     from chimap import _arrays
 
     if X.ndim != 2:
@@ -143,14 +144,14 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     xp = _arrays.namespace(rows)
     good = xp.isfinite(rows) if signed else xp.isfinite(rows) & (rows >= 0)
     if not bool(xp.all(good)):
-        check_histograms(_arrays.as_rows(_arrays.to_host(rows)), signed=signed)  # names the place
+        check_histograms(_arrays.as_rows(_arrays.to_host(rows)), signed=signed)  # raises with the place
     return rows
 
 
 def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
-    """X of a fitted estimator's ``transform`` or ``predict`` as an array or CSR matrix of the width that it knows.
+    """Check X of a fitted estimator's ``transform`` or ``predict``; return an array or CSR of the fitted width.
 
-    Arrays that are so already go through at once: scikit-learn's own checks take longer than a prediction of one row.
+    Arrays that already fit are returned at once: scikit-learn's checks take longer than the prediction of a row.
     """
     from chimap import _arrays
 
@@ -175,13 +176,13 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
         if not str(error).startswith("The feature names should match"):
             raise
         raise DataError(
-            f"{error}Pass the columns that it was fitted on, in their order: X[list(model.feature_names_in_)]; or "
+            f"{error}Pass the columns that it was fitted on, in their order: X[list(model.feature_names_in_)]; or pass "
             "open_source(X, like=model) to predict_source, which matches them by name."
         ) from None
 
 
 def row_sums(X: Rows, *, name: str = "X", first_row: int = 0) -> np.ndarray:
-    """l1 norms (n,), float64, of checked rows, which are divided by them. Raises DataError where one is infinite."""
+    """Return the l1 norms (n,), float64, of checked rows. Raises DataError where one is infinite."""
     from chimap import _scaling
 
     with np.errstate(over="ignore"):
@@ -191,27 +192,27 @@ def row_sums(X: Rows, *, name: str = "X", first_row: int = 0) -> np.ndarray:
 
 
 def check_row_sums(sums: np.ndarray, *, name: str = "X", first_row: int = 0) -> None:
-    """Refuse sums of rows that are beyond the floating numbers."""
+    """Raise DataError if the sum of a row is infinite, because rows are divided by their sums."""
     if np.isfinite(sums).all():
         return
     row = int(np.flatnonzero(~np.isfinite(sums))[0])
     raise DataError(
-        f"{name}, row {first_row + row}: its bins sum to more than a {sums.dtype} holds, and rows are divided by their "
-        "sum here. Scale the row down."
+        f"{name}, row {first_row + row}: its bins sum to more than a {sums.dtype} holds, and rows are divided by "
+        "their sums. Scale the row down."
     )
 
 
 def check_width(X: Rows | DeviceArray, expected: int, owner: str) -> None:
-    """Refuse rows whose number of bins differs from what ``owner`` was fitted on (scikit-learn's words)."""
+    """Raise DataError if the number of bins differs from what ``owner`` was fitted on, in scikit-learn's words."""
     if X.shape[1] != expected:
         raise DataError(
             f"X has {X.shape[1]} features, but {owner} is expecting {expected} features as input. "
-            "Pass rows with the bins, in the order, that it was fitted on."
+            "Pass rows with the bins that it was fitted on, in the same order."
         )
 
 
 def check_positive(value: object, name: str, *, integer: bool = False) -> None:
-    """Refuse anything but a finite positive number (a whole one if ``integer``)."""
+    """Raise ParameterError unless the value is a finite positive number (a whole number if ``integer``)."""
     kind = numbers.Integral if integer else numbers.Real
     if not isinstance(value, kind) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         wanted = "a positive whole number" if integer else "a positive number"
@@ -219,16 +220,16 @@ def check_positive(value: object, name: str, *, integer: bool = False) -> None:
 
 
 def check_choice(value: object, name: str, choices: Sequence[object]) -> None:
-    """Refuse a value that is not among ``choices``."""
+    """Raise ParameterError unless the value is among ``choices``."""
     if value not in choices:
         listed = ", ".join(repr(c) for c in choices)
         raise ParameterError(name, value, f"one of {listed}")
 
 
 def checked_weights(weights: ArrayLike, n: int, each: str, name: str, allowed: str = "numbers") -> np.ndarray:
-    """Weights (n,) float64, one for each "row" or "bin"; allowed: what the argument may be.
+    """Return weights (n,) float64, one for each "row" or "bin" (``each``); ``allowed`` says what the argument may be.
 
-    Raises DataError, naming the place, for negative, infinite and missing ones, another number of them, and where all
+    Raises DataError, naming the place, for negative, infinite and missing weights, another number of them, and if all
     are 0.
     """
     try:
@@ -248,7 +249,7 @@ def checked_weights(weights: ArrayLike, n: int, each: str, name: str, allowed: s
         )
     if not checked.any():
         raise DataError(
-            f"{name}: all weights are zero, so that no {each} is left. Give some {each}s a weight."
+            f"{name}: all weights are zero, so that no {each} is left. Give at least one {each} a positive weight."
         )
     largest = checked.max()
     if not _LEAST_WEIGHT <= largest <= 1 / _LEAST_WEIGHT:
@@ -260,9 +261,9 @@ def checked_weights(weights: ArrayLike, n: int, each: str, name: str, allowed: s
 
 
 def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
-    """Names and index arrays of blocks given as slices or lists of columns, in a sequence or a mapping of names.
+    """Return names and index arrays of blocks of columns: slices or lists, in a sequence or a mapping of names.
 
-    Raises ValueError for blocks without columns and for columns that are not there.
+    Raises ValueError for blocks without columns and for columns that do not exist.
     """
     named = (
         blocks.items() if isinstance(blocks, Mapping) else ((f"block{j}", b) for j, b in enumerate(blocks))
@@ -290,7 +291,7 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
 
 
 def format_bytes(n: float) -> str:
-    """A size for people: 1536 -> '1.5 KiB'."""
+    """Return a size in readable units: 1536 -> '1.5 KiB'."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(n) < 1024:
             return f"{n:.0f} {unit}" if unit == "B" or n >= 100 else f"{n:.1f} {unit}"

@@ -131,7 +131,7 @@ def test_bad_input_is_named():
         gmkl([K, K[:5]], Y, Square(), 1.0)
     with pytest.raises(DataError, match="Gram matrix 0 must be finite and symmetric"):
         gmkl([np.triu(K)], Y, Square(), 1.0)
-    with pytest.raises(DataError, match="one Gram matrix a kernel"):
+    with pytest.raises(DataError, match="needs at least one Gram matrix"):
         gmkl([], Y, Square(), 1.0)
     with pytest.raises(DataError, match="the logistic loss takes -1 or 1"):
         gmkl([K], Y, Logistic(), 1.0)

@@ -11,6 +11,7 @@ from chimap.losses import Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
 from chimap.solvers.group_descent import GroupQuadratic
+from chimap.solvers.group_lasso import largest_group_alpha
 from chimap.solvers.group_passes import LossProblem
 from chimap.solvers.group_path import (
     KernelPath,
@@ -18,7 +19,6 @@ from chimap.solvers.group_path import (
     follow,
     full_scatter,
     held_out_errors,
-    largest_group_alpha,
 )
 from chimap.solvers.lbfgs import over
 from chimap.solvers.sparse import alphas_below

@@ -167,9 +167,9 @@ def test_residuals_are_of_the_strength_that_was_solved():
     machine = exact_ridge(K, np.diag(K).copy(), Y)
     first = machine.solve(ALPHA)
     machine.solve(2 * ALPHA)
-    with pytest.raises(ValueError, match=r"made last is of alpha=0.6, not 0.3: solve first"):
+    with pytest.raises(ValueError, match=r"latest solution is of alpha=0.6, not 0.3: call solve"):
         machine.leave_one_out(first)
-    with pytest.raises(ValueError, match="made last is of alpha=None"):
+    with pytest.raises(ValueError, match="latest solution is of alpha=None"):
         exact_ridge(K, np.diag(K).copy(), Y).leave_one_out(first)
 
 

@@ -15,7 +15,7 @@ def reason(start: float = -1.2, **options: float) -> str:
 
 
 def test_in_words():
-    assert reason(maxiter=2) == "all iterations that it may take were taken"
-    assert reason(maxfun=2) == "all evaluations that it may make were made"
+    assert reason(maxiter=2) == "the limit of iterations was reached"
+    assert reason(maxfun=2) == "the limit of evaluations was reached"
     assert reason(ftol=0.5) == "the objective no longer falls"
     assert reason(start=1.0) == "the gradient is almost zero"

@@ -1,4 +1,4 @@
-"""Anchors and steps: nearest anchors as codes, sums of table entries that codes name, exact k-means on a line."""
+"""Loops of anchor maps: the nearest anchors as codes, sums of table entries by codes, exact k-means on a line."""
 
 import numba as nb
 import numpy as np
@@ -9,10 +9,11 @@ from chimap._loops.lanes import LANES, add_rows
 
 @nb.njit(**EXACT)
 def uniform_codes(X, rates, half, last, lift, codes):
-    """First of the k nearest anchors 0, h, 2h, ...: a multiply and a round. rates: 1/h of each column, half: k/2.
+    """Write the first of the k nearest anchors 0, h, 2h, ... as the code: a multiplication and a rounding.
 
-    A value half way belongs to the lower anchor. Products are float64 whatever the dtype of X, so that a number has
-    the same code in both. Positive values get ``lift`` more.
+    ``rates`` are 1/h of each column, ``half`` is k/2. A value half way between anchors belongs to the lower one.
+    Products are float64 whatever the dtype of X, so that a number has the same code in both dtypes. ``lift`` is added
+    to the codes of positive values.
     """
     for r in range(X.shape[0]):
         x, c = X[r], codes[r]
@@ -24,11 +25,11 @@ def uniform_codes(X, rates, half, last, lift, codes):
 
 @nb.njit(**EXACT)
 def searched_codes(X, starts, borders, size, lift, codes):
-    """The same for any anchors: how many of the borders[start : start + size] of its column a value exceeds.
+    """Write codes for any anchors: the number of borders[start : start + size] of its column that a value exceeds.
 
-    size is a power of two, one more than the borders at least; those that a column lacks are infinite. The search has
-    no branch, and its steps run over the columns, so that they vectorise. Places are unsigned (and starts uint32): for
-    signed ones numba looks whether each counts from the end.
+    ``size`` is a power of two, at least the number of borders plus one; columns with fewer borders are padded with
+    infinities. The search has no branch, and its steps run over the columns, so that they vectorise. Places are
+    unsigned (and starts uint32), because numba checks signed indices for counting from the end.
     """
     d, one = X.shape[1], np.uint32(1)
     place = np.empty(d, np.uint32)
@@ -47,7 +48,7 @@ def searched_codes(X, starts, borders, size, lift, codes):
 
 @nb.njit(**EXACT)
 def looked_up_features(codes, starts, amplitudes, table, out):
-    """out[r, q, i] = amplitudes[i] * table[q, starts[i] + codes[r, i]]."""
+    """Write out[r, q, i] = amplitudes[i] * table[q, starts[i] + codes[r, i]]."""
     d = codes.shape[1]
     for r in range(codes.shape[0]):
         c = codes[r]
@@ -59,10 +60,11 @@ def looked_up_features(codes, starts, amplitudes, table, out):
 
 @nb.njit(**EXACT)
 def blended_features(X, windows, k, anchors, anchor_starts, highest, starts, amplitudes, table, out):
-    """Features of the k anchors from a window on, weighted by the inverse of their distance to the value.
+    """Write features of the k anchors of a window, weighted by the inverse of their distance to the value.
 
-    Weights are smallest distance / distance, which neither overflows nor divides by zero; two neighbours are linear
-    interpolation. Values above the highest anchor are taken as it. Anchors that a column lacks are infinitely far.
+    Weights are smallest distance / distance, which neither overflows nor divides by zero; with two neighbours this is
+    linear interpolation. Values above the highest anchor count as that anchor. Columns with fewer anchors are padded
+    with infinitely distant ones.
     """
     d = X.shape[1]
     weights = np.empty((k, d))
@@ -92,10 +94,10 @@ def blended_features(X, windows, k, anchors, anchor_starts, highest, starts, amp
 
 @nb.njit(**SUMS)
 def lookup_sums(codes, table, n_codes, out):
-    """out[r, c] = sum_i table[i * n_codes + codes[r, i], c], for one output or a multiple of LANES, out zero before.
+    """Add table[i * n_codes + codes[r, i], c] over i to out[r, c], which starts at zero.
 
-    Eight rows of the table are added at once, so that out is read and written but once for them. Places are unsigned:
-    for signed ones numba looks whether each counts from the end.
+    There is one output or a multiple of LANES. Eight rows of the table are added at once, so that out is read and
+    written once for eight. Places are unsigned, because numba checks signed indices for counting from the end.
     """
     d, width = codes.shape[1], np.uint64(table.shape[1])
     flat, sums, step = table.reshape(-1), out.reshape(-1), np.uint64(n_codes) * width
@@ -126,7 +128,7 @@ def lookup_sums(codes, table, n_codes, out):
 
 @nb.njit(**SUMS)
 def lookup_sums_sparse(codes, indices, indptr, table, n_codes, out):
-    """The same for CSR rows of codes; absent codes are zero and add nothing."""
+    """Do the same for CSR rows of codes; absent codes are zero and add nothing."""
     width, flat, sums = np.uint64(table.shape[1]), table.reshape(-1), out.reshape(-1)
     for r in range(indptr.shape[0] - 1):
         first, last = indptr[r], indptr[r + 1]
@@ -139,7 +141,7 @@ def lookup_sums_sparse(codes, indices, indptr, table, n_codes, out):
         whole = last - (last - first) % 4
         for lane in range(np.uint64(0), width, np.uint64(LANES)):
             at = np.uint64(r) * width + lane
-            for e in range(first, whole, 4):  # out is read and written but once for four
+            for e in range(first, whole, 4):  # out is read and written once for four
                 p0 = np.uint64(indices[e] * n_codes + codes[e]) * width + lane
                 p1 = np.uint64(indices[e + 1] * n_codes + codes[e + 1]) * width + lane
                 p2 = np.uint64(indices[e + 2] * n_codes + codes[e + 2]) * width + lane
@@ -151,7 +153,10 @@ def lookup_sums_sparse(codes, indices, indptr, table, n_codes, out):
 
 @nb.njit(**SUMS)
 def scatter_sums(codes, values, first, last, n_codes, out):
-    """Transpose of ``lookup_sums``: out[(i - first) * n_codes + codes[r, i]] += values[r] for bins first..last-1."""
+    """Add values[r] to out[(i - first) * n_codes + codes[r, i]] for bins first..last-1.
+
+    This is the transpose of ``lookup_sums``.
+    """
     width, flat, sums = np.uint64(values.shape[1]), values.reshape(-1), out.reshape(-1)
     for r in range(codes.shape[0]):
         code = codes[r]
@@ -166,11 +171,11 @@ def scatter_sums(codes, values, first, last, n_codes, out):
 
 @nb.njit(**SUMS)
 def scatter_sums_sparse(codes, indices, indptr, values, first, last, n_codes, out):
-    """The same for CSR rows of codes, whose indices are sorted."""
+    """Do the same for CSR rows of codes, whose indices are sorted."""
     width, flat, sums = np.uint64(values.shape[1]), values.reshape(-1), out.reshape(-1)
     for r in range(indptr.shape[0] - 1):
         low, high = indptr[r], indptr[r + 1]
-        while low < high:  # the first entry that is not left of ``first``
+        while low < high:  # find the first entry whose index is at least ``first``
             middle = (low + high) // 2
             if indices[middle] < first:
                 low = middle + 1
@@ -189,23 +194,24 @@ def scatter_sums_sparse(codes, indices, indptr, values, first, last, n_codes, ou
 
 @nb.njit(**EXACT)
 def kmeans_on_line(x, counts, k):
-    """Centres of the k-means optimum of sorted distinct x > 0 with counts, where one of the k centres is 0.
+    """Return the centres of the optimal k-means of sorted distinct x > 0 with counts, where one of the k centres is 0.
 
-    cost[m, j], the smallest sum of squares of the first j values with m + 1 centres, is the minimum over i of
-    cost[m - 1, i] + (sum of squares of values i..j-1 about their mean). The best i does not fall with j (the sums of
-    squares obey the quadrangle inequality), so that halving the stride over j bounds each search by its two
-    neighbours: O(k n log n) in all. Source: Wu, Optimal quantization by matrix searching, 1991 (the monotonicity).
+    cost[m, j], the smallest sum of squares of the first j values with m + 1 centres, is the minimum over i of cost[m -
+    1, i] + (sum of squares of values i..j-1 about their mean). The best i does not decrease with j, because the sums of
+    squares obey the quadrangle inequality. So the stride over j is halved step by step, and the results of both
+    neighbours bound each search: O(k n log n) in all. Source: Wu, Optimal quantization by matrix searching, 1991 (the
+    monotonicity).
     """
     n = x.shape[0]
     middle = x[n // 2]
     mass, first, second = np.zeros(n + 1), np.zeros(n + 1), np.zeros(n + 1)
     cost, better = np.zeros(n + 1), np.zeros(n + 1)
     for i in range(n):
-        y = x[i] - middle  # shifted, so that sums of squares do not cancel
+        y = x[i] - middle  # shifted, so that the sums of squares do not cancel
         mass[i + 1] = mass[i] + counts[i]
         first[i + 1] = first[i] + counts[i] * y
         second[i + 1] = second[i] + counts[i] * y * y
-        cost[i + 1] = cost[i] + counts[i] * x[i] * x[i]  # all of them at the centre 0
+        cost[i + 1] = cost[i] + counts[i] * x[i] * x[i]  # all values belong to the centre 0
     best = np.zeros((k, n + 1), np.int32)
     top = 1
     while top <= n:
@@ -243,9 +249,9 @@ def kmeans_on_line(x, counts, k):
 
 @nb.njit(**EXACT)
 def staircase_features(X, rates, heights, n_steps, linear, out):
-    """Unary codes: out[r, q, i] = heights[i] * (how much of step q lies below X[r, i] * rates[i] steps).
+    """Write unary codes: out[r, q, i] = heights[i] * (the share of step q that lies below X[r, i] * rates[i] steps).
 
-    Whole steps only, rounded to the nearest, unless ``linear``.
+    The number of steps is rounded to the nearest whole number unless ``linear``.
     """
     d = X.shape[1]
     level = np.empty(d)

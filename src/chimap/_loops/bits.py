@@ -1,4 +1,4 @@
-"""Signs of projections, and bits that differ."""
+"""Signs of projections, and counts of differing bits."""
 
 import numba as nb
 import numpy as np
@@ -8,7 +8,10 @@ from chimap._loops._compile import EXACT, SUMS
 
 @nb.njit(**EXACT)
 def signs(projected, scale, shift, out):
-    """out = scale sign(projected) - shift; projected and out (rows, D), shift (D,); all but projected of one type."""
+    """Write out = scale sign(projected) - shift.
+
+    ``projected`` and ``out`` are (rows, D), ``shift`` is (D,). All but ``projected`` have one type.
+    """
     for r in range(projected.shape[0]):
         p, o = projected[r], out[r]
         for j in range(p.shape[0]):
@@ -17,8 +20,10 @@ def signs(projected, scale, shift, out):
 
 @nb.njit(**SUMS)
 def _set_bits(word):
-    """How many bits of a 64-bit word are set: sums of neighbours in ever wider fields (the compiler knows the pattern,
-    and puts the instruction of the machine for it)."""
+    """Return the number of set bits of a 64-bit word by sums of neighbours in ever wider fields.
+
+    The compiler recognises the pattern and emits the machine's instruction for it.
+    """
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -27,7 +32,10 @@ def _set_bits(word):
 
 @nb.njit(**SUMS)
 def differing_bits(A, B, tile, out):
-    """out[i, j] = bits in which the words of A[i] and B[j] differ; rows of B pass in tiles that stay in cache."""
+    """Write out[i, j] = number of bits in which the words of A[i] and B[j] differ.
+
+    The rows of B pass in tiles that stay in cache.
+    """
     n_words = A.shape[1]
     for start in range(0, B.shape[0], tile):
         stop = min(start + tile, B.shape[0])

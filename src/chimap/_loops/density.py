@@ -1,4 +1,4 @@
-"""Values counted in cells of their binary representation."""
+"""Counts of values in cells of their binary representation."""
 
 import numba as nb
 
@@ -7,9 +7,10 @@ from chimap._loops._compile import EXACT
 
 @nb.njit(**EXACT)
 def count_cells(magnitudes, bits, drop, first, lowest, highest, counts, values, excess):
-    """Count magnitudes, 0 left out, in cells that leave ``drop`` bits of a float64 out; ends are in cells of their own.
+    """Count nonzero magnitudes in cells that share all but ``drop`` bits of a float64.
 
-    A cell has the first value that was found in it, and by how much all of them together exceed that.
+    The lowest and the highest magnitude have cells of their own. A cell records the first value that fell into it, and
+    the sum by which its values exceed that value.
     """
     last = counts.size - 1
     for i in range(magnitudes.size):

@@ -1,4 +1,4 @@
-"""The whitened logarithms of histograms."""
+"""Whitened logarithms of histograms."""
 
 import numba as nb
 
@@ -24,7 +24,10 @@ def _product(x, y):
 
 @nb.njit(**EXACT)
 def _offset_logs(x, total, offset, out):
-    """out = ln(x / total + offset). A loop for each width: a choice within one keeps it from being vectorised."""
+    """Write out = ln(x / total + offset).
+
+    There is a loop for each width: a choice inside a loop keeps it from being vectorised.
+    """
     if x.itemsize == 4:
         for i in range(x.shape[0]):
             out[i] = log_single(x[i] / total + offset)
@@ -35,11 +38,11 @@ def _offset_logs(x, total, offset, out):
 
 @nb.njit(**EXACT)
 def dirichlet_features(X, offset, scale, mean, common, out, sums):
-    """z = scale (ln(x / |x|_1 + offset) - mean), out = z + common (scale . z) scale; sums gets |x|_1 of each row.
-    An empty row is not divided.
+    """Write out = z + common (scale . z) scale with z = scale (ln(x / |x|_1 + offset) - mean).
 
-    All of one floating type (sums and products of rows are added up in float64); scale and mean (bins,). offset is a
-    normal number, so that every logarithm is finite.
+    ``sums`` gets |x|_1 of each row; an empty row is not divided. All arrays have one floating type (sums and products
+    of rows are accumulated in float64); scale and mean are (bins,). ``offset`` is a normal number, so that every
+    logarithm is finite.
     """
     d, kind = X.shape[1], X.dtype.type
     for r in range(X.shape[0]):

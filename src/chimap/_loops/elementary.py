@@ -1,9 +1,10 @@
 """Logarithm, exponential, cosine and sine that the compiler vectorises.
 
-Loops for either precision call ``waves_of``, which is chosen by the type of the number. A branch on the size of an
-array's entries would not do: the compiler learns that size at run time alone, and computes both formulas.
+Loops for either precision call ``waves_of``, which is chosen by the type of the number. A branch on the item size of an
+array would not do: the compiler learns that size only at run time, and computes both formulas.
 
-The loops of other files inline them: numba's cache does not see a change here, so delete ``__pycache__`` after one.
+The loops of other files inline these functions, and numba's cache does not notice a change here: delete
+``__pycache__`` after one.
 """
 
 from typing import Any
@@ -17,7 +18,7 @@ from chimap._loops._compile import EXACT
 
 @nb.njit(**EXACT)
 def _atanh_tail(z):
-    """(atanh(s) / s - 1) / z at z = s^2 <= 1/9, error below 1e-17: 1/3 + z/5 + z^2/7 + ... + z^15/33."""
+    """Return (atanh(s) / s - 1) / z at z = s^2 <= 1/9, error below 1e-17: 1/3 + z/5 + z^2/7 + ... + z^15/33."""
     p = 1 / 33.0
     p = p * z + 1 / 31.0
     p = p * z + 1 / 29.0
@@ -38,7 +39,7 @@ def _atanh_tail(z):
 
 @nb.njit(**EXACT)
 def log(x):
-    """ln x for positive normal x, float64; error below 1 ulp of the larger part.
+    """Return ln x for positive normal x, float64; the error is below 1 ulp of the larger part.
 
     x = 2^k m with m in [sqrt(1/2), sqrt(2)): ln x = k ln 2 + 2 atanh((m-1)/(m+1)), |(m-1)/(m+1)| < 0.172.
     """
@@ -55,7 +56,7 @@ def log(x):
 
 @nb.njit(**EXACT)
 def log1p_unit(r):
-    """ln(1 + r) for r in [0, 1], relative error below 1e-15: 2 atanh(r/(2+r)) with r/(2+r) <= 1/3."""
+    """Return ln(1 + r) for r in [0, 1], relative error below 1e-15: 2 atanh(r/(2+r)) with r/(2+r) <= 1/3."""
     s = r / (2.0 + r)
     z = s * s
     return 2.0 * s + 2.0 * s * z * _atanh_tail(z)
@@ -63,7 +64,7 @@ def log1p_unit(r):
 
 @nb.njit(**EXACT)
 def cos_sin(x):
-    """(cos x, sin x), float64, for |x| up to about 1e8: quarter turns taken off in three parts."""
+    """Return (cos x, sin x), float64, for |x| up to about 1e8. Quarter turns are subtracted in three parts."""
     q = np.rint(x * 0.63661977236758134308)
     r = x - q * 1.57079632673412561417
     r = r - q * 6.07710050630396597660e-11
@@ -94,7 +95,7 @@ def cos_sin(x):
 
 @nb.njit(**EXACT)
 def cos_sin_single(x):
-    """(cos x, sin x), float32 arithmetic, absolute error below 1e-7 for |x| up to about 1e4."""
+    """Return (cos x, sin x) in float32 arithmetic, absolute error below 1e-7 for |x| up to about 1e4."""
     f = np.float32
     q = np.rint(x * f(0.63661977236758134308))
     r = x - q * f(1.5703125)
@@ -120,9 +121,9 @@ def cos_sin_single(x):
 
 @nb.njit(**EXACT)
 def log_single(x):
-    """ln x for positive normal x, float32 arithmetic; error below 2 ulp.
+    """Return ln x for positive normal x in float32 arithmetic; the error is below 2 ulp.
 
-    As ``log``: x = 2^k m, ln x = k ln 2 + 2 atanh(s), s = (m-1)/(m+1), s^2 < 0.0295, four terms of the series.
+    As in ``log``: x = 2^k m, ln x = k ln 2 + 2 atanh(s), s = (m-1)/(m+1), s^2 < 0.0295, with four terms of the series.
     """
     f = np.float32
     bits = f(x).view(np.int32)
@@ -140,7 +141,7 @@ def log_single(x):
 
 
 def waves_of(x: Any) -> Any:
-    """(cos x, sin x) by ``cos_sin_single`` for float32 and by ``cos_sin`` for float64."""
+    """Return (cos x, sin x) by ``cos_sin_single`` for float32 and by ``cos_sin`` for float64."""
 
 
 @overload(waves_of)
@@ -150,7 +151,7 @@ def _waves_of(x):
 
 @nb.njit(**EXACT)
 def expm1_single(x):
-    """exp(x) - 1 for x <= 0, float32 arithmetic; error below 2 ulp, -1 from x = -87 on.
+    """Return exp(x) - 1 for x <= 0 in float32 arithmetic; the error is below 2 ulp, and it is -1 for x <= -87.
 
     x = n ln 2 + r with |r| <= ln 2 / 2: 2^n (exp(r) - 1) + (2^n - 1), so that small x keep their digits.
     """
@@ -172,7 +173,7 @@ def expm1_single(x):
 
 @nb.njit(**EXACT)
 def expm1_double(x):
-    """exp(x) - 1 for x <= 0, float64; as ``expm1_single``, with thirteen terms, -1 from x = -708 on."""
+    """Return exp(x) - 1 for x <= 0, float64, as ``expm1_single`` with thirteen terms; it is -1 for x <= -708."""
     x = min(max(x, -708.0), 0.0)
     n = np.rint(x * 1.44269504088896340736)
     r = x - n * 0.693147180369123816490
@@ -194,7 +195,7 @@ def expm1_double(x):
 
 
 def expm1_of(x: Any) -> Any:
-    """exp(x) - 1 for x <= 0 by ``expm1_single`` for float32 and by ``expm1_double`` for float64."""
+    """Return exp(x) - 1 for x <= 0, by ``expm1_single`` for float32 and by ``expm1_double`` for float64."""
 
 
 @overload(expm1_of)

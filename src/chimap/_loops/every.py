@@ -1,4 +1,4 @@
-"""Every loop: what ``_loops`` imports when one is first used."""
+"""Every loop. ``_loops`` imports this module when a loop is first used."""
 
 from chimap._loops.anchors import (
     blended_features,

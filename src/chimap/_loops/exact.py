@@ -1,4 +1,4 @@
-"""Products of sparse rows with sparse rows, for matrices of kernel values."""
+"""Products of sparse rows with sparse rows, for kernel matrices."""
 
 import numba as nb
 
@@ -7,9 +7,9 @@ from chimap._loops._compile import EXACT
 
 @nb.njit(**EXACT)
 def add_sparse_products(data, indices, indptr, by_column, rows, starts, out):
-    """out[i, r] += sum_c a_ic b_rc, a in CSR (data, indices, indptr), b in CSC (by_column, rows, starts).
+    """Add sum_c a_ic b_rc to out[i, r], with a in CSR (data, indices, indptr) and b in CSC (by_column, rows, starts).
 
-    out (rows of a, at most the rows of b): of b the first rows alone count, as many as out has columns.
+    ``out`` has the rows of a and at most the rows of b: only as many of the first rows of b count as out has columns.
     """
     stop = out.shape[1]
     for i in range(out.shape[0]):

@@ -1,4 +1,4 @@
-"""Random features."""
+"""Loops of random Fourier features."""
 
 import numba as nb
 import numpy as np
@@ -9,10 +9,10 @@ from chimap._loops.elementary import waves_of
 
 @nb.njit(**EXACT)
 def waves(scale, offset, shift, out):
-    """out = [scale cos(angles + offset), scale sin(the first angles + offset)] - shift, in place of the angles.
+    """Overwrite angles with [scale cos(angles + offset), scale sin(the first angles + offset)] - shift.
 
-    out (rows, D) holds the angles in its first m columns; offset (m,), shift (D,) with m <= D <= 2m: the first D - m
-    angles have a sine too.
+    ``out`` (rows, D) holds the angles in its first m columns; offset (m,), shift (D,) with m <= D <= 2m: only the first
+    D - m angles have a sine.
     """
     m = offset.shape[0]
     pairs = out.shape[1] - m
@@ -22,22 +22,23 @@ def waves(scale, offset, shift, out):
             c, s = waves_of(left[j] + offset[j])
             left[j] = scale * c - shift[j]
             right[j] = scale * s - shift[m + j]
-        # from 0 on: an index that begins at a variable is checked for its sign, and the loop not vectorised
-        alone, own_offset, own_shift = left[pairs:], offset[pairs:], shift[pairs:m]
-        for j in range(alone.shape[0]):
-            c, s = waves_of(alone[j] + own_offset[j])
-            alone[j] = scale * c - own_shift[j]
+        # The loop starts at 0: an index that starts at a variable is checked for its sign, which prevents vectorising.
+        cosines, cosine_offset, cosine_shift = left[pairs:], offset[pairs:], shift[pairs:m]
+        for j in range(cosines.shape[0]):
+            c, s = waves_of(cosines[j] + cosine_offset[j])
+            cosines[j] = scale * c - cosine_shift[j]
 
 
-_WIDTH = 1024  # of the part of an output row that stays in the first cache while the entries pass over it
+_WIDTH = 1024  # columns of an output row that stay in the first cache while the entries pass over them
 
 
 @nb.njit(**SUMS)
 def sparse_times_dense(data, indices, indptr, W, out):
-    """out[:, :m] = CSR @ W (d, m) without densifying; four entries at a time, so that sums are read and written less.
+    """Write out[:, :m] = CSR @ W (d, m) without densifying.
 
-    The rows of W that are touched stream from the shared cache, and that is the bound. (Parts of 32 to 512 columns, so
-    that all rows in use would fit a core's own cache, were measured: slower by up to four times.)
+    Four entries are taken at a time, which reads and writes the sums less often. The rows of W that are touched stream
+    from the shared cache, and that limits the speed. (Blocks of 32 to 512 columns, with which all rows in use would fit
+    a core's own cache, were measured: slower by up to four times.)
     """
     n, m = indptr.shape[0] - 1, W.shape[1]
     for r in range(n):
@@ -63,6 +64,6 @@ def sparse_times_dense(data, indices, indptr, W, out):
 
 @nb.njit(**SUMS)
 def row_times_dense(row, W, out):
-    """out[:, :m] = row @ W for one dense row (1, d): of W (d, m) only rows of entries that are not zero are read."""
+    """Write out[:, :m] = row @ W for one dense row (1, d), reading only the rows of W (d, m) of nonzero entries."""
     indices = np.flatnonzero(row[0])
     sparse_times_dense(row[0][indices], indices, np.array([0, indices.size]), W, out)

@@ -1,4 +1,4 @@
-"""Weights of groups under the norm of each: their lengths, and sweeps over groups."""
+"""Loops over groups of weights: their norms, residuals of the optimality conditions, and sweeps."""
 
 import numba as nb
 import numpy as np
@@ -8,7 +8,7 @@ from chimap._loops._compile import EXACT
 
 @nb.njit(**EXACT)
 def group_norms(W, order, starts, norms):
-    """norms[g, k] = |w_g|_2 of W (D, t): k counts the columns of W, or all of them are one where norms has one."""
+    """Write norms[g, k] = |w_g|_2 of W (D, t) for each column k, or over all columns if norms has a single one."""
     norms[:] = 0.0
     for g in range(norms.shape[0]):
         for i in order[starts[g] : starts[g + 1]]:
@@ -21,9 +21,9 @@ def group_norms(W, order, starts, norms):
 
 @nb.njit(**EXACT)
 def group_residuals(W, gradient, order, starts, levels, norms, residuals):
-    """residuals = |gradient_g / level + w_g / |w_g||, or max(0, |gradient_g / level| - 1) where w_g is zero.
+    """Write |gradient_g / level + w_g / |w_g||, or max(0, |gradient_g / level| - 1) where w_g is zero.
 
-    norms, residuals: (groups, t) or (groups, 1), as of ``group_norms``.
+    ``norms`` and ``residuals`` are (groups, t) or (groups, 1), as in ``group_norms``.
     """
     residuals[:] = 0.0
     for g in range(residuals.shape[0]):
@@ -40,11 +40,11 @@ def group_residuals(W, gradient, order, starts, levels, norms, residuals):
 
 @nb.njit(**EXACT)
 def group_lengths(values, squares, level, guess, tolerance, most, lengths):
-    """lengths[t] = r with sum_i squares[i, t] / (values[i] r + level)^2 = 1, or 0 where the sum at 0 is below 1.
+    """Write lengths[t] = r with sum_i squares[i, t] / (values[i] r + level)^2 = 1, or 0 where the sum at 0 is below 1.
 
-    Newton's method on one over the root of the sum, from guess (t,) on, until a step is below tolerance times r, or
-    ``most`` steps: that function is concave and nearly a straight line, and comes from the left whatever it starts from
-    (More and Sorensen). values (m,), squares (m, t).
+    Newton's method on one over the root of the sum, from guess (t,) on, until a step is below tolerance times r, or for
+    ``most`` steps. That function is concave and nearly linear, so that the iterates approach the root from the left
+    whatever the start (More and Sorensen). ``values`` are (m,), ``squares`` (m, t).
     """
     for t in range(squares.shape[1]):
         total = 0.0
@@ -69,10 +69,10 @@ def group_lengths(values, squares, level, guess, tolerance, most, lengths):
 
 @nb.njit(**EXACT)
 def best_of_group(values, inner, pull, level, shared, tolerance, most):
-    """pull <- argmin w'diag(values)w/2 - c'w + level |w|, with c = pull + values inner, column by column.
+    """Overwrite pull with argmin w'diag(values)w/2 - c'w + level |w|, where c = pull + values inner, column by column.
 
-    inner (m, t): the weights as they are. shared: |w| is one length over all columns together, else one a column. The
-    length r solves sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side falls.
+    ``inner`` (m, t) are the current weights. If ``shared``, |w| is one length over all columns together, else one a
+    column. The length r solves sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side decreases in r.
     """
     size, n_targets = pull.shape
     n_lengths = 1 if shared else n_targets
@@ -81,7 +81,7 @@ def best_of_group(values, inner, pull, level, shared, tolerance, most):
         for t in range(n_targets):
             k = 0 if shared else t
             guess[k] += inner[i, t] * inner[i, t]
-            pull[i, t] += values[i] * inner[i, t]  # H W holds the group's own share, which is no pull
+            pull[i, t] += values[i] * inner[i, t]  # undo the group's own share in H W
             squares[i, k] += pull[i, t] * pull[i, t]
     group_lengths(values, squares, level, np.sqrt(guess), tolerance, most, lengths)
     for i in range(size):
@@ -92,11 +92,12 @@ def best_of_group(values, inner, pull, level, shared, tolerance, most):
 
 @nb.njit(**EXACT)
 def sweep_groups(H, V, W, starts, active, values, vectors, offsets, levels, shared, times, tolerance, most):
-    """Minimise tr(W'HW)/2 - tr(W'V) + sum_g levels[g] |w_g| over each active group in turn, some times, in place.
+    """Minimise tr(W'HW)/2 - tr(W'V) + sum_g levels[g] |w_g| over each active group in turn, ``times`` times, in place.
 
-    H (D, D), V and W (D, t): columns of a group are consecutive, from starts[g] (groups + 1,) on. values (D,) and, from
-    offsets[g] on, vectors (D_g, D_g) flat: eigenvalues and eigenvectors of the block of H of each group. shared: one
-    length a group over all targets, or one a target. tolerance, most: of ``group_lengths``.
+    H is (D, D), V and W are (D, t). The columns of a group are consecutive, from starts[g] (groups + 1,) on. ``values``
+    (D,) and, from offsets[g] on, ``vectors`` (D_g, D_g) flat are the eigenvalues and eigenvectors of each group's block
+    of H. A group has one length over all targets if ``shared``, else one a target. ``tolerance`` and ``most`` are those
+    of ``group_lengths``.
     """
     for _ in range(times):
         for j in active:

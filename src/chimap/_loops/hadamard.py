@@ -1,4 +1,4 @@
-"""Fast Walsh-Hadamard transforms of rows, with signs between them."""
+"""Fast Walsh-Hadamard transforms of rows, with random signs between them."""
 
 import numba as nb
 import numpy as np
@@ -8,25 +8,26 @@ from chimap._loops._compile import EXACT
 
 @nb.njit(**EXACT)
 def _transform(a, b):
-    """Unnormalised Walsh-Hadamard transform of a (a power of two long), with b to work in; which of them holds it.
+    """Apply the unnormalised Walsh-Hadamard transform to a (its length a power of two), with b as work array.
 
-    Every pass takes two (four) halves (quarters) apart and interleaves their sums and differences, so that all passes
-    read and write with the same strides, and all vectorise. Passes of four halve the traffic.
+    Returns whether a, not b, holds the result. Every pass splits its input into halves (or quarters) and interleaves
+    their sums and differences, so that all passes read and write with the same strides, and all vectorise. Passes over
+    quarters halve the memory traffic.
     """
     p = a.shape[0]
-    left = 0
-    while (1 << left) < p:
-        left += 1
+    levels = 0
+    while (1 << levels) < p:
+        levels += 1
     in_a = True
-    if left % 2 == 1:
+    if levels % 2 == 1:
         half = p // 2
         u, v = a[:half], a[half:]
         for i in range(half):
             b[2 * i] = u[i] + v[i]
             b[2 * i + 1] = u[i] - v[i]
         in_a = False
-        left -= 1
-    while left > 0:
+        levels -= 1
+    while levels > 0:
         source, target = (a, b) if in_a else (b, a)
         q = p // 4
         s0, s1, s2, s3 = source[:q], source[q : 2 * q], source[2 * q : 3 * q], source[3 * q :]
@@ -38,16 +39,16 @@ def _transform(a, b):
             target[4 * i + 2] = y + w
             target[4 * i + 3] = y - w
         in_a = not in_a
-        left -= 2
+        levels -= 2
     return in_a
 
 
 @nb.njit(**EXACT)
 def structured_projection(X, signs, lengths, out):
-    """out[r, :m] = the first m of [H S_3 H S_2 H S_1 x, ...] (a block for each set of signs) times ``lengths``.
+    """Write the first m of [H S_3 H S_2 H S_1 x, ...] (a block for each set of signs) times ``lengths`` to out[r, :m].
 
-    X: (rows, n), padded with zeros to p = signs.shape[2]; signs: (blocks, 3, p) +-1 in the dtype of X; lengths (m,),
-    out (rows, m or more). H is not normalised: lengths see to it.
+    X is (rows, n), padded with zeros to p = signs.shape[2]; signs are (blocks, 3, p) +-1 in the dtype of X, lengths
+    (m,), out (rows, m or more). H is not normalised; ``lengths`` make up for it.
     """
     n, p, m = X.shape[1], signs.shape[2], lengths.shape[0]
     a, b = np.empty(p, X.dtype), np.empty(p, X.dtype)

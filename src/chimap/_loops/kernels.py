@@ -1,4 +1,4 @@
-"""Sums of additive kernels and of their squared distances over pairs of rows."""
+"""Sums of additive kernels, and of their squared distances, over pairs of rows."""
 
 import math
 from collections.abc import Callable
@@ -11,12 +11,14 @@ from chimap._loops._compile import EXACT, INLINED, SUMS
 from chimap._loops.elementary import log, log1p_unit
 from chimap._loops.numbers import CHI2, DISTANCE, HELLINGER, INTERSECTION, JENSEN_SHANNON, LOG_SECH
 
-_INLINED = {option: value for option, value in INLINED.items() if option != "cache"}  # as part of the loops
+_INLINED = {
+    option: value for option, value in INLINED.items() if option != "cache"
+}  # they are cached as part of the loops
 
 
 @nb.njit(**INLINED)
 def _jensen_shannon(x, y):
-    # With r = min/max both parts below are positive, so nothing cancels:
+    # With r = min/max, both terms below are positive, so nothing cancels:
     # k = max / (2 ln 2) * [(1 + r) ln(1 + r) - r ln r].
     top = max(x, y)
     r = np.float64(min(x, y)) / np.float64(top) if top > 0 else 0.0
@@ -53,7 +55,7 @@ def _jensen_shannon_distance(x, y):
 
 @nb.njit(**EXACT)
 def _chi2(x, y):
-    # The order matters: x y alone, or 1/(x+y), leaves the range of the floats where k itself does not.
+    # The order matters: x y alone, or 1/(x+y), can overflow or underflow where k itself does not.
     s = x + y
     return (x + x) * (y / s) if s > 0 else x * 0
 
@@ -74,10 +76,11 @@ def _log_sech(x, y):
 
 
 def additive_term(form: int, x: float, y: float) -> float:
-    """k(x, y) of one bin for form = CHI2 ..., its squared distance for form = CHI2 + DISTANCE ...
+    """Return k(x, y) of a single bin for form = CHI2 ..., and its squared distance for form = CHI2 + DISTANCE ...
 
-    A loop must know ``form`` when it is compiled (see ``for_every_form``), and compiles this formula alone: as branches
-    of one function all of them were compiled for each loop, which took twice as long as the loop itself.
+    A loop must know ``form`` when it is compiled (see ``for_every_form``), and compiles this formula alone. With one
+    function that branches on the form, all formulas were compiled for each loop, which took twice as long as compiling
+    the loop itself.
     """
     raise NotImplementedError
 
@@ -98,10 +101,11 @@ def _additive_term(form, x, y):
 
 
 def _distance_gamma(form: int, x: float, y: float, a: float, b: float) -> float:
-    """Squared distance of one bin of the gamma-homogeneous variant; a = x^((gamma-1)/2), 0 where x is 0, and so b.
+    """Return the squared distance of a bin of the gamma-homogeneous variant.
 
-    Of close values, with D1^2 the distance of the plain kernel: (a sqrt x - b sqrt y)^2 + a b (D1^2 - (sqrt x -
-    sqrt y)^2). Of distant ones: a^2 x + b^2 y - 2 a b k. Nothing cancels in either.
+    a = x^((gamma-1)/2), 0 where x is 0, and b likewise for y. For close values, with D1^2 the distance of the plain
+    kernel, it is (a sqrt x - b sqrt y)^2 + a b (D1^2 - (sqrt x - sqrt y)^2); for distant ones a^2 x + b^2 y - 2 a b k.
+    Nothing cancels in either.
     """
     raise NotImplementedError
 
@@ -121,10 +125,10 @@ def _distance_gamma_of(form, x, y, a, b):
 
 
 def for_every_form(build: Callable[[int], Callable[..., None]]) -> tuple[Callable[..., None], ...]:
-    """The loop of each form, at its number: compiled when it is first called, with its formula alone inside.
+    """Return a loop for each form, at its number. It is compiled at its first call, with its formula alone inside.
 
-    With the form as an argument of one loop the choice stayed within and nothing was vectorised: the kernels took
-    four to nine times as long.
+    With the form as an argument of a single loop, the choice stayed inside the loop and nothing was vectorised: the
+    kernels took four to nine times as long.
     """
     return tuple(build(form) for form in range(LOG_SECH + 1))
 
@@ -134,7 +138,7 @@ _ROWS = 8  # rows of X that share a tile of Y while it is in cache
 
 @for_every_form
 def pair_sums(form: int) -> Callable[..., None]:
-    """out[i, j] = sum over bins of additive_term(form, X[i], Y[j]); Y is walked in tiles of ``tile`` rows."""
+    """Write out[i, j] = sum over bins of additive_term(form, X[i], Y[j]), in tiles of ``tile`` rows of Y."""
 
     @nb.njit(**SUMS)
     def sums(X, Y, tile, out):
@@ -155,7 +159,7 @@ def pair_sums(form: int) -> Callable[..., None]:
 
 @for_every_form
 def pair_sums_gamma(form: int) -> Callable[..., None]:
-    """The same for the gamma-homogeneous variant; XP = X^((gamma-1)/2), 0 where X is 0, and so YP.
+    """Do the same for the gamma-homogeneous variant, with XP = X^((gamma-1)/2), 0 where X is 0, and YP likewise.
 
     ``form`` is a kernel k (not a distance), whose variant is XP YP k.
     """
@@ -183,10 +187,11 @@ def pair_sums_gamma(form: int) -> Callable[..., None]:
 
 @for_every_form
 def pair_sums_sparse(form: int) -> Callable[..., None]:
-    """CSR against CSR, kernel or squared distance; xw = xd^((gamma-1)/2) and so yw, not read if ``plain`` (gamma 1).
+    """Write the kernel or squared distance of CSR rows X and Y.
 
-    Row i of X is spread over dense buffers (one pair per block of rows) and every row of Y walks its own entries:
-    k(0, y) = 0 and D^2(0, y) = k(y, y) = y^gamma. What X alone holds is left over from its own k(x, x).
+    xw = xd^((gamma-1)/2), and yw likewise, are not read if ``plain`` (gamma 1). Row i of X is spread over dense buffers
+    (a pair for each block of rows), and every row of Y walks its own entries: k(0, y) = 0 and D^2(0, y) = k(y, y) =
+    y^gamma. The part of bins that X alone holds is what remains of k(x, x) of its row.
     """
     distance = form + DISTANCE
 
@@ -196,12 +201,12 @@ def pair_sums_sparse(form: int) -> Callable[..., None]:
         for block in range((n + _ROWS - 1) // _ROWS):
             row, weight = np.zeros(n_bins), np.ones(n_bins)
             for i in range(block * _ROWS, min(n, (block + 1) * _ROWS)):
-                own, n_own = 0.0, 0
+                total_x, n_x = 0.0, 0
                 for e in range(xp[i], xp[i + 1]):
                     x, w = np.float64(xd[e]), 1.0 if plain else np.float64(xw[e])
                     row[xi[e]], weight[xi[e]] = x, w
-                    own += w * w * x
-                    n_own += 1 if x > 0 else 0
+                    total_x += w * w * x
+                    n_x += 1 if x > 0 else 0
                 for j in range(m):
                     total, shared, n_shared = 0.0, 0.0, 0
                     for e in range(yp[j], yp[j + 1]):
@@ -219,8 +224,8 @@ def pair_sums_sparse(form: int) -> Callable[..., None]:
                                     total += _distance_gamma(form, x, y, a, b)
                         elif squared:
                             total += b * b * y
-                    if squared and n_shared < n_own:
-                        total += max(own - shared, 0.0)
+                    if squared and n_shared < n_x:
+                        total += max(total_x - shared, 0.0)
                     out[i, j] = total
                 for e in range(xp[i], xp[i + 1]):
                     row[xi[e]] = 0.0

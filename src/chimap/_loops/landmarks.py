@@ -8,7 +8,7 @@ from chimap._loops.elementary import expm1_of
 
 @nb.njit(**SUMS)
 def centre_rows(centre, scale, half_norms, out):
-    """out = scale (out - centre) in place, and half_norms[r] = |out[r]|^2 / 2; centre and scale (p,)."""
+    """Overwrite out with scale (out - centre), and write half_norms[r] = |out[r]|^2 / 2; centre and scale are (p,)."""
     for r in range(out.shape[0]):
         o = out[r]
         total = o[0] * 0
@@ -21,40 +21,40 @@ def centre_rows(centre, scale, half_norms, out):
 
 @nb.njit(**SUMS)
 def centre_sparse(data, indices, indptr, places, centre, scale, dense, half_norms):
-    """The same for CSR, in place, where only some columns have a centre that is not 0.
+    """Do the same for CSR in place, where only some columns have a nonzero centre.
 
-    places (p,): where a centred column is in ``dense`` (rows, centred columns), or -1. ``dense`` comes filled with
-    -scale centre; the entries of those columns move there and leave a zero behind.
+    places (p,) gives the column in ``dense`` (rows, centred columns) of each centred column, and -1 for the others.
+    ``dense`` arrives filled with -scale centre; the entries of these columns move there and leave a zero behind.
     """
     for r in range(indptr.shape[0] - 1):
         total = data.dtype.type(0)
-        own = dense[r]
+        centred = dense[r]
         for e in range(indptr[r], indptr[r + 1]):
             i = indices[e]
             v = (data[e] - centre[i]) * scale[i]
             if places[i] >= 0:
-                own[places[i]] = v
+                centred[places[i]] = v
                 data[e] = 0
             else:
                 data[e] = v
                 total += v * v
-        for j in range(own.shape[0]):
-            total += own[j] * own[j]
+        for j in range(centred.shape[0]):
+            total += centred[j] * centred[j]
         half_norms[r] = total / 2
 
 
 @nb.njit(**EXACT)
 def kernel_less_one(half_rows, half_landmarks, products):
-    """exp(products[r, j] - half_rows[r] - half_landmarks[j]) - 1 in place: the kernel less 1, from u.v."""
+    """Overwrite products u.v with exp(products[r, j] - half_rows[r] - half_landmarks[j]) - 1: the kernel less 1."""
     for r in range(products.shape[0]):
-        o, own = products[r], half_rows[r]
+        o, half_row = products[r], half_rows[r]
         for j in range(o.shape[0]):
-            o[j] = expm1_of(o[j] - (own + half_landmarks[j]))
+            o[j] = expm1_of(o[j] - (half_row + half_landmarks[j]))
 
 
 @nb.njit(**EXACT)
 def add_to_rows(row, out):
-    """out[r] += row for all rows, in place."""
+    """Add ``row`` to every row of out in place."""
     for r in range(out.shape[0]):
         o = out[r]
         for j in range(o.shape[0]):

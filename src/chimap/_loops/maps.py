@@ -1,4 +1,4 @@
-"""Features of maps: out[r, q, i] is term q of bin i of row r."""
+"""Features of additive maps: out[r, q, i] is term q of bin i of row r."""
 
 import math
 from collections.abc import Callable
@@ -14,7 +14,10 @@ from chimap._loops.kernels import additive_term, for_every_form
 
 @nb.njit(**EXACT)
 def direct_features(X, nodes, out):
-    """Direct series: out[:, q] = prod_{p<q} (x-k_p)/(x+k_p) * 2 sqrt(k_q) x/(x+k_q); one division a term."""
+    """Write the direct series out[:, q] = prod_{p<q} (x-k_p)/(x+k_p) * 2 sqrt(k_q) x/(x+k_q).
+
+    Each term takes one division.
+    """
     d, n_terms = X.shape[1], nodes.shape[0]
     for r in range(X.shape[0]):
         x = X[r]
@@ -31,7 +34,7 @@ def direct_features(X, nodes, out):
 
 @nb.njit(**EXACT)
 def direct_features_by_bin(X, nodes, out):
-    """The same with nodes (n_terms, columns) of each column's own."""
+    """Do the same with separate nodes (n_terms, columns) for each column."""
     d, n_terms = X.shape[1], nodes.shape[0]
     for r in range(X.shape[0]):
         x = X[r]
@@ -47,7 +50,7 @@ def direct_features_by_bin(X, nodes, out):
 
 @nb.njit(**SUMS)
 def combined_terms(long, combinations, out):
-    """out[r, q, i] = sum_p combinations[q, p, i] long[r, p, i]; combinations of one column serve all i."""
+    """Write out[r, q, i] = sum_p combinations[q, p, i] long[r, p, i]; combinations of a single column serve all i."""
     n_terms, n_long, d = combinations.shape[0], long.shape[1], long.shape[2]
     shared = combinations.shape[2] == 1
     for r in range(long.shape[0]):
@@ -69,7 +72,7 @@ def combined_terms(long, combinations, out):
 
 @for_every_form
 def landmark_features(form: int) -> Callable[..., None]:
-    """out[r, q, i] = sum_j coefficients[b, q, j] k(X[r, i], landmarks[b, j]) with b = bins[i]."""
+    """Write out[r, q, i] = sum_j coefficients[b, q, j] k(X[r, i], landmarks[b, j]) with b = bins[i]."""
 
     @nb.njit(**SUMS)
     def features(X, bins, landmarks, coefficients, out):
@@ -91,13 +94,14 @@ def landmark_features(form: int) -> Callable[..., None]:
 
 @cache
 def table_features(degree: int) -> Callable[..., None]:
-    """Piecewise polynomials over the binary representation of x: no logarithm, no division, no branch.
+    """Evaluate piecewise polynomials over the binary representation of x: no logarithm, no division, no branch.
 
-    bits: the rows as integers of the width of the floats. bits >> drop counts segments (exponent and leading
-    mantissa bits) from ``first``; the dropped bits are the place t in [0, 1) within the segment.
-    tables: (n_terms, degree + 1, n_segments) coefficients of t^p; the outermost segments are constants.
-    segment, t: room for a row of uint32 and of the floats. With the degree as an argument the sum over p stayed a loop,
-    which took twice as long in float64; with signed segments each look-up asked whether they count from the end.
+    ``bits`` holds the rows as integers of the width of the floats. bits >> drop counts segments (exponent and leading
+    mantissa bits) from ``first``; the dropped bits are the place t in [0, 1) within the segment. ``tables`` are
+    (n_terms, degree + 1, n_segments) coefficients of t^p; the outermost segments are constants. ``segment`` and ``t``
+    are work arrays for a row, of uint32 and of the floats. With the degree as an argument, the sum over p remained a
+    loop, which took twice as long in float64; with signed segments, each look-up checked for indices that count from
+    the end.
     """
 
     @nb.njit(**EXACT)
@@ -125,10 +129,10 @@ def table_features(degree: int) -> Callable[..., None]:
 
 @nb.njit(**EXACT)
 def homogeneous_features(X, amplitudes, step, gamma, out):
-    """sqrt(x^gamma) times amplitudes[0], then amplitudes[j] cos(j step ln x), amplitudes[j] sin(j step ln x) where
-    amplitudes[j] is not 0.
+    """Write sqrt(x^gamma) times amplitudes[0], amplitudes[j] cos(j step ln x) and amplitudes[j] sin(j step ln x).
 
-    One logarithm and one cosine/sine a value; higher harmonics by the angle-addition recurrence in float64.
+    Waves of zero amplitude are left out. Each value takes one logarithm and one cosine and sine; higher harmonics come
+    from the angle-addition recurrence in float64.
     """
     d, m = X.shape[1], amplitudes.shape[0] - 1
     for r in range(X.shape[0]):
@@ -164,9 +168,9 @@ def homogeneous_features(X, amplitudes, step, gamma, out):
 
 @nb.njit(**EXACT)
 def stationary_features(X, amplitudes, period, out):
-    """amplitudes[0], then amplitudes[j] cos(2 pi j x / period), amplitudes[j] sin(2 pi j x / period).
+    """Write amplitudes[0], then amplitudes[j] cos(2 pi j x / period), amplitudes[j] sin(2 pi j x / period).
 
-    Whole periods come off before the angle is taken, which keeps the digits of large x.
+    Whole periods are subtracted before the angle is computed, which keeps the digits of large x.
     """
     d, m = X.shape[1], amplitudes.shape[0] - 1
     for r in range(X.shape[0]):
@@ -185,9 +189,9 @@ def stationary_features(X, amplitudes, period, out):
 
 @nb.njit(**EXACT)
 def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
-    """Entries of the CSR features from those of the CSR rows: row r holds term 0 of its bins, then term 1, ...
+    """Write the entries of CSR features from those of the CSR rows: row r holds term 0 of its bins, then term 1, ...
 
-    features: (n_terms, nnz); column q * n_bins + i is term q of bin i.
+    ``features`` are (n_terms, nnz); column q * n_bins + i is term q of bin i.
     """
     n_terms = features.shape[0]
     for r in range(indptr.shape[0] - 1):
@@ -201,9 +205,10 @@ def interleave_sparse(features, indices, indptr, n_bins, out_data, out_indices):
 
 @nb.njit(**EXACT)
 def chebyshev_features(X, scale, out):
-    """Chebyshev series of x / scale, times sqrt(scale): out[:, q] = d_q by its three-term recurrence, in float64.
+    """Write the Chebyshev series of x / scale, times sqrt(scale): out[:, q] = d_q.
 
-    d_0 = 2x/(x+1), d_1 = -sqrt(2) L d_0, d_q = ((-1)^q 2 L d_{q-1} + (q-2) d_{q-2}) / q with L = ln(x) / pi.
+    d_0 = 2x/(x+1), d_1 = -sqrt(2) L d_0, d_q = ((-1)^q 2 L d_{q-1} + (q-2) d_{q-2}) / q with L = ln(x) / pi, in
+    float64.
     """
     d, n_terms = X.shape[1], out.shape[1]
     root = math.sqrt(scale)
@@ -220,7 +225,7 @@ def chebyshev_features(X, scale, out):
         for q in range(1, n_terms):
             o = out[r, q]
             sign = 1.0 if q % 2 == 0 else -1.0
-            # d_{-1} is never read: its factor at q = 1 is left out, and at q = 2 it is zero
+            # d_{-1} does not matter: its factor at q = 1 is set to 0, and at q = 2 it is zero
             a = -1.41421356237309504880 if q == 1 else sign * 2.0 / q
             b = 0.0 if q == 1 else (q - 2.0) / q
             for i in range(d):

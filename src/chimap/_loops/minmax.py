@@ -1,4 +1,4 @@
-"""Consistent weighted samples."""
+"""Consistent weighted samples, for features of the min-max kernel."""
 
 import numba as nb
 import numpy as np
@@ -9,7 +9,7 @@ from chimap._loops.elementary import log
 
 @nb.njit(**EXACT)
 def _scattered(number):
-    """The bits of a 64-bit number spread over all places (the finaliser of splitmix64)."""
+    """Return a 64-bit number with its bits mixed over all places (the finaliser of splitmix64)."""
     number = (number ^ (number >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     number = (number ^ (number >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return number ^ (number >> np.uint64(31))
@@ -17,11 +17,11 @@ def _scattered(number):
 
 @nb.njit(**EXACT)
 def consistent_samples(data, indices, indptr, rates, logs, offsets, level_mask, mask, out):
-    """out[r, h] = the code of the bin that hash h samples of CSR row r; rows must not be empty.
+    """Write out[r, h] = the code of the bin that hash h samples from CSR row r; rows must not be empty.
 
-    rates r ~ Gamma(2, 1), logs ln c of c ~ Gamma(2, 1), offsets b ~ U(0, 1), (bins, hashes) each. The sampled bin has
-    the least ln c - r (t - b) - r with t = floor(ln x / r + b). The code is of the bin and of the bits of t that
-    level_mask has; codes are at most mask, a power of two less 1.
+    rates r ~ Gamma(2, 1), logs ln c with c ~ Gamma(2, 1), and offsets b ~ U(0, 1) are (bins, hashes) each. The sampled
+    bin has the least ln c - r (t - b) - r with t = floor(ln x / r + b). The code is that of the bin and of the bits of
+    t in level_mask; codes are at most mask, a power of two less 1.
     """
     n_hashes = rates.shape[1]
     for row in range(indptr.shape[0] - 1):

@@ -1,4 +1,4 @@
-"""Triangles of symmetric matrices."""
+"""Loops over triangles of symmetric matrices, and sums by class."""
 
 import numba as nb
 
@@ -7,7 +7,7 @@ from chimap._loops._compile import EXACT, SUMS
 
 @nb.njit(**EXACT)
 def add_triangle(flat, starts, height, square, first, last):
-    """Add rows first..last-1 of the upper triangle of ``square`` (any float) to row panels, float64.
+    """Add rows first..last-1 of the upper triangle of ``square`` (any float type) to row panels of float64.
 
     Panel p is rows [p height, (p+1) height) and columns from p height on, row by row from flat[starts[p]].
     """
@@ -22,27 +22,29 @@ def add_triangle(flat, starts, height, square, first, last):
 
 @nb.njit(**EXACT)
 def add_by_class(Z, classes, scales, first, last, sums, total):
-    """Add columns first..last-1 of the rows Z (any float) times their scales (n,), twice, to the rows of sums (t, D) of
-    their classes, and once to total (D,), float64."""
+    """Add columns first..last-1 of the rows Z (any float type), times their scales (n,), to float64 sums.
+
+    Twice the product is added to the row of sums (t, D) of the row's class, and once to total (D,).
+    """
     for i in range(Z.shape[0]):
-        own, z, scale = sums[classes[i], first:last], Z[i, first:last], scales[i]
+        class_sums, z, scale = sums[classes[i], first:last], Z[i, first:last], scales[i]
         for j in range(last - first):
-            own[j] += (2.0 * scale) * z[j]
+            class_sums[j] += (2.0 * scale) * z[j]
         all_rows = total[first:last]
         for j in range(last - first):
             all_rows[j] += scale * z[j]
 
 
-_STRIP = 512  # columns of four rows that stay in the first cache while all right-hand sides pass over them
+_STRIP = 512  # columns of four rows, which stay in the first cache while all right-hand sides pass over them
 
 
 @nb.njit(**SUMS)
 def panel_product(panel, first, P, out):
-    """Add to out (t, n) what one row panel of a symmetric matrix gives of its product with P (t, n).
+    """Add to out (t, n) the contribution of a row panel of a symmetric matrix to its product with P (t, n).
 
-    panel: rows first .. and columns from first on, zero below the diagonal. Each entry serves twice, as h_ij p_j in
-    row i and as h_ij p_i in row j; that is why this beats a general product, which would read the panel twice and
-    copy it each time for so few right-hand sides. The rows of P, one a right-hand side, are contiguous.
+    ``panel`` is rows and columns from ``first`` on, zero below the diagonal. Each entry serves twice, as h_ij p_j in
+    row i and as h_ij p_i in row j. That is why this is faster than a general product, which would read the panel twice
+    and copy it each time for so few right-hand sides. The rows of P, one for each right-hand side, are contiguous.
     """
     height, width = panel.shape
     t = P.shape[0]

@@ -1,4 +1,4 @@
-"""Stochastic subgradient steps on tables of piecewise linear functions, one table a bin."""
+"""Stochastic subgradient steps on tables of piecewise linear functions, a table for each bin."""
 
 import numba as nb
 import numpy as np
@@ -8,9 +8,9 @@ from chimap._loops._compile import SUMS
 
 @nb.njit(**SUMS)
 def table_scores(data, indices, indptr, rates, tables, out):
-    """out[r, c] = sum over bins i of tables[c, i] at x_ri by linear interpolation; knots at 0, 1/rates[i], ..
+    """Write out[r, c] = sum over bins i of tables[c, i] at x_ri, by linear interpolation.
 
-    CSR rows; values above the last knot count as the last knot.
+    Knots are 0, 1/rates[i], ... Rows are CSR; values above the last knot count as the last knot.
     """
     last = tables.shape[2] - 1
     for r in range(indptr.shape[0] - 1):
@@ -26,11 +26,11 @@ def table_scores(data, indices, indptr, rates, tables, out):
 
 @nb.njit(**SUMS)
 def intersection_steps(data, indices, indptr, order, signs, rates, scale, alpha, first, tables, intercepts):
-    """A subgradient step on the hinge loss for each row in ``order`` and each class, in place.
+    """Take a subgradient step on the hinge loss for each row in ``order`` and each class, in place.
 
     f <- (1 - eta alpha) f + eta y K(x, .) / scale where y f(x) < 1, else (1 - eta alpha) f; eta = 1/(alpha (first + t))
-    at step t. K(x, .) at the knots of bin i is min(x_i, knot). The shrinking is one factor until the end. signs
-    (classes, rows) are y.
+    at step t. K(x, .) at the knots of bin i is min(x_i, knot). The shrinking is accumulated in one factor until the
+    end. signs (classes, rows) are y.
     """
     n_knots = tables.shape[2]
     last = n_knots - 1

@@ -5,18 +5,18 @@ import numpy as np
 
 from chimap._loops._compile import EXACT
 
-_CELLS_AN_ENTRY = 32  # of a table of ranks: what they cost is what an entry costs in a tree
+_CELLS_AN_ENTRY = 32  # cells of a table of ranks that cost as much as an entry in a tree
 
 
 @nb.njit(**EXACT)
 def concordance(xi, xg, xp, yi, yr, yp, n_bins, out):
-    """out[i, j] = concordant minus discordant pairs of bins of row i of X and row j of Y, non-negative rows.
+    """Write out[i, j] = concordant minus discordant pairs of bins of row i of X and row j of Y, non-negative rows.
 
-    A row of X is its non-zero bins in the order of their values: xi (bins), xg (rank of the value, from 1, equal for
-    equal values), xp (where rows start). A row of Y is its non-zero bins yi, their ranks yr and starts yp.
+    A row of X is its nonzero bins in the order of their values: xi (bins), xg (rank of the value, from 1, equal for
+    equal values), xp (where rows start). A row of Y is its nonzero bins yi, their ranks yr and starts yp.
 
-    Rows of few different values, as counts are, take s + g h steps for s non-zero bins of x and g, h different values
-    of x and y; others s log h.
+    Rows of few different values, such as counts, take s + g h steps for s nonzero bins of x and g, h different values
+    of x and y; other rows take s log h.
     """
     n, m = xp.shape[0] - 1, yp.shape[0] - 1
     rank = np.zeros(n_bins, yr.dtype)
@@ -45,9 +45,10 @@ def concordance(xi, xg, xp, yi, yr, yp, n_bins, out):
 
 @nb.njit(**EXACT)
 def _balance_by_table(bins, ranks, rank, held, seen, lean):
-    """Bins come from the largest x down, ties together: each meets those before it, all of larger x.
+    """Return concordant minus discordant pairs, with counts of the ranks of y in a table.
 
-    seen[r]: bins that came, of rank r of y; lean[r]: those before the group of ties above r less those below it.
+    Bins come from the largest x down, ties together, and each meets those before it, all of larger x. seen[r] counts
+    the bins of rank r of y so far; lean[r] is the number above r less the number below it, before the group of ties.
     """
     seen[:] = 0
     lean[:] = 0
@@ -71,8 +72,11 @@ def _balance_by_table(bins, ranks, rank, held, seen, lean):
 
 @nb.njit(**EXACT)
 def _balance_by_tree(bins, ranks, rank, held, counts, tree):
-    """Bins come from the smallest x up into a Fenwick tree over the ranks of y. Scratch: counts, tree."""
-    counts[:] = held  # first those where x is zero
+    """Return concordant minus discordant pairs, with counts of the ranks of y in a Fenwick tree.
+
+    Bins come from the smallest x up. ``counts`` and ``tree`` are work arrays.
+    """
+    counts[:] = held  # start with the bins where x is zero
     for e in range(bins.size):
         counts[rank[bins[e]]] -= 1
     _build(counts, tree)
@@ -94,7 +98,7 @@ def _balance_by_tree(bins, ranks, rank, held, counts, tree):
 
 @nb.njit(inline="always", error_model="numpy")
 def _build(counts, tree):
-    """A Fenwick tree over positions 1 .. of counts, which start at 0."""
+    """Make a Fenwick tree over positions 1 .. of counts, which start at 0."""
     tree[0] = 0
     tree[1:] = counts
     for p in range(1, tree.shape[0]):
@@ -105,7 +109,7 @@ def _build(counts, tree):
 
 @nb.njit(inline="always", error_model="numpy")
 def _prefix(tree, p):
-    """Sum of positions 1 .. p."""
+    """Return the sum of positions 1 .. p."""
     total = np.int64(0)
     while p > 0:
         total += tree[p]

@@ -8,7 +8,7 @@ from chimap._loops._compile import EXACT
 
 @nb.njit(**EXACT)
 def round_to_bfloat16(values):
-    """Finite float32 (rows, columns) to the nearest numbers of 8 significant bits, half to even, in place."""
+    """Round finite float32 (rows, columns) to the nearest numbers of 8 significant bits, half to even, in place."""
     bits = values.view(np.uint32)
     for r in range(bits.shape[0]):
         b = bits[r]

@@ -1,11 +1,11 @@
-"""Scores of additive models from tables of straight pieces, one table a bin: out[r] += sum_i a + b x_i.
+"""Scores of additive models from tables of linear pieces, a table for each bin: out[r] += sum_i a + b x_i.
 
-Which piece a value x of bin i belongs to is seen from its bits. For u = rate_i x in (0, 1) as a float32, the number
-whose bits are (bits(u) >> power) + a constant is, up to a few per cent, u^(1 / 2^power) (the exponent is divided by
-2^power, and the mantissa makes it continuous). Cut into equal pieces, it gives pieces that are the shorter the smaller
-u is, by a shift and an addition: no logarithm, no root, no search.
+The piece of a value x of bin i is read off its bits. For u = rate_i x in (0, 1) as a float32, the number whose bits are
+(bits(u) >> power) + a constant is, up to a few per cent, u^(1 / 2^power): the exponent is divided by 2^power, and the
+mantissa makes it continuous. Cutting that number into equal pieces gives pieces that are shorter the smaller u is, by a
+shift and an addition: no logarithm, no root, no search.
 
-tables: (bins * n_places, 2, lanes) float32, of which place p = i n_places + j holds a, then b, of all outputs.
+``tables`` are (bins * n_places, 2, lanes) float32; place p = i n_places + j holds a, then b, of all outputs.
 """
 
 import numba as nb
@@ -19,13 +19,13 @@ from chimap._loops._compile import EXACT, SUMS
 
 TABLE_END = 0x3F800000  # the bits of 1.0, where the tables end
 
-_UNROLL = 4  # terms that are added to each other first, so that additions need not wait for each other
+_UNROLL = 4  # terms that are added to each other first, so that additions do not wait for each other
 
 
 @nb.njit(**EXACT)
 def _place_of(bits, power, n_pieces):
-    """The piece of a number of these bits; that of 1 and above, and of what is no number, is the last."""
-    shift = np.int32(power & np.int32(15))  # known to be small, it is a shift of 32 bits and not of 64
+    """Return the piece of a number with these bits; numbers of 1 and above, and NaN, get the last piece."""
+    shift = np.int32(power & np.int32(15))  # known to be small, so that a 32-bit shift suffices
     offset = np.int32(np.int32(TABLE_END) - np.int32(np.int32(TABLE_END) >> shift))
     root = np.int32(np.int32(bits >> shift) + offset).view(np.float32)
     return min(np.uint32(np.int32(root * np.float32(n_pieces))), np.uint32(n_pieces - 1))
@@ -33,14 +33,14 @@ def _place_of(bits, power, n_pieces):
 
 @nb.njit(**EXACT)
 def pieces_of(bits, power, n_pieces, out):
-    """The pieces of numbers in [0, 1) given by their bits (m,) int32, as the loops below see them."""
+    """Write the pieces of numbers in [0, 1) given by their bits (m,) int32, as the loops below compute them."""
     for k in range(bits.shape[0]):
         out[k] = _place_of(bits[k], np.int32(power), np.int32(n_pieces))
 
 
 @nb.njit(**EXACT)
 def _sized_place(bits, mask, power, n_pieces, mirror):
-    """(bits of |u|, place) of u = rate x: mask -1 leaves the sign, which makes negative u large."""
+    """Return (bits of |u|, place) of u = rate x. A mask of -1 keeps the sign, which makes negative u large."""
     size = np.int32(bits & mask)
     behind = np.uint32(np.int32(bits >> np.int32(31)) & mirror)
     return np.uint32(size), np.uint32(behind + _place_of(size, power, n_pieces))
@@ -50,7 +50,7 @@ def _sized_place(bits, mask, power, n_pieces, mirror):
 def single_dense(
     X, rates, mask, power, n_pieces, mirror, starts, tables, bins_at_once, rows_at_once, out, outside
 ):
-    """As ``dense_scores`` for one output, entry by entry: the look-ups are gathers."""
+    """Do the same as ``dense_table_scores`` for one output, entry by entry: the look-ups are gathers."""
     n, d = X.shape
     flat, entries, two = X.reshape(-1), tables.reshape(-1), np.uint32(2)
     for r in range(n):
@@ -68,7 +68,7 @@ def single_dense(
 
 @nb.njit(**SUMS)
 def single_sparse(data, indices, indptr, rates, mask, power, n_pieces, mirror, starts, tables, out, outside):
-    """As ``sparse_scores`` for one output."""
+    """Do the same as ``sparse_table_scores`` for one output."""
     entries, two = tables.reshape(-1), np.uint32(2)
     for r in range(indptr.shape[0] - 1):
         total, top = np.float32(0), np.uint32(0)
@@ -85,9 +85,10 @@ def single_sparse(data, indices, indptr, rates, mask, power, n_pieces, mirror, s
 
 @intrinsic(prefer_literal=True)
 def _add_terms(typingctx, lanes, out, row, tables, places, x, first, n):
-    """out[row, :] += sum_k tables[places[k], 0] + x[first + k] tables[places[k], 1] for k < n, in vector registers.
+    """Add tables[places[k], 0] + x[first + k] tables[places[k], 1] over k < n to out[row, :], in vector registers.
 
-    By hand: the compiler cannot know that ``out`` and ``tables`` do not overlap, and takes the outputs one by one.
+    It is written by hand, because the compiler cannot know that ``out`` and ``tables`` do not overlap, and would take
+    the outputs one by one.
     """
     width = lanes.literal_value
     signature = types.void(lanes, out, row, tables, places, x, first, n)
@@ -140,9 +141,9 @@ def _dense_scores(lanes):
     def dense(
         X, rates, mask, power, n_pieces, mirror, starts, tables, bins_at_once, rows_at_once, out, outside
     ):
-        """Add to out (rows, lanes) and outside (rows,) the scores of rows X, and whether one leaves the tables.
+        """Add the scores of rows X to out (rows, lanes), and set outside (rows,) where a value is beyond the tables.
 
-        Bins go in blocks whose tables stay in cache while the rows of a block pass over them.
+        The bins are taken in blocks whose tables stay in cache while a block of rows passes over them.
         """
         n, d = X.shape
         flat, entries = X.reshape(-1), tables.reshape(-1)
@@ -167,7 +168,7 @@ def _dense_scores(lanes):
 def _sparse_scores(lanes):
     @nb.njit(**SUMS)
     def sparse(data, indices, indptr, rates, mask, power, n_pieces, mirror, starts, tables, out, outside):
-        """The same for CSR rows; absent entries are zero and add nothing."""
+        """Do the same for CSR rows; absent entries are zero and add nothing."""
         entries = tables.reshape(-1)
         longest = np.int64(0)
         for r in range(indptr.shape[0] - 1):
@@ -188,6 +189,6 @@ def _sparse_scores(lanes):
     return sparse
 
 
-# by lanes, the outputs that are added up together
+# Loops by lanes, the number of outputs that are added together.
 dense_table_scores = {1: single_dense, **{lanes: _dense_scores(lanes) for lanes in (4, 8, 16)}}
 sparse_table_scores = {1: single_sparse, **{lanes: _sparse_scores(lanes) for lanes in (4, 8, 16)}}

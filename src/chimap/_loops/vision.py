@@ -1,4 +1,4 @@
-"""Loops over pixels and the points of a grid."""
+"""Loops over pixels and grid points of images."""
 
 import numba as nb
 import numpy as np
@@ -10,7 +10,7 @@ from chimap._loops._compile import EXACT, SUMS
 def share_orientations(length, angle, out):
     """Add the length of each pixel's gradient to the two orientations next to its angle (0 to 2 pi), linearly.
 
-    out (H, W, orientations) holds zeros.
+    ``out`` (H, W, orientations) starts at zero.
     """
     n = out.shape[2]
     to_bins = np.float32(n / (2 * np.pi))
@@ -25,10 +25,10 @@ def share_orientations(length, angle, out):
 
 @nb.njit(**SUMS)
 def sift_vectors(bins, x, y, size, weights, plane, out, sums):
-    """4 x 4 bins of all orientations at each point, divided by their length, cut at 0.2, divided again.
+    """Write 4 x 4 bins of all orientations at each point, divided by their length, cut at 0.2, and divided again.
 
-    bins (H, W, orientations), already filtered; x, y: of the first bin of each column and row of points. They go to
-    out[:, plane]; to sums[:, plane] the sum of the bins before any division.
+    ``bins`` (H, W, orientations) are already filtered; ``x`` and ``y`` give the first bin of each column and row of
+    points. The vectors go to out[:, plane], the sums of the bins before any division to sums[:, plane].
     """
     side, orientations = weights.shape[0], bins.shape[2]
     floor = np.float32(1e-10)
@@ -63,7 +63,7 @@ def sift_vectors(bins, x, y, size, weights, plane, out, sums):
 
 @nb.njit(**EXACT)
 def largest(scores, words, values):
-    """The k largest of each row of scores and where they are, largest first; k is the width of ``words``."""
+    """Write the k largest scores of each row and their places, largest first; k is the width of ``words``."""
     k = words.shape[1]
     for r in range(scores.shape[0]):
         row, word, value = scores[r], words[r], values[r]
@@ -84,13 +84,13 @@ def largest(scores, words, values):
 
 @nb.njit(**EXACT)
 def scan_windows(words, places, table, first, scores):
-    """Add to scores (rows, columns, t) the sums over words of table[word, count], (words, most + 1, t).
+    """Add the sums over words of table[word, count], (words, most + 1, t), to scores (rows, columns, t) of windows.
 
-    Counts are of the points in some rectangles of the layers of words (layers, H, W), -1 for no point: places
-    (rectangles, 6) holds layer, top, left, height, width and stride of each, at window (0, 0); those of window
-    (first + i, j) lie stride (first + i) rows lower and stride j columns to the right. From a window to the next,
-    points of a column leave and others come, stride times: two look-ups a point that moves, whatever the size of the
-    window.
+    Counts are of the points in some rectangles of the layers of words (layers, H, W), where -1 is no point. ``places``
+    (rectangles, 6) holds layer, top, left, height, width and stride of each at window (0, 0); those of window (first +
+    i, j) lie stride (first + i) rows lower and stride j columns to the right. From one window to the next, the points
+    of a column leave and those of another enter, stride times: two look-ups for each point that moves, whatever the
+    size of the window.
     """
     n_outputs = scores.shape[2]
     counts = np.zeros(table.shape[0], np.int32)
@@ -137,16 +137,17 @@ def scan_windows(words, places, table, first, scores):
 
 @nb.njit(**EXACT)
 def hog_cells(image, cell, first, cleared, out):
-    """Histograms of orientations of square cells, as if their outermost pixels were those of an image.
+    """Write histograms of orientations of square cells, as if their outermost pixels were those of an image.
 
-    image (H, W, 3) uint8; out (rows, columns, k, orientations) float32, rows of cells from ``first`` on, holds zeros.
-    A gradient is the difference of the neighbours, 0 across the border of the image; of the colours the one with the
-    longest counts, by its length, for the two orientations of half a turn next to its own. cleared (k, 2): for each of
-    the k histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2 last.
+    image is (H, W, 3) uint8; out (rows, columns, k, orientations) float32, rows of cells from ``first`` on, starts at
+    zero. A gradient is the difference of the neighbours, 0 across the border of the image. The colour with the longest
+    gradient counts, by its length, for the two orientations (of half a turn) next to its own. cleared (k, 2) names, for
+    each of the k histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2
+    last.
     """
     height, width = image.shape[0], image.shape[1]
     n = out.shape[3]
-    low = np.zeros(3, np.int64)  # as the gradient is, without its part in y, without its part in x
+    low = np.zeros(3, np.int64)  # of the gradient, without its component in y, without that in x
     share = np.zeros(3, np.float32)
     length = np.zeros(3, np.float32)
     within = np.zeros(n, np.float32)

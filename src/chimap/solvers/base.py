@@ -1,4 +1,12 @@
-"""What a solver is: what it needs of the rows, which losses it minimises, and the problem it makes of them."""
+"""The interface of a solver: the losses it minimises, the data it needs, and the problem it builds from them.
+
+A problem minimises
+
+    sum_i w_i loss(y_i, z_i'w + b) + alpha/2 |w|^2
+
+over weights w and intercept b, target by target, for any alpha that a selection rule tries. The module of each solver
+gives its method and cost.
+"""
 
 from __future__ import annotations
 
@@ -16,21 +24,38 @@ from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
 
 Needs = Literal["moments", "rows", "features"]
-"""moments of folds alone; moments, and rows that can be passed over again; or the features of all rows in memory."""
-
+"""What a solver needs: the moments of the folds; moments, and rows that can be read again; or the features of all rows
+in memory."""
 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter"]
-"""How what is open is to be chosen: not at all, by generalised cross-validation, folds, the score of rows held out, or
-the folds of a splitter."""
+"""How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
+or the folds of a user's splitter."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the passes over the rows have given: as much of it as the solver needs.
+    """What the passes over the rows have collected, as much of it as the solver needs.
 
-    asked: how what is open is to be chosen. tried: rows whose score of predictions has a say in it, or None.
-    device: where matrices are factorised. seed: of what a solver draws. on_step: called after each of its steps.
-    witnesses: rows of which held-out outputs are wanted, or None.
+    Parameters
+    ----------
+    moments : FoldMoments or None, default=None
+        Moments of the features and targets, fold by fold.
+    rows : FeatureRows or None, default=None
+        Rows that can be read again.
+    kept : KeptFeatures or None, default=None
+        Features of all rows, in memory.
+    device : str, default="cpu"
+        Device that factorises matrices.
+    seed : int, default=0
+        Seed of the solver's random numbers.
+    on_step : callable
+        Called without arguments after each step of the solver. By default nothing happens.
+    asked : {"nothing", "gcv", "folds", "holdout", "splitter"}, default="folds"
+        How the open settings are chosen.
+    tried : Tried or None, default=None
+        Rows whose prediction score takes part in that choice.
+    witnesses : Witnesses or None, default=None
+        Rows whose held-out outputs are wanted.
     """
 
     moments: FoldMoments | None = None
@@ -45,40 +70,40 @@ class Evidence:
 
 
 class Tried(Protocol):
-    """See ``selection.tried.TriedRows``."""
+    """Rows with features and targets, on which outputs are scored. See ``selection.tried.TriedRows``."""
 
     @property
     def Z(self) -> np.ndarray:
-        """Features (h, D)."""
+        """Features of shape (h, D)."""
         ...
 
     @property
     def Y(self) -> np.ndarray:
-        """Targets (h, t)."""
+        """Targets of shape (h, t)."""
         ...
 
     @property
     def weights(self) -> np.ndarray | None:
-        """Of the rows, (h,), or None."""
+        """Weights of the rows, shape (h,), or None."""
         ...
 
     @property
     def measure(self) -> str:
-        """What the score is called."""
+        """Name of the score."""
         ...
 
     def __len__(self) -> int: ...
 
     def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """Of a linear model, (h, t)."""
+        """Return the outputs (h, t) of a linear model, whose features are taken about ``origin``."""
         ...
 
     def scored(self, outputs: np.ndarray) -> float:
-        """The score of outputs."""
+        """Return the score of outputs (h, t)."""
         ...
 
     def projected(self, basis: np.ndarray) -> Self:
-        """In other coordinates."""
+        """Return the same rows in the coordinates of the columns of ``basis`` (D, p)."""
         ...
 
     def of_features(self, chosen: np.ndarray) -> Self:
@@ -86,14 +111,19 @@ class Tried(Protocol):
         ...
 
     def blocks(self) -> Iterator[slice]:
-        """Of rows."""
+        """Iterate over slices of the rows, each small enough to be converted to float64."""
         ...
 
 
 class Problem(Protocol):
     """Minimise sum loss + alpha/2 |w|^2 over the rows of the evidence.
 
-    n_folds: that the rows are divided into. passes: over the rows so far.
+    Attributes
+    ----------
+    n_folds : int
+        Number of folds of the rows.
+    passes : int
+        Passes over the rows so far.
     """
 
     n_folds: int
@@ -101,49 +131,61 @@ class Problem(Protocol):
 
     @property
     def loss(self) -> Loss | None:
-        """None for the hinge."""
+        """The loss, or None for the hinge."""
         ...
 
     @property
     def n_rows(self) -> int:
-        """In all."""
+        """Number of rows over all folds."""
         ...
 
     def usual_alpha(self) -> float:
-        """A strength of the right size for these features."""
+        """Return a strength of the right order of magnitude for these features."""
         ...
 
     def solve(self, alpha: float) -> LinearSolution:
-        """The minimum over all rows, for features and targets as they are."""
+        """Return the minimum over all rows, for unshifted features and targets."""
         ...
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """Outputs of rows by machines that have not seen them, given what ``solve`` came to; None where there are
-        none."""
+        """Return outputs of rows by models that have not seen them, or None if there are none.
+
+        The outputs belong to ``solution``, which ``solve`` returned.
+        """
         ...
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
-        """How sure the solution is of its outputs; None where the loss has no posterior."""
+        """Return the posterior of the solution, which gives the variance of its outputs; None if the loss has none."""
         ...
 
 
 class Trials(Problem, Protocol):
-    """A problem whose candidates are compared on rows that are held out, those of fold 0.
+    """A problem that compares candidates on held-out rows, those of fold 0.
 
-    moments: of the same rows, or None; ridge on them tells where a search may begin.
+    Attributes
+    ----------
+    moments : FoldMoments or None
+        Moments of the same rows. A search may begin where ridge on them does best.
     """
 
     moments: FoldMoments | None
 
     def trial(self, alpha: float) -> float:
-        """Mean loss, summed over targets, of the rows of fold 0 for the minimum over the others."""
+        """Fit on all folds but 0 and return the mean loss of the rows of fold 0, summed over targets."""
         ...
 
 
 class Solver(Protocol):
-    """A line of the catalogue.
+    """An entry of the catalogue of solvers.
 
-    n_vectors: of the size of the weights, in memory together beside the factor of a matrix.
+    Attributes
+    ----------
+    name : str
+        Name in the catalogue.
+    needs : {"moments", "rows", "features"}
+        The evidence that the solver needs.
+    n_vectors : int
+        Number of arrays of the size of the weights (D, t) that it holds in memory beside the factor of a matrix.
     """
 
     name: ClassVar[str]
@@ -151,9 +193,9 @@ class Solver(Protocol):
     n_vectors: ClassVar[int]
 
     def supports(self, loss: str | Loss) -> bool:
-        """Whether it minimises this loss with the penalty alpha/2 |w|^2."""
+        """Return whether the solver minimises this loss with the penalty alpha/2 |w|^2."""
         ...
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
-        """What is minimised, and how."""
+        """Return the problem of this loss on these rows."""
         ...

@@ -1,4 +1,4 @@
-"""The catalogue of solvers, in the order in which they are asked."""
+"""The catalogue of solvers, in the order in which a loss is offered to them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ SOLVERS: dict[str, Solver] = {
     solver.name: solver
     for solver in (RidgeSolver(), HingeSolver(), ObservedRidgeSolver(), PassesSolver(), WideRidgeSolver())
 }
-"""By name."""
+"""Solvers by name."""
 
 
 def solver_of(loss: str | Loss) -> Solver:
-    """The first that minimises the loss. Raises ValueError where none does."""
+    """Return the first solver of the catalogue that minimises the loss.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        A loss, or its name.
+
+    Raises
+    ------
+    ValueError
+        If no solver minimises it.
+    """
     for solver in SOLVERS.values():
         if solver.supports(loss):
             return solver

@@ -1,7 +1,9 @@
 """Cholesky factors of large symmetric matrices in place, and blocks of their inverses, by tiles on all threads.
 
-One thread works on a tile, with BLAS on that thread alone. Measured at 5000 rows on two busy cores: a factor in 0.4 s,
-where LAPACK with threads of BLAS, which wait for each other at every step, takes 5 s; the same on idle ones.
+The problem is A = R'R for A (n, n), and products with A^-1. A factor costs n^3/3 operations and no memory beyond A.
+Each tile is the work of one thread, with BLAS on that thread alone. Measured at 5000 rows on two busy cores, a factor
+takes 0.4 s, and 5 s by LAPACK with threads of BLAS, which wait for each other at every step; on idle cores both take
+the same time.
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ import numpy as np
 
 from chimap import _blas, _threads
 
-TILE = 384  # rows: the corners, which one thread factorises alone, are TILE / n of the work
-_WHOLE = 1200  # rows up to which one thread is done before two have met
-_STEP = 512  # of substitutions on one thread
+TILE = 384  # rows of a tile: the corners, which one thread factorises alone, are TILE / n of the work
+_WHOLE = 1200  # rows up to which one thread finishes before two have synchronised
+_STEP = 512  # rows of a step of a substitution on one thread
 _STRIP = 1024  # rows of the factor that the threads read together
 
 
 def factorise(square: np.ndarray) -> bool:
-    """Overwrite the upper triangle of a C-contiguous (n, n) matrix A with R, A = R'R, in n^3/3 operations; False, with
-    the triangle spoilt, if A is not positive definite to rounding. What lies below the diagonal is left as it is."""
+    """Overwrite the upper triangle of a C-contiguous (n, n) matrix A with R, A = R'R, in n^3/3 operations.
+
+    Returns False, and leaves the triangle undefined, if A is not positive definite to rounding. The entries below the
+    diagonal do not change.
+    """
     n = square.shape[0]
     if n <= _WHOLE:
         return _factorised(square)
@@ -36,10 +41,12 @@ def factorise(square: np.ndarray) -> bool:
             _blas.divide(corner, square[first:stop, i : i + TILE], left=True, transpose=True)
 
         def update(i: int, first: int = first, stop: int = stop) -> None:
-            rows, own = square[first:stop], slice(i, min(i + TILE, n))
-            _blas.subtract_square(rows[:, own], square[own, own])
-            if own.stop < n:
-                _blas.subtract_product(rows[:, own], rows[:, own.stop :], square[own, own.stop :])
+            rows, columns = square[first:stop], slice(i, min(i + TILE, n))
+            _blas.subtract_square(rows[:, columns], square[columns, columns])
+            if columns.stop < n:
+                _blas.subtract_product(
+                    rows[:, columns], rows[:, columns.stop :], square[columns, columns.stop :]
+                )
 
         _threads.tasks(rest, divide)
         _threads.tasks(rest, update)
@@ -47,13 +54,13 @@ def factorise(square: np.ndarray) -> bool:
 
 
 def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """(R'R)^-1 B for the upper triangle of R and B (n, columns), in the dtype of R; a new array.
+    """Return (R'R)^-1 B in the dtype of R, for the upper triangle of R and B (n, columns).
 
-    Of few columns it takes some twice as long as reading R: the threads read it together, each a part of every strip,
-    where columns that are dealt to them would have each thread read all of it (half as long again, measured at 3000 and
-    8000 rows).
+    With few columns it takes about twice as long as reading R. The threads read R together, each a part of every strip.
+    If the columns were divided among the threads instead, each thread would read all of R, which takes half as long
+    again (measured at 3000 and 8000 rows).
     """
-    X = np.array(B.T, dtype=R.dtype, order="C")  # a row a column, so that the solutions are by rows
+    X = np.array(B.T, dtype=R.dtype, order="C")  # transposed, so that each solution is a contiguous row
     n = R.shape[0] if X.size else 0
     strips = [slice(first, min(first + _STRIP, n)) for first in range(0, n, _STRIP)]
     with _threads.blas_alone():
@@ -61,15 +68,15 @@ def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
             _substitute(R[strip, strip], X[:, strip])
             known = -X[:, strip]
 
-            def forward(own: slice, strip: slice = strip, known: np.ndarray = known) -> None:
-                _blas.multiply(known, R[strip, own], X[:, own], add=True)
+            def forward(columns: slice, strip: slice = strip, known: np.ndarray = known) -> None:
+                _blas.multiply(known, R[strip, columns], X[:, columns], add=True)
 
             _threads.tasks(_parts(strip.stop, n), forward)
         for strip in reversed(strips):
             known = -X[:, strip.stop :]
 
-            def backward(own: slice, strip: slice = strip, known: np.ndarray = known) -> None:
-                _blas.multiply(known, R[own, strip.stop :], X[:, own], transpose=True, add=True)
+            def backward(columns: slice, strip: slice = strip, known: np.ndarray = known) -> None:
+                _blas.multiply(known, R[columns, strip.stop :], X[:, columns], transpose=True, add=True)
 
             _threads.tasks(_parts(strip.start, strip.stop) if known.size else [], backward)
             _substitute_back(R[strip, strip], X[:, strip])
@@ -77,19 +84,22 @@ def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def squared_norms(R: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """x'(R'R)^-1 x of rows X (m, n), (m,), for the upper triangle of R, in m n^2 operations. X is overwritten."""
+    """Return x'(R'R)^-1 x of rows X (m, n), shape (m,), for the upper triangle of R. X is overwritten.
+
+    It takes m n^2 operations.
+    """
     out = np.empty(X.shape[0])
 
-    def part(rows: slice) -> None:
+    def norms_of(rows: slice) -> None:
         _substitute(R, X[rows])
         out[rows] = np.einsum("ij,ij->i", X[rows], X[rows], dtype=np.float64)
 
-    _threads.tasks(_parts(0, X.shape[0]), part)
+    _threads.tasks(_parts(0, X.shape[0]), norms_of)
     return out
 
 
 def inverse_diagonal(R: np.ndarray, first: int = 0) -> np.ndarray:
-    """The diagonal of (R'R)^-1 from row ``first`` on, (n - first,), in (n - first)^3/3 operations.
+    """Return the diagonal of (R'R)^-1 from row ``first`` on, (n - first,), in (n - first)^3/3 operations.
 
     With R = L', entry i is the squared norm of column i of L^-1, and the columns from ``first`` on are those of the
     inverse of the last corner alone.
@@ -108,10 +118,10 @@ def inverse_diagonal(R: np.ndarray, first: int = 0) -> np.ndarray:
 def inverse_blocks(
     R: np.ndarray, blocks: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]
 ) -> None:
-    """visit(k, [(R'R)^-1]_gg) for each block g of row numbers; each costs n_g (n - min g)^2 operations."""
+    """Call visit(k, [(R'R)^-1]_gg) for each block g of row numbers, at n_g (n - min g)^2 operations a block."""
     n = R.shape[0]
 
-    def one(k: int) -> None:
+    def visit_block(k: int) -> None:
         rows = blocks[k]
         start = int(rows.min())
         X = np.zeros((rows.size, n - start), dtype=R.dtype)
@@ -119,11 +129,11 @@ def inverse_blocks(
         _substitute(R[start:, start:], X)
         visit(k, (X @ X.T).astype(np.float64))
 
-    _threads.tasks(range(len(blocks)), one)
+    _threads.tasks(range(len(blocks)), visit_block)
 
 
 def inverse_columns(R: np.ndarray, start: int, stop: int) -> np.ndarray:
-    """Columns start .. stop of R'^-1 from row ``start`` on, as rows: (stop - start, n - start)."""
+    """Return columns start .. stop of R'^-1 from row ``start`` on, as rows: (stop - start, n - start)."""
     X = np.zeros((stop - start, R.shape[0] - start), dtype=R.dtype)
     np.fill_diagonal(X, 1)
     _substitute(R[start:, start:], X)
@@ -136,7 +146,7 @@ def _factorised(corner: np.ndarray) -> bool:
 
 
 def _substitute(R: np.ndarray, X: np.ndarray) -> None:
-    """X <- X R^-1 by steps of products."""
+    """Overwrite X with X R^-1 by steps of products."""
     n = R.shape[0]
     for first in range(0, n, _STEP):
         stop = min(first + _STEP, n)
@@ -147,17 +157,17 @@ def _substitute(R: np.ndarray, X: np.ndarray) -> None:
 
 
 def _substitute_back(R: np.ndarray, X: np.ndarray) -> None:
-    """X <- X R'^-1 by steps of products."""
+    """Overwrite X with X R'^-1 by steps of products."""
     n = R.shape[0]
     for first in reversed(range(0, n, _STEP)):
         stop = min(first + _STEP, n)
-        own = X[:, first:stop]
+        block = X[:, first:stop]
         if stop < n:
-            _blas.multiply(-X[:, stop:], R[first:stop, stop:], own, transpose=True, add=True)
-        _blas.divide(R[first:stop, first:stop], own, transpose=True)
+            _blas.multiply(-X[:, stop:], R[first:stop, stop:], block, transpose=True, add=True)
+        _blas.divide(R[first:stop, first:stop], block, transpose=True)
 
 
 def _parts(start: int, stop: int) -> list[slice]:
-    """Of rows, one a thread."""
+    """Divide a range of rows into slices, one for each thread."""
     edges = [start + (stop - start) * i // _threads.count() for i in range(_threads.count() + 1)]
     return [slice(a, b) for a, b in pairwise(edges) if b > a]

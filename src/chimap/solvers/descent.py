@@ -1,4 +1,8 @@
-"""Descent by a map that never goes up, mixed from step to step so that it goes down sooner."""
+"""Anderson-mixed descent: repeat a step that never raises the objective, and mix the last steps to converge sooner.
+
+The problem is min_x f(x), given a map x <- T(x) with f(T(x)) <= f(x). Mixing costs O(MEMORY^2) products of the size of
+x and a linear system of MEMORY equations a step, and keeps 2 MEMORY arrays of that size.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-MEMORY = 10  # steps that are mixed
-_RIDGE = 1e-10  # of the trace, in the systems of the mixing: steps become parallel near the end
-_SLACK = 1e-12  # of the values: what rounding may raise them by
+MEMORY = 10  # number of steps that are mixed
+_RIDGE = 1e-10  # share of the trace added to the mixing systems, because steps become parallel near the end
+_SLACK = 1e-12  # relative increase of a value that is put down to rounding
 
 
 class Evaluation(NamedTuple):
-    """What is known of a point x (D, t).
+    """The objective at a point x (D, t).
 
-    values (p,) and residuals (p,): of its problems, which are its t columns, or all of them together (p = 1). more:
-    what the step from here needs.
+    Attributes
+    ----------
+    values : ndarray of shape (p,)
+        Objective of each problem: the t columns of x are separate problems, or all of them are one (p = 1).
+    residuals : ndarray of shape (p,)
+        Violation of the optimality condition of each problem.
+    more : object
+        What the step from this point needs.
     """
 
     values: np.ndarray
@@ -27,7 +37,17 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a descent ended: the point, what is known of it, and how many evaluations it took."""
+    """The end of a descent.
+
+    Attributes
+    ----------
+    x : ndarray of shape (D, t)
+        The last point.
+    at : Evaluation
+        The objective at the last point.
+    evaluations : int
+        Number of evaluations.
+    """
 
     x: np.ndarray
     at: Evaluation
@@ -44,12 +64,25 @@ def descend(
     """Repeat x <- step(x), Anderson-mixed, until no residual is above the tolerance.
 
     The step must lower the value of every problem that is not at its minimum. From the last points x_i and steps
-    T(x_i) a mixture sum c_i T(x_i) is tried, with sum c_i = 1 and |sum c_i (T(x_i) - x_i)| least: a quasi-Newton method
-    with the secant conditions of all of them. Where that raises a value the plain step stands in for it, at the cost of
-    another evaluation.
+    T(x_i), the mixture sum c_i T(x_i) is tried, with sum c_i = 1 and the least |sum c_i (T(x_i) - x_i)|: a quasi-Newton
+    method that satisfies the secant conditions of all of them. Where the mixture raises a value, the plain step
+    replaces it, at the cost of another evaluation.
 
-    Source: Anderson, Iterative procedures for nonlinear integral equations (1965); Bertrand and Massias, Anderson
-    acceleration of coordinate descent (2021), for the safeguard.
+    Parameters
+    ----------
+    evaluate : callable
+        Returns the ``Evaluation`` of a point.
+    step : callable
+        Returns the next point from a point and its evaluation.
+    x : ndarray of shape (D, t)
+        The first point.
+    tolerance : float
+        Largest residual at which the descent stops.
+    max_evaluations : int
+        Number of evaluations after which it stops.
+
+    References ---------- Anderson, Iterative procedures for nonlinear integral equations (1965); Bertrand and Massias,
+    Anderson acceleration of coordinate descent (2021), for the safeguard.
     """
     at = evaluate(x)
     evaluations, mixing = 1, _Mixing(at.values.size == 1)
@@ -68,7 +101,7 @@ def descend(
 
 
 class _Mixing:
-    """The last points and steps of problems that are the columns of a point, or one problem of all columns."""
+    """The last points and steps of problems that are the columns of a point, or of one problem of all columns."""
 
     def __init__(self, together: bool):
         self._together = together
@@ -76,7 +109,7 @@ class _Mixing:
         self._steps: list[np.ndarray] = []
 
     def mixed(self, x: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Remember that x goes to end, and mix the ends."""
+        """Record that the step leads from x to ``end``, and return the mixture of the recorded ends."""
         self._ends = [*self._ends[1 - MEMORY :], end.copy()]
         self._steps = [*self._steps[1 - MEMORY :], end - x]
         if len(self._ends) == 1:
@@ -84,7 +117,7 @@ class _Mixing:
         steps = np.stack([self._by_problem(s) for s in self._steps], axis=1)  # (p, memory, numbers)
         products = steps @ steps.transpose(0, 2, 1)
         traces = np.trace(products, axis1=1, axis2=2)
-        # a problem that is solved has steps of zero: equal shares then
+        # A solved problem has zero steps; the tiny term then makes its shares equal.
         products += (_RIDGE * traces + np.finfo(float).tiny)[:, None, None] * np.eye(len(self._ends))
         scale = np.where(traces > 0, traces, np.finfo(float).tiny)[:, None, None]
         shares = np.linalg.solve(products / scale, np.ones((products.shape[0], len(self._ends), 1)))[..., 0]
@@ -92,7 +125,7 @@ class _Mixing:
         return sum(share * end for share, end in zip(shares.T, self._ends, strict=True))
 
     def forget(self, problems: np.ndarray) -> None:
-        """Let these problems (p,) begin anew: as if they had always made their last step."""
+        """Restart these problems (p,): replace their recorded steps by the last one."""
         for i in range(len(self._ends)):
             self._ends[i] = np.where(problems, self._ends[-1], self._ends[i])
             self._steps[i] = np.where(problems, self._steps[-1], self._steps[i])

@@ -1,4 +1,12 @@
-"""Ridge on a kernel matrix in memory: one Cholesky factor a strength, and every row's held-out prediction from it."""
+"""Ridge on a kernel matrix in memory, with the held-out prediction of every row.
+
+The problem is
+
+    min_{a, b}  sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2,   f = sum_j K(., x_j) a_j + b.
+
+One Cholesky factor a strength solves it, in n^3/3 operations and the memory of the kernel matrix (n, n). From the
+factor, leaving out each row costs n^3/3 more.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +19,24 @@ import numpy as np
 from chimap import _threads
 from chimap.solvers.cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
 
-_CLOSE = 1e-3  # a correction below this share of the solution is the last
-STEPS = 3  # of refinement at most
+_CLOSE = 1e-3  # refinement ends when a correction is below this share of the solution
+STEPS = 3  # limit of refinement steps
 _WIDE = 2048  # columns that are converted to float64 together
 
 
 @dataclass(frozen=True)
 class DualSolution:
-    """f(x) = sum_j K(x, x_j) a_j + b, a (n, t) and b (t,) float64, of the strength alpha."""
+    """A kernel model f(x) = sum_j K(x, x_j) a_j + b.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (n, t), float64
+        Dual weights a.
+    intercept : ndarray of shape (t,), float64
+        Intercepts b.
+    alpha : float
+        Strength of the penalty.
+    """
 
     weights: np.ndarray
     intercept: np.ndarray
@@ -28,24 +46,31 @@ class DualSolution:
 class DualRidge:
     """Minimise sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2 with f = sum_j K(., x_j) a_j + b, b not penalised.
 
+    The solution satisfies
+
         (K + alpha diag(1/w)) a + 1 b' = Y,  1'a = 0.
 
-    The matrix is factorised in the memory of the kernel values: these stay below the diagonal, the factor is above.
-    Factor and solutions are in the dtype of the values, refined by residuals in float64.
+    The matrix is factorised in the memory of the kernel values: the values stay below the diagonal, the factor is above
+    it. Factor and solutions are in the dtype of the values, refined by residuals in float64.
 
-    Leaving out row i changes its residual from alpha a_i / w_i to a_i / M_ii, M being the inverse of the matrix less
-    what the intercept takes, A^-1 - A^-1 11'A^-1 / (1'A^-1 1); leaving out a group g, to M_gg^-1 a_g.
+    Leaving out row i changes its residual from alpha a_i / w_i to a_i / M_ii, where M is the inverse A^-1 of the matrix
+    less the part of the intercept, A^-1 - A^-1 11'A^-1 / (1'A^-1 1). Leaving out a group g changes them to M_gg^-1 a_g.
 
     Parameters
     ----------
-    square : (n, n) float32 or float64, C-contiguous, with kernel values below the diagonal; overwritten above.
-    diagonal : (n,) the diagonal of K.
-    Y : (n, t) float64, targets.
-    row_weights : (n,) positive, or None.
-    steps : of refinement, at most; without any the factor is taken at its word.
+    square : ndarray of shape (n, n), float32 or float64
+        C-contiguous, with kernel values below the diagonal. The rest is overwritten.
+    diagonal : ndarray of shape (n,)
+        Diagonal of K.
+    Y : ndarray of shape (n, t), float64
+        Targets.
+    row_weights : ndarray of shape (n,), default=None
+        Positive weights of the rows. None is 1 for all.
+    steps : int, default=3
+        Limit of refinement steps. With 0, the solutions of the factor are not refined.
 
-    Source: the closed form is that of Allen's PRESS (1974) for ridge with a kernel; with an intercept and weights as in
-    Rifkin and Lippert, Notes on regularized least squares.
+    References ---------- Allen (1974), PRESS, for the closed form, here for ridge with a kernel; Rifkin and Lippert,
+    Notes on regularized least squares, for the intercept and the weights.
     """
 
     begins_at: ClassVar[int] = -2  # see ``ExactRidge``
@@ -60,17 +85,17 @@ class DualRidge:
     ):
         self.square, self.diagonal, self.Y, self._steps = square, diagonal, Y, steps
         self._noise = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights
-        self.factor_of: float | None = None  # the strength of the factor that is in memory
+        self.factor_of: float | None = None  # strength of the factor in memory
         self._ones = self._sum = np.empty(0)
-        self.operations = 0.0  # of all factors and solutions so far
+        self.operations = 0.0  # count over all factors and solutions so far
 
     @property
     def n_rows(self) -> int:
-        """n."""
+        """Number of rows n."""
         return int(self.Y.shape[0])
 
     def scale(self) -> float:
-        """Mean scatter of a row, mean_i (K_ii) - mean_ij (K_ij): what strengths are measured by."""
+        """Return the mean scatter of a row, mean_i (K_ii) - mean_ij (K_ij), the unit of the strengths."""
         n = self.n_rows
         below = sum(
             float(np.tril(self.square[i : i + TILE, : i + TILE], i - 1).sum(dtype=np.float64))
@@ -80,7 +105,7 @@ class DualRidge:
         return scatter * float(np.mean(1 / self._noise))
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """The solution at a strength; None where the matrix is not positive definite to rounding."""
+        """Return the solution at a strength, or None if the matrix is not positive definite to rounding."""
         if not self.factorise(alpha):
             return None
         solution = self.solve_for(np.column_stack([self.Y, np.ones(self.n_rows)]), self._steps)
@@ -92,21 +117,23 @@ class DualRidge:
         return DualSolution(*with_intercept(solution, self.Y), alpha)
 
     def finished(self, solution: DualSolution) -> DualSolution:
-        """As it is: one factor has all digits."""
+        """Return the solution as it is: one factor gives all digits."""
         return solution
 
     def factorise(self, alpha: float) -> bool:
-        """Put the factor of A = K + alpha diag(1/w) in memory; False where A is not positive definite to rounding."""
+        """Put the factor of A = K + alpha diag(1/w) in memory. False if A is not positive definite to rounding."""
         self.fill(alpha)
         self.operations += self.n_rows**3 / 3
         self.factor_of = alpha if factorise(self.square) else None
         return self.factor_of is not None
 
     def solve_for(self, right: np.ndarray, steps: int) -> np.ndarray | None:
-        """A^-1 of a right side (n, columns), by the factor in memory and so many refinements at most; None where the
-        factor is of another matrix to rounding."""
+        """Return A^-1 of a right side (n, columns), by the factor in memory and at most ``steps`` refinements.
+
+        Returns None if the refinement does not converge: rounding then makes the factor that of another matrix.
+        """
         alpha = self.factor_of
-        assert alpha is not None  # of a factor that was made
+        assert alpha is not None  # callers factorise first
         self.operations += 2.0 * right.shape[1] * self.n_rows**2
         solution = solve(self.square, right).astype(np.float64)
         if not np.isfinite(solution).all():
@@ -122,16 +149,16 @@ class DualRidge:
         return solution
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """Residuals y_i - f_-i(x_i) (n - first, t) of rows from ``first`` on, of the solution that was made last.
+        """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution.
 
-        They cost (n - first)^3/3 operations: a share of the rows, put last, is scored for next to nothing.
+        They cost (n - first)^3/3 operations: a share of the rows, placed last, is scored at almost no cost.
         """
         self._check(solution)
-        own = inverse_diagonal(self.square, first) - self._ones[first:] ** 2 / self._sum
-        return np.asarray(solution.weights[first:] / own[:, None])
+        diagonal = inverse_diagonal(self.square, first) - self._ones[first:] ** 2 / self._sum
+        return np.asarray(solution.weights[first:] / diagonal[:, None])
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Residuals (n_g, t) of each group of rows when it is left out, of the solution that was made last."""
+        """Return the residuals (n_g, t) of each group of rows when it is left out, for the latest solution."""
         self._check(solution)
         left_out: list[np.ndarray] = [np.empty(0)] * len(groups)
 
@@ -144,7 +171,7 @@ class DualRidge:
         return left_out
 
     def of_leading(self, n_rows: int, first: int) -> np.ndarray:
-        """Residuals (n - first, t) of rows from ``first`` on by the machine of the first ``n_rows`` alone.
+        """Return the residuals (n - first, t) of rows from ``first`` on under the model of the first ``n_rows`` alone.
 
         The strength is that of the factor in memory, whose leading corner is the factor of these rows.
         """
@@ -153,57 +180,59 @@ class DualRidge:
         weights, intercept = with_intercept(solved, self.Y[:n_rows])
         outputs = np.empty((self.n_rows - first, self.Y.shape[1]))
         for start in range(first, self.n_rows, _WIDE):
-            own = slice(start, start + _WIDE)
+            rows = slice(start, start + _WIDE)
             outputs[start - first : start - first + _WIDE] = (
-                self.square[own, :n_rows].astype(np.float64) @ weights
+                self.square[rows, :n_rows].astype(np.float64) @ weights
             )
         return np.asarray(self.Y[first:] - outputs - intercept)
 
     @property
     def solved_ones(self) -> np.ndarray:
-        """A^-1 1 (n,) of the factor that is in memory."""
+        """A^-1 1 (n,) of the factor in memory."""
         return self._ones
 
     def _check(self, solution: DualSolution) -> None:
         if self.factor_of != solution.alpha:
-            raise ValueError(f"the factor is of alpha={self.factor_of}, not {solution.alpha}: solve first.")
+            raise ValueError(
+                f"the factor is of alpha={self.factor_of}, not {solution.alpha}: call solve at this alpha first."
+            )
 
     def fill(self, alpha: float) -> None:
-        """K + alpha / w above the diagonal and on it, from the values below."""
+        """Write K + alpha / w on and above the diagonal, from the values below it."""
         square, n = self.square, self.n_rows
 
-        def part(first: int) -> None:
-            own = slice(first, min(first + TILE, n))
-            corner = np.tril(square[own, own], -1)
-            square[own, own] = corner + corner.T
-            for start in range(own.stop, n, TILE):
-                square[own, start : start + TILE] = square[start : start + TILE, own].T
+        def tile(first: int) -> None:
+            rows = slice(first, min(first + TILE, n))
+            corner = np.tril(square[rows, rows], -1)
+            square[rows, rows] = corner + corner.T
+            for start in range(rows.stop, n, TILE):
+                square[rows, start : start + TILE] = square[start : start + TILE, rows].T
 
-        _threads.tasks(range(0, n, TILE), part)
+        _threads.tasks(range(0, n, TILE), tile)
         square[np.diag_indices(n)] = self.diagonal + alpha * self._noise
 
     def _product(self, A: np.ndarray, alpha: float) -> np.ndarray:
-        """(K + alpha / w) A in float64."""
+        """Return (K + alpha / w) A in float64."""
         square, n = self.square, self.n_rows
         out = (self.diagonal + alpha * self._noise)[:, None] * A
 
-        def part(first: int) -> None:
-            own = slice(first, min(first + TILE, n))
-            corner = np.tril(square[own, own], -1).astype(np.float64)
-            out[own] += corner @ A[own] + corner.T @ A[own]
-            for start in range(0, own.start, _WIDE):
-                before = slice(start, min(start + _WIDE, own.start))
-                out[own] += square[own, before].astype(np.float64) @ A[before]
-            for start in range(own.stop, n, _WIDE):
+        def tile(first: int) -> None:
+            rows = slice(first, min(first + TILE, n))
+            corner = np.tril(square[rows, rows], -1).astype(np.float64)
+            out[rows] += corner @ A[rows] + corner.T @ A[rows]
+            for start in range(0, rows.start, _WIDE):
+                before = slice(start, min(start + _WIDE, rows.start))
+                out[rows] += square[rows, before].astype(np.float64) @ A[before]
+            for start in range(rows.stop, n, _WIDE):
                 after = slice(start, min(start + _WIDE, n))
-                out[own] += square[after, own].T.astype(np.float64) @ A[after]
+                out[rows] += square[after, rows].T.astype(np.float64) @ A[after]
 
-        _threads.tasks(range(0, n, TILE), part)
+        _threads.tasks(range(0, n, TILE), tile)
         return out
 
 
 def with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n, t), which add up to 0, and intercepts (t,), of A^-1 [Y, 1] (n, t + 1)."""
+    """Return weights (n, t), which sum to 0, and intercepts (t,), from A^-1 [Y, 1] (n, t + 1)."""
     ones = solved[:, -1]
     intercept = ones @ Y / ones.sum()
     return solved[:, :-1] - np.outer(ones, intercept), intercept

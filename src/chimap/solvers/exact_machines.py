@@ -1,4 +1,8 @@
-"""The catalogue of machines on a kernel matrix in memory, by what they minimise."""
+"""The catalogue of solvers on a kernel matrix in memory, by loss.
+
+Each minimises sum_i w_i loss(y_i, f(x_i)) plus a multiple of alpha |f|^2 over f = sum_j K(., x_j) a_j + b; ``exact``,
+``exact_margins`` and ``observed_exact`` give the methods and their costs.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,22 @@ from chimap.losses import Loss, Square, SquaredHinge
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.observed_exact import ExactRidge, exact_ridge
 
-# of a step of a machine that is tried: of more, most rows are within the margin, as of ridge
+# Limit of the operations of a step in a trial. Beyond it, most rows are within the margin, as with ridge.
 _MOST_OPERATIONS = 5e10
 
 
 class ExactMachine(NamedTuple):
-    """How a machine of a loss is made, with arguments as of ``exact_ridge``.
+    """How the solver of a loss is made, with the arguments of ``exact_ridge``.
 
-    make: to be fitted. tried: the same unrefined, as the score of rows held out tells where rounding spoils a solution,
-    and with none where that would take long. bytes_beside: what one of so many rows takes beside the kernel matrix.
+    Attributes
+    ----------
+    make : callable
+        Makes the solver for a fit.
+    tried : callable
+        Makes it for trials, without refinement: the score of held-out rows shows if rounding spoils a solution. It has
+        no solution where that would take long.
+    bytes_beside : callable
+        Returns the bytes that it takes beside the kernel matrix, given the number of rows.
     """
 
     make: Callable[..., ExactRidge]
@@ -32,21 +43,21 @@ EXACT_MACHINES = {
         DualMargins, partial(DualMargins, steps=0, most_operations=_MOST_OPERATIONS), margin_bytes
     ),
 }
-"""By the name of the loss."""
+"""Solvers by the name of their loss."""
 
 
 def has_exact_machine(loss: str | Loss) -> bool:
-    """Whether one minimises the loss."""
+    """Return whether a solver of the catalogue minimises the loss."""
     return _name(loss) in EXACT_MACHINES
 
 
 def exact_machine(loss: str | Loss) -> ExactMachine:
-    """Of a loss that has one."""
+    """Return the solver of a loss that has one."""
     return EXACT_MACHINES[_name(loss)]
 
 
 def bytes_beside(loss: str | Loss, n_rows: int) -> int:
-    """See ``ExactMachine``; 0 of a loss that has none, whose fit is refused."""
+    """See ``ExactMachine``. A loss without a solver takes 0 bytes: its fit is refused."""
     return exact_machine(loss).bytes_beside(n_rows) if has_exact_machine(loss) else 0
 
 

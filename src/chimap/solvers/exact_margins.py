@@ -1,4 +1,13 @@
-"""Support vector machines on a kernel matrix in memory: ridge on the rows within the margin, which are few."""
+"""Support vector machines on a kernel matrix in memory, by Newton steps that are ridge on the rows within the margin.
+
+The problem of each target, with labels y_i of -1 and 1, is
+
+    min_{a, b}  sum_i w_i max(0, 1 - y_i f(x_i))^2 + alpha/2 |f|^2,   f = sum_j K(., x_j) a_j + b.
+
+With s rows within the margin, a step costs s^3/3 operations for a factor and n s for the outputs; leaving rows out
+costs about s^3 more. Memory holds the kernel matrix (n, n) and systems of s rows in float64: one, or one a thread if
+s is at most n/2.
+"""
 
 from __future__ import annotations
 
@@ -18,24 +27,27 @@ from chimap.solvers.observed_exact import is_shared
 
 Result = TypeVar("Result")
 
-_NEARLY = 0.9  # of the margin, that rows are beyond at the start
+_NEARLY = 0.9  # y f(x) from which on rows count as beyond the margin at the start
 _MOST_STEPS = 50
 _MOST_HALVINGS = 20
-_LESS = 1e-7  # of the objective that a step must be worth: less is the rounding of kernel values in float32
-_GATHERED = 20  # operations in the time that a kernel value is copied in
+_LESS = 1e-7  # least relative gain of a step: less is the rounding of kernel values in float32
+_GATHERED = 20  # operations that take as long as copying a kernel value
 _FEW, _HALF = 1 / 4, 1 / 2
-# an entry of a system: kernel values as they are gathered and in float64, and rows of them
+# Bytes an entry of a system: the kernel value as gathered, the same in float64, and a share of the gathered rows.
 _SYSTEM_BYTES = 16
 
 
 def margin_bytes(n_rows: int) -> int:
-    """What ``DualMargins`` takes beside the matrix: a system of all rows, or of half of them a thread."""
+    """Return the bytes that ``DualMargins`` takes beside the matrix.
+
+    They hold a system of all rows, or of half of them a thread.
+    """
     return int(_SYSTEM_BYTES * n_rows**2 * max(1.0, _HALF**2 * _threads.count()))
 
 
 @dataclass(frozen=True)
 class _Target:
-    """Of one target: weights (n,), intercept, outputs (n,) for the rows themselves, and which are within the margin."""
+    """The model of a target: weights (n,), intercept, outputs (n,) for the rows, and the rows within the margin."""
 
     weights: np.ndarray
     intercept: float
@@ -43,7 +55,7 @@ class _Target:
     within: np.ndarray
 
     def towards(self, other: _Target, share: float) -> _Target:
-        """The machine so far on the way to another, with the rows of that one."""
+        """Return the point at a share of the way to another model, with that model's rows within the margin."""
         return _Target(
             self.weights + share * (other.weights - self.weights),
             self.intercept + share * (other.intercept - self.intercept),
@@ -55,22 +67,35 @@ class _Target:
 class DualMargins:
     """Minimise sum_i w_i max(0, 1 - y_i f(x_i))^2 + alpha/2 |f|^2 with f = sum_j K(., x_j) a_j + b, b not penalised.
 
-    Rows beyond the margin, y f(x) >= 1, weigh nothing, and those within it, S, are a ridge machine of their own:
+    Rows beyond the margin, y f(x) >= 1, add nothing, and the rows within it, S, are a ridge problem:
 
         (K_SS + alpha/2 diag(1/w_S)) a_S + 1 b = y_S,  1'a_S = 0.
 
-    A Newton step is one such machine, of the rows that the last left within the margin; a step that is no gain is
-    halved. The first is of the rows that ridge on all the others, whose one factor serves all targets, leaves within or
-    near the margin, or of those that the strength before ended with.
+    A Newton step solves that problem for the rows that the last step left within the margin; a step that does not lower
+    the objective is halved. The first step takes the rows that were within the margin at the last strength or, at the
+    first strength, the rows that ridge on all other rows leaves within or near the margin; its one factor serves all
+    targets.
 
-    Leaving out a row that is not in S changes nothing; of the others the solution is that of the rest of S, as if none
-    came in or went out for it.
+    Leaving out a row that is not in S changes nothing. For the others, the solution is that of the rest of S, as if no
+    row entered or left S in consequence.
 
-    Parameters are those of ``DualRidge``, whose steps refine the first; targets are -1, 1, and NaN where an entry is
-    missing; weights may be (n, t). most_operations: of a step of all targets, beyond which there is no solution.
+    Parameters
+    ----------
+    square, diagonal : ndarray
+        As in ``DualRidge``.
+    Y : ndarray of shape (n, t), float64
+        Targets -1 and 1, and NaN where an entry is missing.
+    row_weights : ndarray of shape (n,) or (n, t), default=None
+        Positive weights. None is 1 for all.
+    steps : int, default=3
+        Refinement steps of the first ridge solution, as in ``DualRidge``.
+    most_operations : float, default=inf
+        Limit of the operations of a step over all targets. Beyond it, ``solve`` returns None.
 
-    Source: Chapelle, Training a support vector machine in the primal (2007); the rows left out as in Chapelle, Vapnik,
-    Bousquet and Mukherjee, Choosing multiple parameters for support vector machines (2002).
+    References
+    ----------
+    Chapelle, Training a support vector machine in the primal (2007); Chapelle, Vapnik, Bousquet and Mukherjee, Choosing
+    multiple parameters for support vector machines (2002), for the rows left out.
     """
 
     begins_at: ClassVar[int] = -2  # see ``ExactRidge``
@@ -95,7 +120,7 @@ class DualMargins:
 
     @property
     def operations(self) -> float:
-        """Of all solutions so far."""
+        """Operations of all solutions so far."""
         return self._ridge.operations + self._of_steps
 
     def scale(self) -> float:
@@ -112,23 +137,23 @@ class DualMargins:
             return None
         self._ridge.fill(0.0)
         try:
-            found = self._each(lambda t: self._target(t, alpha / 2, within[:, t]))
+            targets = self._each(lambda t: self._target(t, alpha / 2, within[:, t]))
         except LinAlgError:  # the matrix is singular to rounding
             return None
-        self._within = np.column_stack([target.within for target in found])
-        self._last = alpha, found
+        self._within = np.column_stack([target.within for target in targets])
+        self._last = alpha, targets
         return DualSolution(
-            np.column_stack([target.weights for target in found]),
-            np.array([target.intercept for target in found]),
+            np.column_stack([target.weights for target in targets]),
+            np.array([target.intercept for target in targets]),
             alpha,
         )
 
     def finished(self, solution: DualSolution) -> DualSolution:
-        """As it is: Newton steps end at the minimum."""
+        """Return the solution as it is: Newton steps end at the minimum."""
         return solution
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """Residuals y_i - f_-i(x_i) (n - first, t) of rows from ``first`` on, of the solution that was made last."""
+        """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution."""
 
         def residuals(t: int, target: _Target) -> np.ndarray:
             out = self.Y[:, t] - target.outputs
@@ -141,7 +166,7 @@ class DualMargins:
         return np.column_stack(self._of_targets(solution, residuals))
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Residuals (n_g, t) of each group of rows when it is left out, of the solution that was made last."""
+        """Return the residuals (n_g, t) of each group of rows when it is left out, for the latest solution."""
 
         def residuals(t: int, target: _Target) -> list[np.ndarray]:
             rows = np.flatnonzero(target.within)
@@ -152,40 +177,43 @@ class DualMargins:
             inverse, ones = self._inverse(t, rows, solution.alpha / 2)
             out = []
             for group in groups:
-                own, outputs = place[group][place[group] >= 0], target.outputs[group]
-                if 0 < own.size < rows.size:
-                    columns = inverse[:, own] - np.outer(ones, ones[own] / ones.sum())
-                    change = np.linalg.solve(columns[own], target.weights[rows[own]])
-                    left = target.weights[rows] - columns @ change
-                    intercept = target.intercept - ones[own] @ change / ones.sum()
-                    outputs = self.square[np.ix_(group, rows)] @ left + intercept
+                inside, outputs = place[group][place[group] >= 0], target.outputs[group]
+                if 0 < inside.size < rows.size:
+                    columns = inverse[:, inside] - np.outer(ones, ones[inside] / ones.sum())
+                    change = np.linalg.solve(columns[inside], target.weights[rows[inside]])
+                    weights = target.weights[rows] - columns @ change
+                    intercept = target.intercept - ones[inside] @ change / ones.sum()
+                    outputs = self.square[np.ix_(group, rows)] @ weights + intercept
                 out.append(self.Y[group, t] - outputs)
             return out
 
         of_targets = self._of_targets(solution, residuals)
-        return [np.column_stack(each) for each in zip(*of_targets, strict=True)]
+        return [np.column_stack(residuals_of_group) for residuals_of_group in zip(*of_targets, strict=True)]
 
     def of_leading(self, n_rows: int, first: int) -> None:
-        """None: no factor has machines of fewer rows in it."""
+        """Return None: no factor contains the model of fewer rows."""
 
     def _of_targets(self, solution: DualSolution, call: Callable[[int, _Target], Result]) -> list[Result]:
         if self._last is None or self._last[0] != solution.alpha:
             made = None if self._last is None else self._last[0]
             raise ValueError(
-                f"the solution that was made last is of alpha={made}, not {solution.alpha}: solve first."
+                f"the latest solution is of alpha={made}, not {solution.alpha}: call solve at this alpha first."
             )
         targets = self._last[1]
         return self._each(lambda t: call(t, targets[t]))
 
     def _each(self, call: Callable[[int], Result]) -> list[Result]:
-        """Of every target, on all threads; where systems are large on one, as one of them is much memory."""
+        """Call for every target on all threads, or on one if the systems are large, as each then takes much memory."""
         assert self._within is not None
         with nullcontext() if self._within.mean(axis=0).max() <= _HALF else _threads.one_thread():
             return _threads.tasks(range(self.Y.shape[1]), call)
 
     def _first(self, penalty: float) -> np.ndarray:
-        """Rows that ridge on the others does not keep beyond the margin, but for a little; all, where targets do not
-        share a factor. Half of the rows are within the margin of ridge itself, most of them by next to nothing."""
+        """Return the rows that ridge on the other rows does not keep clearly beyond the margin.
+
+        If the targets cannot share a factor, return all rows with a target. The fit of ridge itself would not do: half
+        of the rows are within its margin, most of them only just.
+        """
         solution = self._ridge.solve(penalty) if self._starts_by_ridge else None
         if solution is None:
             return ~np.isnan(self.Y)
@@ -194,7 +222,7 @@ class DualMargins:
     def _target(self, t: int, penalty: float, within: np.ndarray) -> _Target:
         y, seen = self.Y[:, t], ~np.isnan(self.Y[:, t])
         n = y.size
-        if not seen.any() or np.ptp(y[seen]) == 0:  # one side alone: its sign is the minimum
+        if not seen.any() or np.ptp(y[seen]) == 0:  # with one class alone, its sign minimises the loss
             sign = float(y[seen][0]) if seen.any() else 0.0
             return _Target(np.zeros(n), sign, np.full(n, sign), np.zeros(n, dtype=bool))
         if not (within & seen).any():
@@ -218,30 +246,30 @@ class DualMargins:
         return best
 
     def _step(self, t: int, penalty: float, within: np.ndarray) -> _Target:
-        """Ridge on the rows within the margin."""
+        """Return the ridge solution on the rows within the margin."""
         rows, y = np.flatnonzero(within), self.Y[:, t]
         system, noise = self._system(t, rows, penalty)
         factor = cho_factor(system, lower=False, overwrite_a=True, check_finite=False)
         right = np.column_stack([y[rows], np.ones(rows.size)])
-        own, intercept = with_intercept(cho_solve(factor, right, check_finite=False), right[:, :1])
+        solved, intercept = with_intercept(cho_solve(factor, right, check_finite=False), right[:, :1])
         weights = np.zeros(y.size)
-        weights[rows] = own[:, 0]
-        is_few = rows.size < _FEW * y.size  # whose rows of the matrix are copied sooner than all are read
-        some = rows if is_few else slice(None)
-        outputs = weights[some].astype(self.square.dtype) @ self.square[some] + intercept[0]
+        weights[rows] = solved[:, 0]
+        is_few = rows.size < _FEW * y.size  # copying these rows of the matrix is faster than reading all
+        chosen = rows if is_few else slice(None)
+        outputs = weights[chosen].astype(self.square.dtype) @ self.square[chosen] + intercept[0]
         outputs[rows] = y[rows] - penalty * noise * weights[rows]
         self._of_steps += float(_operations(np.array(rows.size), y.size))
         return _Target(weights, float(intercept[0]), outputs, within)
 
     def _system(self, t: int, rows: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-        """(K_SS + penalty diag(1/w), 1/w)."""
+        """Return (K_SS + penalty diag(1/w), 1/w)."""
         system = self.square[np.ix_(rows, rows)].astype(np.float64, order="F")
         noise = 1 / self._weights[rows, t]
         system[np.diag_indices(rows.size)] += penalty * noise
         return system, noise
 
     def _inverse(self, t: int, rows: np.ndarray, penalty: float) -> tuple[np.ndarray, np.ndarray]:
-        """(inverse of the system of the rows within the margin, its solution for ones)."""
+        """Return the inverse of the system of the rows within the margin, and its solution for ones."""
         system, _ = self._system(t, rows, penalty)
         factor = cho_factor(system, overwrite_a=True, check_finite=False)
         ones = cho_solve(factor, np.ones(rows.size), check_finite=False)
@@ -251,14 +279,16 @@ class DualMargins:
         return inverse, ones
 
     def _cost(self, t: int, penalty: float, target: _Target) -> float:
-        """The objective, of one target."""
+        """Return the objective of a target."""
         short = np.maximum(1 - self.Y[:, t] * target.outputs, 0)
         norm = target.weights @ (target.outputs - target.intercept)
         return float(np.nansum(self._weights[:, t] * short**2) + penalty * norm)
 
 
 def _operations(n_within: np.ndarray, n_rows: int) -> np.ndarray:
-    """Of a step for so many rows within the margin, in units of those of one large factor: small ones in float64 take
-    three times as long each, and gathering rows is slower than multiplying them."""
+    """Return the cost of a step with so many rows within the margin, in operations of a large factor.
+
+    Small factors in float64 take three times as long an operation, and gathering rows is slower than multiplying them.
+    """
     n = n_within.astype(np.float64)
     return n**3 + _GATHERED * n_rows * n

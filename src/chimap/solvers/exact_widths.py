@@ -1,4 +1,13 @@
-"""KRR-GD: kernel ridge on the exact kernel matrix, with gradients in its widths. Memory n^2 a width, time n^3."""
+"""KRR-GD: kernel ridge on the exact kernel matrix of learned widths, with the gradient in the widths.
+
+The problem is, over the log widths and log alpha, either of
+
+    min_{a, b}  sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2          (training)
+    sum_k sum_{i in fold k} w_i |y_i - f_k(x_i)|^2                (held out, f_k ridge on the other folds)
+
+with f = sum_j K(., x_j) a_j + b and K = exp(-sum_j s_j^2/2 D_j^2). An evaluation with its gradient costs O(n^3)
+operations, for each fold when held out; memory is n^2 for each width, and a few matrices of that size.
+"""
 
 from __future__ import annotations
 
@@ -11,29 +20,29 @@ from chimap._validation import DataError
 
 
 def exact_kernel(distances: np.ndarray, log_widths: np.ndarray) -> np.ndarray:
-    """exp(-sum_j s_j^2/2 D_j^2) of squared distances (r, n, m) in each group of bins, (n, m)."""
+    """Return exp(-sum_j s_j^2/2 D_j^2) (n, m) of squared distances (r, n, m), one matrix for each group of bins."""
     return np.exp(-np.tensordot(np.exp(2 * np.asarray(log_widths)) / 2, distances, axes=1))
 
 
 @dataclass(frozen=True)
 class DualWeights:
-    """f(x) = sum_i a_i k(x_i, x) + b; duals a (n, t) with columns that sum to 0, b (t,)."""
+    """A kernel model f(x) = sum_i a_i k(x_i, x) + b, with duals a (n, t) whose columns sum to 0, and b (t,)."""
 
     duals: np.ndarray
     intercept: np.ndarray
 
     def outputs(self, K: np.ndarray) -> np.ndarray:
-        """f (m, t) of rows whose kernel with the training rows is K (m, n)."""
+        """Return f (m, t) of rows whose kernel with the training rows is K (m, n)."""
         return K @ self.duals + self.intercept
 
 
 def dual_ridge(
     K: np.ndarray, Y: np.ndarray, alpha: float, weights: np.ndarray | None = None
 ) -> tuple[DualWeights, tuple[np.ndarray, bool]]:
-    """Ridge with a free intercept on the kernel matrix K (n, n) of rows with weights w (n,) (None: 1), and the
-    factor of K + alpha diag(1/w), K centred by the weights.
+    """Solve ridge with a free intercept on the kernel matrix K (n, n) of rows with weights w (n,) (None: 1).
 
-    With features of this kernel it is ``ridge`` at the same strength.
+    Returns the solution, and the factor of K + alpha diag(1/w) with K centred by the weights. On features of this
+    kernel the solution is that of ``ridge`` at the same strength.
     """
     w = _all_of(weights, Y)
     shares = w / w.sum()
@@ -48,13 +57,15 @@ def dual_ridge(
 def exact_training(
     distances: np.ndarray, Y: np.ndarray, x: np.ndarray, total: float, weights: np.ndarray | None = None
 ) -> tuple[float, np.ndarray]:
-    """``solvers.widths.training`` on the exact kernel, and its gradient in x = [log widths, log strength].
+    """Return ``solvers.widths.training`` on the exact kernel, and its gradient in x = [log widths, log alpha].
 
-    weights: of the rows, (n,), or None.
+    At the optimal weights, their change adds nothing to the gradient: d/dK = -alpha a a'. ``weights`` (n,) are those of
+    the rows, or None.
 
-    At the optimal weights their change counts nothing: d/dK = -alpha a a'.
-    Source: Chapelle, Vapnik, Bousquet and Mukherjee, Choosing multiple parameters for support vector machines; Fourier
-    kernel learning, sec. 4 (KRR-GD).
+    References
+    ----------
+    Chapelle, Vapnik, Bousquet and Mukherjee, Choosing multiple parameters for support vector machines; Fourier kernel
+    learning, sec. 4 (KRR-GD).
     """
     alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
     w = _all_of(weights, Y)
@@ -74,28 +85,29 @@ def exact_held_out(
     total: float,
     weights: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray]:
-    """``solvers.widths.held_out`` on the exact kernel, and its gradient in x = [log widths, log strength].
+    """Return ``solvers.widths.held_out`` on the exact kernel, and its gradient in x = [log widths, log alpha].
 
-    folds: (n,). weights: of the rows, (n,), or None. Raises DataError for a fold without rows or one that leaves none.
+    ``folds`` (n,) are those of the rows, ``weights`` (n,) their weights, or None. Raises DataError for a fold that
+    holds no rows, or all of them.
     """
     alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
     value, slope, M, w = 0.0, 0.0, np.zeros_like(K), _all_of(weights, Y)
     for k in range(int(folds.max()) + 1):
-        own, rest = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
-        if not (own.size and rest.size):
+        held, others = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
+        if not (held.size and others.size):
             raise DataError(
-                f"fold {k} holds {own.size} of {folds.size} rows: too few to hold out. Use fewer folds."
+                f"fold {k} holds {held.size} of {folds.size} rows: too few to hold out. Use fewer folds."
             )
-        inner, cross = K[np.ix_(rest, rest)], K[np.ix_(own, rest)]
-        solution, factor = dual_ridge(inner, Y[rest], alpha, w[rest])
-        errors, shares = solution.outputs(cross) - Y[own], w[rest] / w[rest].sum()
-        R = w[own, None] * errors
+        inner, cross = K[np.ix_(others, others)], K[np.ix_(held, others)]
+        solution, factor = dual_ridge(inner, Y[others], alpha, w[others])
+        errors, shares = solution.outputs(cross) - Y[held], w[others] / w[others].sum()
+        R = w[held, None] * errors
         value += float((R * errors).sum())
         g = 2 * (cross - shares @ inner).T @ R
         b = cho_solve(factor, g - shares @ g, check_finite=False)
-        slope -= alpha * float((b * solution.duals / w[rest, None]).sum())
-        M[np.ix_(own, rest)] += 2 * R @ solution.duals.T
-        M[np.ix_(rest, rest)] -= (b + 2 * np.outer(shares, R.sum(axis=0))) @ solution.duals.T
+        slope -= alpha * float((b * solution.duals / w[others, None]).sum())
+        M[np.ix_(held, others)] += 2 * R @ solution.duals.T
+        M[np.ix_(others, others)] -= (b + 2 * np.outer(shares, R.sum(axis=0))) @ solution.duals.T
     gradient = _in_widths(distances, K, M, x)
     gradient[-1] = slope
     return value / total, gradient / total
@@ -106,7 +118,7 @@ def _all_of(weights: np.ndarray | None, Y: np.ndarray) -> np.ndarray:
 
 
 def _in_widths(distances: np.ndarray, K: np.ndarray, M: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """[dL/d log s, 0] from M = dL/dK: dK/d log s_j = -s_j^2 D_j^2 K, entry by entry."""
+    """Return [dL/d log s, 0] from M = dL/dK: dK/d log s_j = -s_j^2 D_j^2 K, entry by entry."""
     weighted = M * K
     slopes = [-float(np.vdot(weighted, D)) for D in distances]
     return np.append(np.exp(2 * x[:-1]) * slopes, 0.0)

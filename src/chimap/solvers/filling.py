@@ -1,4 +1,8 @@
-"""Entries of targets filled up with what the machine of all rows says of them: see ``observed_exact``."""
+"""Conjugate gradients for the entries with which ``observed_exact`` fills up incomplete targets.
+
+See there for the equations. A step costs one solve with the factor of the kernel matrix, O(n^2 t) operations, and
+memory holds some arrays of the size of the targets (n, t).
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,9 @@ _MOST_STEPS = 300
 class Filling:
     """The equations of the filled entries (n, t), by conjugate gradients of all targets together.
 
-    The unknowns are sqrt(w) filled, in the rows where the share is less than one; 1 - s preconditions. looks_at (n, t):
-    weights of entries whose residuals must become small, as those of all together must; None is no others.
+    The unknowns are sqrt(w) filled, in the rows whose share is less than one; 1 - share is the preconditioner.
+    ``looks_at`` (n, t) may add a second criterion beside the residuals of all entries: weights of the entries whose
+    residuals must also become small.
     """
 
     looks_at: np.ndarray | None = None
@@ -27,22 +32,24 @@ class Filling:
         self._pull = np.divide(share, self._free, out=np.zeros_like(share), where=self._free > 0)
 
     def residuals(self, filled: np.ndarray) -> np.ndarray:
-        """Of the equations, by the factor alone."""
+        """Return the residuals of the equations, by the factor alone."""
         return self._pulled(filled) - self._product(self._root * filled)
 
     def residuals_of(self, filled: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The same where the weights of the machine of the filled entries are known."""
+        """Return the same residuals, given the dual weights of the filled entries."""
         return self._pulled(filled) - self.alpha * weights / self._root
 
     def sizes(self, residuals: np.ndarray) -> np.ndarray:
-        """Their norms (1, t), and those of the entries that are looked at (2, t)."""
+        """Return the norms of the residuals (1, t), or (2, t) with those weighted by ``looks_at``."""
         return self._sizes(residuals, np.arange(residuals.shape[1]))
 
     def solved(
         self, filled: np.ndarray, residuals: np.ndarray, goals: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Filled entries, from some on whose residuals are known, until their sizes are below the goals, and the
-        sizes that they end at."""
+        """Improve filled entries whose residuals are known until their norms are below the goals.
+
+        Returns the filled entries and the norms of their residuals.
+        """
         U, R = self._root * filled, residuals.copy()
         direction = self._free * R
         size = (R * direction).sum(axis=0)
@@ -52,7 +59,7 @@ class Filling:
             P = direction[:, going]
             product = self._product(P) + self._pull[:, going] * P
             curvature = (P * product).sum(axis=0)
-            falls = curvature > 0  # or all that is left is rounding
+            falls = curvature > 0  # otherwise only rounding is left
             going, P, product = going[falls], P[:, falls], product[:, falls]
             if not going.size:
                 break
@@ -77,17 +84,17 @@ class Filling:
         return np.asarray(self._pull * self._root * (self._entries - filled))
 
     def _product(self, U: np.ndarray) -> np.ndarray:
-        """alpha sqrt(1/w) M sqrt(1/w) U."""
+        """Return alpha sqrt(1/w) M sqrt(1/w) U."""
         solved, ones = solve(self._dual.square, U / self._root), self._dual.solved_ones
         solved = solved - np.outer(ones, solved.sum(axis=0, dtype=np.float64) / ones.sum())
         return np.asarray(self.alpha * solved / self._root)
 
 
 def by_row(entries: np.ndarray, residuals: np.ndarray) -> np.ndarray:
-    """Weights of entries (n, t) with which the residuals of each row count alike.
+    """Return weights of entries (n, t) under which the residuals of each row count equally.
 
-    Where the strength is small, the residual of a row that no other is like is a small part of all, however wrong the
-    entry is that it is filled up with.
+    At a small strength, the residual of a row that no other row resembles is a small part of the total, however wrong
+    the filled entry is.
     """
     squares = (entries * np.square(residuals)).sum(axis=1)
     counts = entries.sum(axis=1)

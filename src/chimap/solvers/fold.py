@@ -1,4 +1,8 @@
-"""What leaving one fold out changes in the moments and in the errors."""
+"""Downdates of the moments and of the errors when a fold is left out.
+
+For all rows but those of fold f, the scatter is Hc(rest) = Hc - F with F = Hc(f) + c d d' (see ``Fold``), and Vc(rest)
+likewise. A product F P costs O(D^2) operations a column, a subtraction O(D^2), and no second matrix is stored.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,10 @@ from chimap.moments import Moments
 
 
 class Fold:
-    """What leaving one fold out takes from the whole.
+    """The change of the moments when one fold is left out.
 
-    Hc(all) = Hc(rest) + Hc(fold) + c d d', with d = mean(rest) - mean(fold), c = n_rest n_fold / n (Chan). So the
-    matrix of the training rows is that of the whole less F = Hc(fold) + c d d', and likewise Vc.
+    Hc(all) = Hc(rest) + Hc(fold) + c d d', with d = mean(rest) - mean(fold) and c = n_rest n_fold / n (Chan). So the
+    matrix of the training rows is that of all rows less F = Hc(fold) + c d d', and likewise for Vc.
     """
 
     def __init__(self, fold: Moments, whole: Moments):
@@ -19,7 +23,7 @@ class Fold:
         self.count = fold.count
         self.sums = fold.feature_sum
         rest = whole.count - fold.count
-        # shifts are shared, so the sums are about the same point
+        # All folds share their shifts, so the sums are about the same point.
         self.gap = (whole.feature_sum - fold.feature_sum) / rest - fold.feature_sum / fold.count
         self.target_gap = (whole.target_sum - fold.target_sum) / rest - fold.target_sum / fold.count
         self.weight = rest * fold.count / whole.count
@@ -29,12 +33,15 @@ class Fold:
 
     @property
     def cross(self) -> np.ndarray:
-        """Vc(fold), (D, t). Made when it is asked for: with many targets those of all folds are most of the memory."""
+        """Vc(fold) of shape (D, t).
+
+        It is made at each access: stored for all folds, it would take most of the memory when there are many targets.
+        """
         return self.moments.cross_scatter()
 
     @property
     def train_cross(self) -> np.ndarray:
-        """Vc(rest), (D, t)."""
+        """Vc(rest) of shape (D, t)."""
         whole, fold = self.whole, self.moments
         mean = (whole.target_sum - fold.target_sum) / (whole.count - fold.count)
         by_target = whole.cross.T - fold.cross.T
@@ -42,12 +49,12 @@ class Fold:
         return by_target.T
 
     def product(self, P: np.ndarray) -> np.ndarray:
-        """F P."""
+        """Return F P."""
         return self.moments.scatter_product(P) + self.weight * np.outer(self.gap, self.gap @ P)
 
     def take_from(self, square: np.ndarray) -> None:
         """Subtract F from the upper triangle of a (D, D) array."""
-        # F = H - m m'/n + c d d', the last two as one product of rank two
+        # F = H - m m'/n + c d d'; the last two terms are one product of rank two.
         left = np.column_stack([self.sums / self.count, -self.weight * self.gap])
         right = np.vstack([self.sums, self.gap])
         for first, panel in self.moments.features.panels():
@@ -56,22 +63,22 @@ class Fold:
             )
 
     def error(self, W: np.ndarray, FW: np.ndarray | None = None) -> float:
-        """Mean held-out |f(z) - y|^2 of weights W (D, t), from F W where that is at hand."""
+        """Return the mean held-out |f(z) - y|^2 of weights W (D, t), given F W if it is known."""
         square = self.moments.scatter_quadratic(W) if FW is None else _inner(W, self._scattered(W, FW))
         linear = _inner(W, self.moments.cross) - float(self.sums @ W @ self.moments.target_sum) / self.count
         within = square - 2 * linear + float(self.target_scatter.sum())
         return within / self.count + float(np.square(self.bias(W)).sum())
 
     def error_slope(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
-        """The derivative of count times ``error`` in W, (D, t)."""
+        """Return the derivative of count times ``error`` in W, (D, t)."""
         return 2 * (self._scattered(W, FW) - self.cross + self.count * np.outer(self.gap, self.bias(W)))
 
     def bias(self, W: np.ndarray) -> np.ndarray:
-        """Mean of y - f(z) over the fold, (t,): f has the training means."""
+        """Return the mean of y - f(z) over the fold, (t,), where the training means set the intercept of f."""
         return self.gap @ W - self.target_gap
 
     def _scattered(self, W: np.ndarray, FW: np.ndarray) -> np.ndarray:
-        """Hc(fold) W."""
+        """Return Hc(fold) W."""
         return FW - self.weight * np.outer(self.gap, self.gap @ W)
 
 

@@ -1,4 +1,10 @@
-"""Weights of all folds at one strength after the other, by conjugate gradients about one factor of the whole."""
+"""Ridge weights of all folds for a sequence of strengths, by conjugate gradients about one factor of the whole.
+
+For each fold and strength l the problem is ridge on the other folds, (H - F + l I) w = v. A factor of H + s I costs
+D^3/3 operations and serves all folds at the strengths near s; an iteration takes one product with every F and one solve
+with the factor, O(K D^2 t) in all. Memory holds the factor and, for up to ``_NEAR + 1`` strengths, three arrays
+(D, K t).
+"""
 
 from __future__ import annotations
 
@@ -10,53 +16,56 @@ from chimap.moments import Moments
 from chimap.solvers.fold import Fold
 from chimap.solvers.ridge import Factor
 
-TOLERANCE = 1e-5  # of the residual in the norm of the inverse; held-out errors are off by a few times that
-# A factor preconditions strengths from a tenth of its own to some three times it: farther off, and farther up sooner
-# than down, iterations cost more than a new factor.
+TOLERANCE = 1e-5  # residual in the norm of the inverse, relative; held-out errors are off by a few times that
+# A factor preconditions strengths from a tenth of its strength to about three times it. Farther off, iterations cost
+# more than a new factor; upwards this happens sooner than downwards.
 _DOWN, _UP = 10.1, 3.3
-_ITERATIONS = 30  # at most, or as many as one factorisation costs: then the folds are factorised after all
-_NEAR = 3  # strengths whose weights are kept, and combined to begin with
+_ITERATIONS = (
+    30  # limit, or as many as one factorisation costs if that is more; beyond it the folds are factorised
+)
+_NEAR = 3  # number of nearest strengths whose weights are kept and combined to a start
 
 
 @dataclass(frozen=True)
 class _Weights:
-    """Weights W of all folds side by side, (D, K t), with HW and FW: products that serve every strength."""
+    """Weights W of all folds side by side, (D, K t), with the products HW and FW, which serve every strength."""
 
     W: np.ndarray
     HW: np.ndarray
     FW: np.ndarray
 
     def residual(self, V: np.ndarray, alpha: float) -> np.ndarray:
-        """V - (H - F + alpha I) W."""
+        """Return V - (H - F + alpha I) W."""
         return V - self.HW - alpha * self.W + self.FW
 
     def plus(self, step: np.ndarray, other: _Weights) -> _Weights:
-        """This one and ``step`` (K t,) times another."""
+        """Return these weights plus ``step`` (K t,) times others."""
         return _Weights(self.W + step * other.W, self.HW + step * other.HW, self.FW + step * other.FW)
 
 
 class FoldWeights:
     """Weights and held-out errors of all folds, strength by strength.
 
-    The weights of a fold solve (H - F + l I) w = v at strength l, H being the scatter of all rows. Conjugate gradients
-    are preconditioned by A = H + s I, factorised at a strength s not far from l: the eigenvalues of A^-1 (H - F + l I)
-    crowd between 1 - 1/K and l / s. Since H z = r - s z comes with A z = r, an iteration takes one product with F and
-    one solve with the factor, for all folds at once. It begins with the best that the weights of the nearest strengths
-    span: H w and F w are kept with each w, so that finding it takes no product with a matrix.
+    The weights of a fold solve (H - F + l I) w = v at strength l, where H is the scatter of all rows. Conjugate
+    gradients are preconditioned by A = H + s I, factorised at a strength s near l: the eigenvalues of A^-1 (H - F + l
+    I) lie mostly between 1 - 1/K and l / s. Since A z = r gives H z = r - s z, an iteration takes one product with F
+    and one solve with the factor, for all folds at once. It starts from the best combination of the weights at the
+    nearest strengths: H w and F w are stored with each w, so that finding the combination takes no product with a
+    matrix.
 
-    (All search directions were kept and spanned, too: 37 iterations in place of 40, for twice the memory.)
+    Storing and combining all search directions was tried: 37 iterations in place of 40, for twice the memory.
     """
 
     def __init__(self, folds: list[Fold], whole: Moments, factor: Factor):
         self.folds, self.whole, self.factor = folds, whole, factor
         self._t = whole.n_targets
         self._V = np.asfortranarray(np.hstack([fold.train_cross for fold in folds]))
-        self._found: dict[float, _Weights] = {}
+        self._solved: dict[float, _Weights] = {}
         self._centre = 0.0  # the strength of the factor
         self._whole_weights = self._V  # A^-1 V
 
     def errors(self, alpha: float) -> tuple[np.ndarray, int] | None:
-        """Errors (K,) at one strength, and the number of iterations; None where they are too many.
+        """Return the errors (K,) at a strength and the number of iterations, or None if too many would be needed.
 
         Raises DataError if the matrix is not positive definite at this strength.
         """
@@ -64,17 +73,17 @@ class FoldWeights:
             self._centre = 0.0
             self.factor.of(self.whole, alpha)
             self._centre, self._whole_weights = alpha, self.factor.solve(self._V)
-        nearest = sorted(self._found, key=lambda other: abs(np.log(other / alpha)))[:_NEAR]
-        self._found = {other: self._found[other] for other in nearest}
+        nearest = sorted(self._solved, key=lambda strength: abs(np.log(strength / alpha)))[:_NEAR]
+        self._solved = {strength: self._solved[strength] for strength in nearest}
         weights, iterations = self._iterate(alpha)
         if weights is None:
-            self._centre = 0.0  # the folds' own factors will take its place
+            self._centre = 0.0  # the caller factorises fold by fold, which overwrites the factor
             return None
-        self._found[alpha] = weights
+        self._solved[alpha] = weights
         errors = []
         for i, fold in enumerate(self.folds):
-            own = slice(i * self._t, (i + 1) * self._t)
-            errors.append(fold.error(weights.W[:, own], weights.FW[:, own]))
+            columns = slice(i * self._t, (i + 1) * self._t)
+            errors.append(fold.error(weights.W[:, columns], weights.FW[:, columns]))
         return np.array(errors), iterations
 
     def _iterate(self, alpha: float) -> tuple[_Weights | None, int]:
@@ -83,7 +92,7 @@ class FoldWeights:
         reference = (self._V * self._whole_weights).sum(0)
         P = _Weights(*(np.zeros_like(R) for _ in range(3)))
         rho_before = np.ones(R.shape[1])
-        # An error in w is up to 1 / (the smallest eigenvalue) of the residual; the smallest ratio seen stands for that.
+        # The error in w is up to the residual over the smallest eigenvalue, estimated by the smallest ratio seen.
         softest = np.ones(R.shape[1])
         most = max(_ITERATIONS, R.shape[0] // (18 * self._t))
         iterations = 0
@@ -108,29 +117,31 @@ class FoldWeights:
             iterations += 1
 
     def _start(self, alpha: float) -> _Weights:
-        """The combination of the weights at the nearest strengths, target by target, that is best in energy; at the
-        first one the weights of all rows."""
-        if not self._found:
+        """Return the combination of the weights at the nearest strengths that has the least energy, target by target.
+
+        At the first strength, return the weights of all rows, scaled.
+        """
+        if not self._solved:
             share = np.repeat([fold.train_share for fold in self.folds], self._t)
             W = self._whole_weights / share
             return _Weights(W, self._V / share - self._centre * W, self._products(W))
-        known = list(self._found.values())
-        images = [self._V - one.residual(self._V, alpha) for one in known]
-        gram = np.array([[(one.W * image).sum(0) for image in images] for one in known])
-        right = np.array([(one.W * self._V).sum(0) for one in known])
+        known = list(self._solved.values())
+        images = [self._V - weights.residual(self._V, alpha) for weights in known]
+        gram = np.array([[(weights.W * image).sum(0) for image in images] for weights in known])
+        right = np.array([(weights.W * self._V).sum(0) for weights in known])
         scale = np.sqrt(np.maximum(np.einsum("iik->ik", gram), np.finfo(float).tiny))
         gram /= scale[:, None] * scale[None]
         inverse = np.linalg.pinv(gram.transpose(2, 0, 1), rcond=1e-10, hermitian=True)
         c = np.einsum("kij,jk->ik", inverse, right / scale) / scale
         start = _Weights(*(np.zeros_like(self._V) for _ in range(3)))
-        for step, one in zip(c, known, strict=True):
-            start = start.plus(step, one)
+        for step, weights in zip(c, known, strict=True):
+            start = start.plus(step, weights)
         return start
 
     def _products(self, P: np.ndarray) -> np.ndarray:
-        """F P, fold by fold."""
+        """Return F P, fold by fold."""
         out = np.empty_like(P)
         for i, fold in enumerate(self.folds):
-            own = slice(i * self._t, (i + 1) * self._t)
-            out[:, own] = fold.product(P[:, own])
+            columns = slice(i * self._t, (i + 1) * self._t)
+            out[:, columns] = fold.product(P[:, columns])
         return out

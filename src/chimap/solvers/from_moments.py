@@ -1,4 +1,13 @@
-"""Ridge as a solver: of the square loss, from the moments of one pass."""
+"""Ridge as a solver: the square loss from the moments of one pass.
+
+The problem is
+
+    min_{w, b}  sum_i w_i |z_i'w + b - y_i|^2 / 2 + alpha/2 |w|^2,
+
+solved by Cholesky factors of Hc + alpha I (``ridge``): D^3/3 operations a strength and one (D, D) float64 buffer. With
+at most D/4 rows, the problem is first projected onto a basis of p = n + 8 columns that contains the span of the rows,
+in O(D^2 p) operations; a strength then costs p^3/3.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +25,32 @@ from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
 
-_FEW = 4  # features a row, from which on the coordinates of the rows' span are solved for
-_SPARE = 8  # random products more than there are rows, so that they span them
+_FEW = 4  # features per row from which on the problem is solved in the span of the rows
+_SPARE = 8  # number of random products beyond the number of rows, so that they contain the span
 
 
 class RidgeProblem:
-    """sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2, from moments of folds.
+    """Minimise sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 from moments of folds.
 
-    Of far fewer rows than features the weights lie in the span of the rows: in its coordinates all is of their number,
-    and ``moments`` and ``whole`` are of these. spans: whether that may be. tried: ``selection.tried.TriedRows``, or
-    None. left_out: of a choice that left the tried rows out one by one, the strength and their outputs (h, t), less the
-    targets' shift: where they are the witnesses too, no factor need be made again for these.
+    With far fewer rows than features, the weights lie in the span of the rows. The problem is then solved in
+    coordinates of the span, as many as there are rows, and ``moments`` and ``whole`` are in these coordinates.
+
+    Parameters
+    ----------
+    moments : FoldMoments
+        Moments of all rows, fold by fold.
+    device : str, default="cpu"
+        Device that factorises.
+    spans : bool, default=True
+        Whether the problem may be solved in the span of the rows.
+    tried : Tried or None, default=None
+        Rows whose score takes part in the choice, ``selection.tried.TriedRows``.
+
+    Attributes
+    ----------
+    left_out : tuple of float and ndarray of shape (h, t), or None
+        Set by a selection rule that left out the tried rows one by one: the strength, and their outputs less the shift
+        of the targets. If these rows are the witnesses too, no factor needs to be made again for them.
     """
 
     passes = 1
@@ -58,7 +82,7 @@ class RidgeProblem:
         return self.whole.n_rows
 
     def usual_alpha(self) -> float:
-        """The mean scatter of a feature."""
+        """Return the mean scatter of a feature."""
         return self.scale or 1.0
 
     def solve(self, alpha: float) -> LinearSolution:
@@ -68,19 +92,22 @@ class RidgeProblem:
     def held_out(
         self, solution: LinearSolution, witnesses: Witnesses | None, kept: np.ndarray | None = None
     ) -> HeldOut | None:
-        """See ``Problem``: each row left out alone. kept: the features that have weights, or None for all."""
+        """See ``Problem``: each row is left out alone. ``kept`` holds the features with weights; None is all."""
         if witnesses is None or self.n_rows < 2:
             return None
         shift, target_shift = self._shifts
         outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
-        found_without = self._left_out(witnesses, outputs, solution.alpha, kept)
-        noise = noise_of(witnesses.Y - outputs, witnesses.Y - found_without, witnesses.weights)
-        return HeldOut(witnesses.rows, found_without + target_shift, noise)
+        without = self._left_out(witnesses, outputs, solution.alpha, kept)
+        noise = noise_of(witnesses.Y - outputs, witnesses.Y - without, witnesses.weights)
+        return HeldOut(witnesses.rows, without + target_shift, noise)
 
     def _left_out(
         self, witnesses: Witnesses, outputs: np.ndarray, alpha: float, kept: np.ndarray | None
     ) -> np.ndarray:
-        """Outputs (m, t) for each witness, less the targets' shift, of a machine without it. outputs: with it."""
+        """Return outputs (m, t) for each witness of a model without it, less the targets' shift.
+
+        ``outputs`` are those of the model with it.
+        """
         if self.left_out is not None and self.left_out[0] == alpha and witnesses.Z is self._tried_features:
             return self.left_out[1]
         Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
@@ -98,11 +125,11 @@ class RidgeProblem:
         return Posterior.of(self.factor, self._mean, self.whole.count, solution.alpha, dtype, self._span)
 
     def in_features(self, solution: LinearSolution) -> LinearSolution:
-        """Weights of the features from those of the coordinates in which the problem is solved."""
+        """Return the weights of the features from those of the coordinates in which the problem is solved."""
         return solution if self._span is None else replace(solution, coef=self._span @ solution.coef)
 
     def solve_leading(self, borders: np.ndarray, n_components: int, alpha: float) -> LinearSolution:
-        """On the first coordinates of each block; weights of those that are left out are 0."""
+        """Solve on the first coordinates of each block; the weights of the other coordinates are 0."""
         kept = leading(borders, n_components)
         solution = ridge(self.whole.of_features(kept), alpha)
         coef = np.zeros((self.whole.n_features, self.whole.n_targets))
@@ -111,7 +138,7 @@ class RidgeProblem:
 
 
 class RidgeSolver:
-    """The normal equations, by Cholesky: one pass over the rows gives all strengths."""
+    """The normal equations by Cholesky. One pass over the rows serves all strengths."""
 
     name: ClassVar[str] = "ridge"
     needs: ClassVar[Needs] = "moments"
@@ -124,11 +151,14 @@ class RidgeSolver:
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
         """See ``Solver``."""
         if evidence.moments is None:
-            raise TypeError("ridge is solved from moments")
+            raise TypeError("ridge needs moments: evidence.moments is None.")
         return RidgeProblem(evidence.moments, evidence.device, tried=evidence.tried)
 
 
 def _span(whole: Moments) -> np.ndarray:
-    """Orthonormal columns (D, p) that span the rows, of which there are fewer than p: from random products."""
+    """Return orthonormal columns (D, p) that span the rows, found from p random products with the scatter.
+
+    There are fewer rows than p.
+    """
     probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.n_rows + _SPARE))
     return np.asarray(qr(whole.features @ probes, mode="economic", check_finite=False)[0])

@@ -1,4 +1,13 @@
-"""The exact counterpart of weighted channels: a sum of kernels whose weights are learned, on Gram matrices (GMKL)."""
+"""Generalised multiple kernel learning (GMKL): a learned sum of kernels on Gram matrices.
+
+It is the exact counterpart of weighted channels. The problem is
+
+    min_{d >= 0, w, b}  |w|^2 / 2 + C sum_i loss(y_i, f(x_i)) + sum_j d_j
+
+with the kernel sum_j d_j K_j. L-BFGS-B moves d; for given d, L-BFGS solves for f. An evaluation costs an
+eigendecomposition of an n x n matrix, O(n^3), and memory is r + 3 such matrices for r kernels: the solver serves
+comparisons on some thousand rows.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +20,28 @@ from scipy.optimize import minimize
 from chimap._validation import DataError, check_positive
 from chimap.losses import Loss
 
-_NOISE = 1e-12  # of the largest eigenvalue of a Gram matrix: what is rounding
-_INNER = 1e-9  # gradient of the inner problem, over that at zero
+_NOISE = 1e-12  # eigenvalues below this share of the largest are rounding
+_INNER = 1e-9  # tolerance of the inner problem: norm of the gradient relative to that at zero
 
 
 @dataclass(frozen=True)
 class GramSolution:
-    """What GMKL comes to.
+    """The solution of ``gmkl``.
 
-    weights: d (r,) of the kernels. duals: alpha (n, t), f(x) = sum_i K(x, x_i) alpha_i + intercept with
-    K = sum_j d_j K_j. objective: of the whole. norms: |w_j| = d_j sqrt(alpha'K_j alpha), (r,), of the weights of the
-    channels in the equivalent l21 problem. gradient: of the objective in d, (r,), at least 0 where d_j is 0.
+    Parameters
+    ----------
+    weights : ndarray of shape (r,)
+        Weights d of the kernels.
+    duals : ndarray of shape (n, t)
+        Dual weights alpha: f(x) = sum_i K(x, x_i) alpha_i + intercept with K = sum_j d_j K_j.
+    intercept : ndarray of shape (t,)
+        Intercepts.
+    objective : float
+        Objective at the solution.
+    norms : ndarray of shape (r,)
+        |w_j| = d_j sqrt(alpha'K_j alpha), the norms of the channels' weights in the equivalent l21 problem.
+    gradient : ndarray of shape (r,)
+        Gradient of the objective in d. At the minimum it is at least 0 where d_j is 0, and 0 elsewhere.
     """
 
     weights: np.ndarray
@@ -35,25 +55,46 @@ class GramSolution:
 def gmkl(
     grams: Sequence[np.ndarray], Y: np.ndarray, loss: Loss, C: float, *, max_iterations: int = 500
 ) -> GramSolution:
-    """min over d >= 0, w and b of |w|^2 / 2 + C sum loss(y, f(x)) + sum_j d_j with the kernel sum_j d_j K_j.
+    """Minimise |w|^2 / 2 + C sum loss(y, f(x)) + sum_j d_j over d >= 0, w and b, with the kernel sum_j d_j K_j.
 
-    This is l1-regularised generalised multiple kernel learning. With d_j optimal for given channels it is
-    sqrt(2) sum_j |w_j| + C sum loss: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
-    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix an iteration, and memory for
-    r + 3 of them: for comparison on some thousand rows.
+    This is l1-regularised generalised multiple kernel learning. With the optimal d_j for given channels, the objective
+    is sqrt(2) sum_j |w_j| + C sum loss: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
+    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix an iteration, and memory for r
+    + 3 of them: use it for comparisons on some thousand rows.
 
-    Inside, d being given, L-BFGS finds beta with f = R beta + b, R R' = K; outside, L-BFGS-B moves d along the gradient
+    For given d, L-BFGS finds beta with f = R beta + b, R R' = K; around it, L-BFGS-B moves d along the gradient
     1 - alpha'K_j alpha / 2, alpha = -C loss'(y, f), which is exact because beta is optimal.
 
-    grams: K_j (n, n), such as ``Exponential(chi2, gamma)(X)`` of each channel. Y: targets (n, t), whose kernels are
-    shared. C: > 0, what an error costs.
+    Parameters
+    ----------
+    grams : sequence of ndarray of shape (n, n)
+        Kernel matrices K_j, such as ``Exponential(chi2, gamma)(X)`` of each channel.
+    Y : ndarray of shape (n, t)
+        Targets, which share their kernels.
+    loss : Loss
+        The loss.
+    C : float
+        Cost of an error, positive.
+    max_iterations : int, default=500
+        Limit of the iterations that move d.
 
-    Raises DataError for matrices that are not square, symmetric or of n rows, and for targets that the loss does not
-    take.
+    Returns
+    -------
+    GramSolution
+        The weights of the kernels and the model.
 
-    Source: Varma and Babu, More generality in efficient multiple kernel learning (2009); Bazavan, Li and Sminchisescu,
-    Fourier kernel learning, eqs 14 to 19.
+    Raises
+    ------
+    DataError
+        If a matrix is not square, symmetric and of n rows, or a target is outside the domain of the loss.
 
+    References
+    ----------
+    Varma and Babu, More generality in efficient multiple kernel learning (2009); Bazavan, Li and Sminchisescu, Fourier
+    kernel learning, eqs 14 to 19.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap.losses import Square
     >>> rng = np.random.default_rng(0)
@@ -81,7 +122,7 @@ def gmkl(
 
 
 class _Problem:
-    """The objective and its gradient in d; remembers the inner solution, from which the next one starts."""
+    """The objective and its gradient in d. It stores the inner solution, from which the next one starts."""
 
     def __init__(self, grams: list[np.ndarray], Y: np.ndarray, loss: Loss, C: float):
         self.grams, self.Y, self.loss, self.C = grams, Y, loss, C
@@ -93,7 +134,7 @@ class _Problem:
         values, vectors = np.linalg.eigh(K)
         kept = values > _NOISE * max(float(values[-1]), np.finfo(float).tiny)
         values, vectors = values[kept], vectors[:, kept]
-        # in coordinates of which the inner Hessian is nearly the identity: 1 + C curvature times the eigenvalue
+        # The inner Hessian is about 1 + C curvature times the eigenvalue: scaled by it, nearly the identity.
         roots = np.sqrt(values / (1 + self.C * self.loss.curvature * values))
         R, shares = vectors * roots, 1 / (1 + self.C * self.loss.curvature * values)
         n, t = self.Y.shape
@@ -121,17 +162,18 @@ class _Problem:
 
 
 def _check(grams: list[np.ndarray], Y: np.ndarray) -> None:
-    """Refuse matrices that are no Gram matrices of the rows of Y (n, t)."""
+    """Refuse matrices that cannot be Gram matrices of the rows of Y (n, t)."""
     if not grams or Y.ndim != 2:
         raise DataError(
-            f"gmkl takes one Gram matrix a kernel and targets (n, t); got {len(grams)} and {Y.shape}."
+            f"gmkl needs at least one Gram matrix, and targets of shape (n, t); got {len(grams)} matrices and "
+            f"targets of shape {Y.shape}."
         )
     for j, K in enumerate(grams):
         if K.shape != (Y.shape[0], Y.shape[0]):
             raise DataError(
-                f"Gram matrix {j} must be {Y.shape[0]} x {Y.shape[0]}, as many as targets; got {K.shape}."
+                f"Gram matrix {j} must be {Y.shape[0]} x {Y.shape[0]}, a row for each row of Y; got {K.shape}."
             )
         if not np.isfinite(K).all() or np.abs(K - K.T).max() > 1e-8 * np.abs(K).max():
             raise DataError(
-                f"Gram matrix {j} must be finite and symmetric: a kernel of the rows with themselves."
+                f"Gram matrix {j} must be finite and symmetric. Pass the kernel of the rows with themselves."
             )

@@ -1,4 +1,12 @@
-"""Machines on a centred kernel matrix of all rows: support vectors by LIBSVM, and ridge."""
+"""Support vector machines by LIBSVM, and ridge, on a centred kernel matrix of all rows.
+
+The problem of each target is
+
+    min_{alpha, b}  C sum_i w_i loss(y_i, f(x_i)) + alpha'K alpha / 2,   f = K alpha + b,
+
+with the hinge max(0, 1 - y f) or the square (y - f)^2 / 2. Ridge costs n^3/3 operations and two further (n, n)
+matrices; LIBSVM takes between n^2 and n^3 operations and a cache of ``CACHE_MIB`` a thread.
+"""
 
 from __future__ import annotations
 
@@ -6,26 +14,28 @@ import numpy as np
 
 from chimap import _threads
 
-CACHE_MIB = 100  # of LIBSVM, a thread
+CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
 
 
 def support_vectors(
     gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights (n, t) and intercepts (t,) of the hinge loss: for targets -1 and 1 (n, t) and weights w (n,) of the rows,
-    each column by itself."""
+    """Return weights (n, t) and intercepts (t,) under the hinge loss, fitted column by column.
+
+    Targets (n, t) are -1 and 1; w (n,) are the weights of the rows.
+    """
     from sklearn import config_context
     from sklearn.svm import SVC
 
     alpha, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
 
     def solve(t: int) -> None:
-        if np.ptp(targets[:, t]) == 0:  # a fold without the class
+        if np.ptp(targets[:, t]) == 0:  # the fold lacks one of the classes
             intercept[t] = targets[0, t]
             return
         with config_context(
             assume_finite=True, skip_parameter_validation=True
-        ):  # on few rows half of the time
+        ):  # the checks take half of the time on few rows
             machine = SVC(kernel="precomputed", C=cost, cache_size=CACHE_MIB).fit(gram, targets[:, t], w)
         alpha[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
 
@@ -34,8 +44,10 @@ def support_vectors(
 
 
 def ridge(gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float) -> tuple[np.ndarray, np.ndarray]:
-    """The minimum of 1/(2C) alpha' K alpha + 1/2 sum w (K alpha + b - y)^2, with b free:
-    (K + diag(1/w)/C) alpha = y - b and sum alpha = 0."""
+    """Minimise 1/(2C) alpha' K alpha + 1/2 sum w (K alpha + b - y)^2, b not penalised.
+
+    The solution satisfies (K + diag(1/w)/C) alpha = y - b and sum alpha = 0.
+    """
     from scipy.linalg import solve
 
     ridged = gram + np.diag(1 / (cost * w))

@@ -1,4 +1,13 @@
-"""Groups of features under any loss: steps in the metric of the moments, a pass over the rows each."""
+"""Groups of features under any smooth loss, one pass over the rows a step.
+
+The problem is
+
+    min_{w, b}  sum_i w_i loss(y_i, z_i'w + b) + alpha sum_g weight_g |w_g|_2,
+
+solved by a proximal quasi-Newton method whose metric is the scatter Hc of the moments. A step is one pass over the rows
+in O(n D t) operations, and some sweeps over the groups in O(D^2 t) each. Memory holds the matrices of ``group_path``
+and the last points and steps that Anderson mixing combines.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +24,39 @@ from chimap.solvers.lbfgs import Rows
 from chimap.solvers.ridge import LinearSolution
 
 TOLERANCE = 1e-6
-_LEAST_RIDGE = 1e-7  # of the trace, in the metric: beyond the rounding of float32 products
+_LEAST_RIDGE = (
+    1e-7  # share of the trace added to the metric's diagonal: exceeds the rounding of float32 products
+)
 _INTERCEPT_STEPS = 100
 
 
 class LossProblem:
-    """Minimise sum loss(y, z'w + b) + alpha sum_g weight_g |w_g| over rows that are read again; b is free.
+    """Minimise sum loss(y, z'w + b) + alpha sum_g weight_g |w_g|_2 over rows that are read again; b is not penalised.
 
-    A loss lies below its parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
-    rows, and apart from it the intercept. A step lowers this bound plus the penalty by some sweeps over the groups, for
-    which no row is read; steps are Anderson-mixed. Together a proximal quasi-Newton method, one pass a step. Scores,
-    slopes and sums are in float64 whatever the features, so that the conditions can be met to 1e-6.
+    A loss lies below a parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
+    rows, and separately for the intercept. A step lowers this bound plus the penalty by a few sweeps over the groups,
+    which read no row; steps are Anderson-mixed. Together this is a proximal quasi-Newton method with one pass a step.
+    Scores, slopes and sums are in float64 whatever the dtype of the features, so that the optimality conditions can be
+    met to 1e-6. The solutions are for features and targets less the shifts.
 
-    loss: its targets' domain is checked in each pass. rows: of features and targets less the shifts of the moments, as
-    ``lbfgs`` takes them. whole: moments of all those rows, or of more. tolerance: of the residuals; warns: whether to
-    say so where max_passes do not reach it. metric: ``metric_of`` the moments, where it is at hand.
-
-    The solutions are for features and targets less the shifts.
+    Parameters
+    ----------
+    loss : Loss
+        The loss. Each pass checks the domain of its targets.
+    rows : callable
+        Returns sums over the rows, as for ``lbfgs``. Features and targets are less the shifts of the moments.
+    whole : Moments
+        Moments of all these rows, or of more.
+    penalty : L21
+        The groups, their weights, and whether targets share them. Its strength is not used.
+    tolerance : float, default=1e-06
+        Largest violation of a group's optimality condition, relative to its strength, at which the descent stops.
+    max_passes : int, default=1000
+        Largest number of passes of a solution.
+    metric : GroupQuadratic, default=None
+        ``metric_of`` the moments, if it is at hand. None computes it.
+    warns : bool, default=True
+        Whether a solution that misses the tolerance issues a ConvergenceWarning.
 
     Examples
     --------
@@ -68,25 +93,38 @@ class LossProblem:
 
     @property
     def largest(self) -> float:
-        """The least strength at which all weights are zero."""
+        """Smallest strength at which all weights are zero."""
         x = self._at_zero()
         _, gradient = self._pass(x)
         return self.penalty.with_alpha(1.0).largest(gradient[:-1])
 
     @property
     def at_zero(self) -> float:
-        """The objective without weights."""
+        """Objective at zero weights."""
         return float(self._pass(self._at_zero())[0].sum())
 
     def zero(self) -> LinearSolution:
-        """No weights, and the best intercepts without them."""
+        """Return zero weights with the best intercepts."""
         x = self._at_zero()
         return LinearSolution(x[:-1], x[-1].copy(), 0.0)
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """The minimum, from the weights of ``start`` on."""
+        """Return the minimum at a strength.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty.
+        start : LinearSolution
+            Weights to start from.
+
+        Returns
+        -------
+        GroupSolution
+            Weights (D, t) and intercepts (t,).
+        """
         penalty, curvature = self.penalty.with_alpha(alpha), self.loss.curvature
-        # the bound over its curvature, so that the metric is the matrix of its quadratic part
+        # Divide the bound by the curvature, so that the metric itself is the matrix of its quadratic part.
         bound = penalty.with_alpha(penalty.alpha / curvature)
 
         def evaluate(x: np.ndarray) -> Evaluation:
@@ -120,7 +158,7 @@ class LossProblem:
         )  # fmt: skip
 
     def _at_zero(self) -> np.ndarray:
-        """Zero weights with the intercepts that are best for them, (D + 1, t)."""
+        """Return zero weights and the intercepts that are best with them, (D + 1, t)."""
         if self._zero is not None:
             return self._zero
 
@@ -138,7 +176,7 @@ class LossProblem:
         return self._zero
 
     def _pass(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Sums over the rows of losses (t,) and of their gradients (D + 1, t), in weights of centred features."""
+        """Return the summed losses (t,) and their gradients (D + 1, t) in the weights of centred features."""
         W = x[:-1]
         sums = self.rows(LossAt(self.loss, W, x[-1] - self._mean @ W, np.float64))
         if sums.count == 0:
@@ -154,7 +192,7 @@ class LossProblem:
 
 
 def metric_of(whole: Moments, penalty: L21) -> GroupQuadratic:
-    """Hc and next to nothing of the identity: what bounds the curvature of a loss of curvature 1 over these rows."""
+    """Return Hc with a small ridge, which bounds the Hessian of a loss of curvature 1 over these rows."""
     square = full_scatter(whole)
     square[np.diag_indices_from(square)] += _LEAST_RIDGE * float(np.trace(square)) or 1.0
     return GroupQuadratic(square, penalty)

@@ -1,4 +1,15 @@
-"""Groups of features, used or left out: the path of strengths, from moments, and by passes for other losses."""
+"""Groups of features that are used or left out together: the square loss from moments, and the path of strengths.
+
+The problem is
+
+    min_{w, b}  sum_i (z_i'w + b - y_i)^2 / 2 + alpha sum_g weight_g |w_g|_2,
+
+solved by exact block coordinate descent (``group_descent``) on the moments, without further passes over the rows. Its
+set-up takes the eigenvectors of each diagonal block of Hc, O(sum_g |g|^3) operations; a sweep over all groups takes
+O(D^2 t). Memory holds Hc as a (D, D) float64 matrix, a copy ordered by groups if they are not consecutive, and the
+eigenvectors. ``follow`` walks a path of strengths from the largest down; it also serves other losses, whose problem
+(``group_passes``) reads the rows again.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +27,29 @@ from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L21
 from chimap.solvers.group_descent import GroupQuadratic
 from chimap.solvers.ridge import LinearSolution, solution
-from chimap.solvers.sparse import SparsePath, held_out_error
+from chimap.solvers.sparse import held_out_error
 
 TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
 class GroupSolution(LinearSolution):
-    """Weights, and how nearly they are the minimum.
+    """A linear model with group weights, and how near it is to the minimum.
 
-    objective: at the weights, summed over targets. residual: the largest violation of a group's optimality condition,
-    over its strength. evaluations: of the gradient; for losses that need them, passes over the rows.
+    Parameters
+    ----------
+    coef : ndarray of shape (D, t)
+        Weights of the features.
+    intercept : ndarray of shape (t,)
+        Intercepts of the targets.
+    alpha : float
+        Strength of the penalty.
+    objective : float
+        Objective at the weights, summed over targets.
+    residual : float
+        Largest violation of a group's optimality condition, relative to its strength.
+    evaluations : int
+        Evaluations of the gradient. For losses that need them, each is a pass over the rows.
 
     Examples
     --------
@@ -46,11 +69,20 @@ class GroupSolution(LinearSolution):
 
 @dataclass(frozen=True)
 class KernelPath:
-    """The regularisation path: what each strength gives.
+    """The regularisation path of kernel weights: what each strength gives.
 
-    alpha: (s,), descending. weights: (s, t, r), the weight |w_j| / sqrt(2) of each of r kernels for each of t
-    targets (1 where they share them). objectives, residuals: (s,), and the largest violation of an optimality condition
-    over the strength. chosen: index of the strength that is used.
+    Parameters
+    ----------
+    alphas : ndarray of shape (s,)
+        Strengths, descending.
+    weights : ndarray of shape (s, t, r)
+        Weight |w_j| / sqrt(2) of each of r kernels for each of t targets. t is 1 where the targets share the kernels.
+    objectives : ndarray of shape (s,)
+        Objective at each strength.
+    residuals : ndarray of shape (s,)
+        Largest violation of an optimality condition, relative to the strength.
+    chosen : int
+        Index of the strength that the model uses.
     """
 
     alphas: np.ndarray
@@ -61,17 +93,32 @@ class KernelPath:
 
     @property
     def n_used(self) -> np.ndarray:
-        """Kernels that some target uses, (s,)."""
+        """Number of kernels that at least one target uses, shape (s,)."""
         return (self.weights > 0).any(axis=1).sum(axis=1)
 
 
 class SquareProblem:
-    """Minimise sum (z'w + b - y)^2 / 2 + alpha sum_g weight_g |w_g|, from moments; b is free.
+    """Minimise sum (z'w + b - y)^2 / 2 + alpha sum_g weight_g |w_g|_2 from moments; b is not penalised.
 
-    The strength is that of ``losses.Square`` and ``penalties.L21``. penalty: groups, their weights, and whether targets
-    share them; its strength is not used.
+    The strength is that of ``losses.Square`` and ``penalties.L21``.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 19, with the square loss.
+    Parameters
+    ----------
+    moments : Moments
+        Moments of all rows.
+    penalty : L21
+        The groups, their weights, and whether targets share them. Its strength is not used.
+    tolerance : float, default=1e-07
+        Largest violation of a group's optimality condition, relative to its strength, at which the descent stops.
+
+    Raises
+    ------
+    DataError
+        If the moments have no rows, or the targets are too large to be squared.
+
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 19, with the square loss.
 
     Examples
     --------
@@ -86,7 +133,7 @@ class SquareProblem:
 
     def __init__(self, moments: Moments, penalty: L21, tolerance: float = TOLERANCE):
         if moments.count == 0:
-            raise DataError("no rows: fit needs moments that have seen some.")
+            raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
         self.moments, self.penalty, self.tolerance = moments, penalty, tolerance
         self._V = moments.cross_scatter()
         self._constant = float(moments.target_scatter().sum()) / 2
@@ -99,20 +146,33 @@ class SquareProblem:
 
     @property
     def largest(self) -> float:
-        """The least strength at which all weights are zero."""
+        """Smallest strength at which all weights are zero."""
         return largest_alpha(self.moments, self.penalty)
 
     @property
     def at_zero(self) -> float:
-        """The objective without weights."""
+        """Objective at zero weights."""
         return self._constant
 
     def zero(self) -> LinearSolution:
-        """No weights."""
+        """Return zero weights with the best intercepts."""
         return solution(self.moments, np.zeros_like(self._V), 0.0)
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """The minimum, from the weights of ``start`` on."""
+        """Return the minimum at a strength.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty.
+        start : LinearSolution
+            Weights to start from.
+
+        Returns
+        -------
+        GroupSolution
+            Weights (D, t) and intercepts (t,). A ConvergenceWarning is issued if they miss the tolerance.
+        """
         penalty = self.penalty.with_alpha(alpha)
         minimum = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
         residual = float(minimum.at.residuals.max())
@@ -125,53 +185,15 @@ class SquareProblem:
 
 
 def largest_alpha(moments: Moments, penalty: L21) -> float:
-    """The least strength at which all weights of the square loss are zero."""
+    """Return the smallest strength at which all weights are zero under the square loss."""
     return penalty.with_alpha(1.0).largest(moments.cross_scatter())
 
 
-def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
-    """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, each target by itself.
-
-    Parameters
-    ----------
-    moments : Moments
-        Of all n rows.
-    alphas : array (s,)
-        Strengths, as scikit-learn's: of the mean over the rows.
-    groups : sequence of index arrays
-        Each column in exactly one.
-
-    Returns
-    -------
-    SparsePath
-        Largest strength first, each solution found from the one before.
-
-    Raises
-    ------
-    DataError
-        For moments of no rows.
-    """
-    alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
-    penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
-    path = follow(SquareProblem(moments, penalty), moments.count * alphas)
-    solutions = [
-        LinearSolution(solution.coef, solution.intercept, float(alpha))
-        for solution, alpha in zip(path, alphas, strict=True)
-    ]
-    return SparsePath(alphas, solutions, np.array([solution.residual for solution in path]))
-
-
-def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
-    """The least strength of ``group_lasso`` at which all weights are zero."""
-    penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
-    return largest_alpha(moments, penalty) / moments.count
-
-
 def full_scatter(moments: Moments) -> np.ndarray:
-    """Hc, both halves, (D, D) float64."""
+    """Return both triangles of Hc, (D, D) float64."""
     square = np.empty((moments.n_features, moments.n_features))
     moments.scatter_into(square)
-    for first in range(0, square.shape[0], 256):  # block by block: no second matrix
+    for first in range(0, square.shape[0], 256):  # mirror block by block, which needs no second matrix
         rows = slice(first, first + 256)
         corner = np.triu(square[rows, rows])
         square[rows, rows] = corner + np.triu(corner, 1).T
@@ -180,14 +202,14 @@ def full_scatter(moments: Moments) -> np.ndarray:
 
 
 class GroupProblem(Protocol):
-    """A loss with the group penalty, at any strength."""
+    """A loss with the group penalty, solved at any strength."""
 
     def zero(self) -> LinearSolution:
-        """The solution without weights."""
+        """Return the solution without weights."""
         ...
 
     def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """The solution at a strength, from another one on."""
+        """Return the solution at a strength, starting from another solution."""
         ...
 
 
@@ -196,9 +218,21 @@ def follow(
     alphas: Sequence[float] | np.ndarray,
     on_solution: Callable[[GroupSolution], bool | None] | None = None,
 ) -> list[GroupSolution]:
-    """Solutions at strengths from the largest down, each from the one before on.
+    """Solve at several strengths from the largest down, each solution starting from the one before.
 
-    on_solution: told of each; True ends the path there.
+    Parameters
+    ----------
+    problem : GroupProblem
+        The problem, such as ``SquareProblem`` or ``LossProblem``.
+    alphas : sequence of float
+        Strengths, in any order.
+    on_solution : callable, default=None
+        Called with each solution. The path ends when it returns True.
+
+    Returns
+    -------
+    list of GroupSolution
+        The solutions in descending order of strength.
 
     Examples
     --------
@@ -230,9 +264,10 @@ def held_out_errors(
     tolerance: float,
     on_solution: Callable[[GroupSolution], None] | None = None,
 ) -> np.ndarray:
-    """Errors (s, K), mean |f(z) - y|^2 a row summed over targets, of each fold at the solutions for the others.
+    """Return the errors (s, K) of each fold under the solutions for the other folds.
 
-    Raises DataError for a fold without rows, or one that leaves none.
+    An error is the mean of |f(z) - y|^2 over the rows of the fold, summed over targets. ``alphas`` (s,) descend;
+    ``on_solution`` is called with each solution. Raises DataError for a fold that holds no rows, or all of them.
     """
     errors = np.empty((alphas.size, len(folds.folds)))
     for k, fold in enumerate(folds.folds):
@@ -240,14 +275,14 @@ def held_out_errors(
             raise DataError(
                 f"fold {k} holds {fold.n_rows} of {whole.n_rows} rows: too few to cross-validate."
             )
-        # in one expression, so that the matrices of a fold are gone before those of the next
+        # One expression keeps no reference to the problem, so its matrices are freed before the next fold's are made.
         path = follow(SquareProblem(whole - fold, penalty, tolerance), alphas, on_solution)
         errors[:, k] = [held_out_error(fold, solution) for solution in path]
     return errors
 
 
 def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: int) -> None:
-    """A ConvergenceWarning where a residual is above the tolerance that was asked for."""
+    """Issue a ConvergenceWarning if the residual is above the tolerance."""
     if residual > tolerance:
         warnings.warn(
             f"the group weights at strength {alpha:.4g} stopped after {evaluations} evaluations at a residual of "

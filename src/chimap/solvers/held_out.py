@@ -1,4 +1,13 @@
-"""What a model says of rows that it has not seen: each left out alone by the factor, or held out in a fold."""
+"""Outputs of models for rows they have not seen: each row left out alone, or the rows of a held-out fold.
+
+Leaving out row i changes its output in closed form. With the leverage
+
+    h_i = 1/n + (z_i - m)'(Hc + alpha I)^-1 (z_i - m),
+
+ridge without row i outputs f + (f - y_i) h_i / (1 - h_i) there; other losses take one Newton step of that form. The
+outputs of m rows cost D^3/3 operations for the factor and O(m D^2) for the leverages; memory is one (D, D) float64
+factor.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +19,27 @@ from chimap.losses import Loss
 from chimap.moments import Moments, of_entries
 from chimap.solvers.ridge import Factor
 
-_LARGEST = 1 - 1e-6  # of leverages: beyond, a row alone holds its output
-_ROWS = 256  # that are in float64 together
-_STEP = 1e-3  # of the difference that a second derivative is taken as
+_LARGEST = 1 - 1e-6  # upper limit of leverages: beyond it, a row alone determines its output
+_ROWS = 256  # rows that are converted to float64 together
+_STEP = 1e-3  # step of the difference that approximates a second derivative
 
 
 @dataclass(frozen=True)
 class Witnesses:
-    """Some rows of the source, of which outputs are wanted that have not seen them.
+    """Rows of the source whose outputs are wanted from models that have not seen them.
 
-    rows (m,): places in the source. Z (m, D): features less the shift of the moments. Y (m, t): targets less theirs.
-    folds (m,). weights (m,), or (m, t) of the targets, or None.
+    Parameters
+    ----------
+    rows : ndarray of shape (m,)
+        Places in the source.
+    Z : ndarray of shape (m, D)
+        Features less the shift of the moments.
+    Y : ndarray of shape (m, t)
+        Targets less their shift.
+    folds : ndarray of shape (m,)
+        Fold of each row.
+    weights : ndarray of shape (m,) or (m, t), or None, default=None
+        Weights of the rows, or of the targets of each.
     """
 
     rows: np.ndarray
@@ -30,15 +49,24 @@ class Witnesses:
     weights: np.ndarray | None = None
 
     def of(self, members: np.ndarray) -> Witnesses:
-        """Some of them."""
+        """Return the witnesses at the places ``members``."""
         weights = None if self.weights is None else self.weights[members]
         return Witnesses(self.rows[members], self.Z[members], self.Y[members], self.folds[members], weights)
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Outputs (m, t) of rows by machines that have not seen them. rows (m,): places in the source. noise (t,): variance
-    of the targets about the outputs of a machine that is sure, where it is known."""
+    """Outputs of rows by models that have not seen them.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (m,)
+        Places in the source.
+    outputs : ndarray of shape (m, t)
+        Outputs of the rows.
+    noise : ndarray of shape (t,) or None, default=None
+        Variance of the targets about the outputs of a model without uncertainty, if it is known.
+    """
 
     rows: np.ndarray
     outputs: np.ndarray
@@ -48,9 +76,9 @@ class HeldOut:
 def leverages(
     moments: Moments, strengths: float | np.ndarray, Z: np.ndarray, factor: Factor | None = None
 ) -> np.ndarray:
-    """h_i = 1/n + z_i'(Hc + strengths)^-1 z_i, (m,), of rows Z (m, D) less the shift of the moments, z_i less the mean.
+    """Return h_i = 1/n + z_i'(Hc + strengths)^-1 z_i, shape (m,), where z_i is row i of Z less the mean.
 
-    strengths: of the ridge, one or (D,).
+    Z (m, D) is less the shift of the moments. ``strengths`` of the ridge are a number or (D,).
     """
     factor = factor or Factor(moments.n_features)
     factor.of(moments, strengths)
@@ -65,33 +93,32 @@ def leverages(
 def left_out(
     loss: Loss, targets: np.ndarray, outputs: np.ndarray, h: np.ndarray, curvature: float = 1.0
 ) -> np.ndarray:
-    """Outputs (m, t) for each row of a machine without it: f + l'(f) h / (c (1 - h)), exact for the square loss.
+    """Return the output (m, t) for each row of a model without it: f + l'(f) h / (c (1 - h)).
 
-    h (m,) or (m, t): leverages, times the weights of the rows or of their targets, of the matrix of second derivatives
-    in which every row has the curvature c: 1 of the square, and of other losses the mean of l''. A row is taken from
-    the matrix with that same c, so that h < 1 is all there is to it: with its own l'' a row near the border would be
-    taken out several times over.
+    This is exact for the square loss. h (m,) or (m, t) are leverages times the weights of the rows or of their targets,
+    in the matrix of second derivatives where every row has the curvature c: 1 for the square loss, the mean of l'' for
+    other losses. A row is taken from the matrix with the same c, so that h < 1 is the only condition: with its own l'',
+    a row near the decision border would be taken out several times over.
 
-    References
-    ----------
-    Allen, The relationship between variable selection and data augmentation (1974), for the square; Rad and Maleki, A
-    scalable estimate of the out-of-sample prediction error via approximate leave-one-out (2020), for the step.
+    References ---------- Allen, The relationship between variable selection and data augmentation (1974), for the
+    square loss; Rad and Maleki, A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
+    (2020), for the step.
     """
     share = np.minimum(of_entries(h), _LARGEST)
     return np.asarray(outputs + loss.gradient(targets, outputs) * share / (curvature * (1 - share)))
 
 
 def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-    """l'' at the outputs, by a central difference of l'."""
+    """Return l'' at the outputs, by a central difference of l'."""
     above, below = loss.gradient(targets, outputs + _STEP), loss.gradient(targets, outputs - _STEP)
     return np.asarray((above - below) / (2 * _STEP))
 
 
 def noise_of(residuals: np.ndarray, left_out: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """The variance of the noise (t,), from residuals (m, t) of rows by the machine of all, and by those without each.
+    """Return the variance of the noise (t,), from residuals (m, t) of rows and their residuals when left out.
 
-    Leaving a row out scales its residual by 1 + q of the machine without it (see ``posterior``), which is how much
-    larger its variance is than that of the noise: their product has the noise's on the mean.
+    Leaving a row out multiplies its residual by 1 + q of the model without it (see ``posterior``), the factor by which
+    its variance exceeds that of the noise. So the product of both residuals has the noise variance as its mean.
     """
     return np.average(residuals * left_out, axis=0, weights=weights)
 
@@ -103,10 +130,10 @@ def kernel_left_out(
     alpha: float,
     weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Outputs (n, t) of kernel ridge with a free intercept for each row left out.
+    """Return the output (n, t) of kernel ridge with a free intercept for each row left out.
 
-    inverse_diagonal (n,): of (K + alpha diag(1/w))^-1, K centred by the weights w (n,) of the rows (None: 1), whose
-    product with Y less its mean is duals (n, t).
+    ``inverse_diagonal`` (n,) is the diagonal of (K + alpha diag(1/w))^-1, with K centred by the weights w (n,) of the
+    rows (None: 1). ``duals`` (n, t) are the product of this inverse with Y less its mean.
     """
     w = np.ones(len(Y)) if weights is None else weights
     left = np.maximum(alpha * inverse_diagonal / w - w / w.sum(), 1 - _LARGEST)

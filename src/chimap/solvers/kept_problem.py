@@ -1,4 +1,8 @@
-"""Problems on features of all rows in memory: trials learn from all folds but one and are judged on that one."""
+"""Base of the problems on features of all rows in memory: trials fit on all folds but one and are scored on that one.
+
+A problem minimises sum_i w_i loss(y_i, z_i'w + b) plus a penalty; its method and cost are those of ``fit_part``. Memory
+holds the features of all rows and the outputs (m, t) of the best trial.
+"""
 
 from __future__ import annotations
 
@@ -14,29 +18,29 @@ from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
 
-_ROWS = 2048  # whose outputs are computed together
+_ROWS = 2048  # rows whose outputs are computed together
 
 
 class _Trial(NamedTuple):
     loss: float
     alpha: float
-    outputs: np.ndarray  # of the rows of fold 0, (m, t)
+    outputs: np.ndarray  # (m, t), of the rows of fold 0
 
     def is_better(self, other: _Trial | None) -> bool:
-        """Of a lower loss; of equal ones the larger strength."""
+        """Whether the loss is lower; ties go to the larger strength."""
         return other is None or (self.loss, -self.alpha) < (other.loss, -other.alpha)
 
 
 class KeptProblem(ABC):
-    """Minimise ``losses`` summed over rows plus a penalty, on features that are kept; ``fit_part`` does it.
+    """Minimise ``losses`` summed over rows plus a penalty, on features that are kept in memory.
 
-    The outputs of the best trial are kept: they are what rows are told that the machine has not seen.
+    Subclasses minimise in ``fit_part``. The outputs of the best trial are stored: they are the held-out outputs.
     """
 
     loss: Loss | None = None
     moments: FoldMoments | None = None
-    passes = 0  # over the source
-    search_tolerance: ClassVar[float]  # of the fits of trials
+    passes = 0  # passes over the source
+    search_tolerance: ClassVar[float]  # tolerance of trials
     tolerance: ClassVar[float]
 
     def __init__(self, kept: KeptFeatures):
@@ -46,11 +50,11 @@ class KeptProblem(ABC):
 
     @abstractmethod
     def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
-        """The machine of consecutive rows, for targets less their shift."""
+        """Return the model of consecutive rows, for targets less their shift."""
 
     @abstractmethod
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        """Of rows and targets, (m, t)."""
+        """Return the losses (m, t) of rows and targets."""
 
     @abstractmethod
     def usual_alpha(self) -> float:
@@ -67,13 +71,13 @@ class KeptProblem(ABC):
         return LinearSolution(solution.coef, solution.intercept + self.kept.target_shift, alpha)
 
     def trial(self, alpha: float) -> float:
-        """See ``Trials``: the mean of the losses over the rows of fold 0, by the machine of the others."""
+        """See ``Trials``: the mean loss over the rows of fold 0 of the model of the other folds."""
         solution = self.fit_part(alpha, self.kept.learning, self.search_tolerance)
         held = self.kept.held_out
         outputs = np.empty((held.stop - held.start, solution.intercept.size))
         for first in range(0, outputs.shape[0], _ROWS):
-            part = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
-            outputs[first : first + _ROWS] = self.kept.of(part)[0] @ solution.coef + solution.intercept
+            rows = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
+            outputs[first : first + _ROWS] = self.kept.of(rows)[0] @ solution.coef + solution.intercept
         losses = self.losses(self.kept.of(held)[1], outputs)
         weights = self.kept.weights[held]
         loss = float((of_entries(weights) * losses).sum() / of_rows(weights).sum())
@@ -83,7 +87,10 @@ class KeptProblem(ABC):
         return trial.loss
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """See ``Problem``: fold 0, by the best machine of the trials; where there were none, by one made for it."""
+        """See ``Problem``: the rows of fold 0, by the best model of the trials.
+
+        If the best trial has another strength, a new model is fitted.
+        """
         if self.n_folds == 1:
             return None
         if self._best is None or self._best.alpha != solution.alpha:
@@ -92,5 +99,5 @@ class KeptProblem(ABC):
         return HeldOut(self.kept.held_rows, self._best.outputs + self.kept.target_shift)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
-        """See ``Problem``: there is none."""
+        """See ``Problem``: always None."""
         return None

@@ -1,4 +1,13 @@
-"""Linear models of any smooth loss, by L-BFGS over rows that are read again at each evaluation."""
+"""Linear models of any smooth loss, by L-BFGS over rows that are read again at each evaluation.
+
+The problem is
+
+    min_{w, b}  sum_i w_i loss(y_i, z_i'w + b) + alpha/2 |w|^2
+
+for all targets at once. An evaluation of the objective and its gradient is one pass over the rows, in O(n D t)
+operations. Memory holds about ``2 PAIRS + 15`` arrays of the size of the weights (D, t), and no matrix unless the
+search is whitened by a (D, D) factor, which saves most of the passes.
+"""
 
 from __future__ import annotations
 
@@ -17,20 +26,35 @@ from chimap.penalties import L2
 from chimap.solvers.ridge import Factor, LinearSolution
 
 Rows = Callable[[LossAt], LossSums]
-"""Sums of a loss and its gradient over all rows, wherever these are; called once a pass."""
+"""A function that sums a loss and its gradient over all rows, wherever they are stored; each call is one pass."""
 
 Chunks = Callable[[], Iterable[tuple[np.ndarray, ...]]]
-"""Gives all rows anew at each call: (features (rows, D), targets (rows, t)) chunk by chunk, or with weights (rows,)."""
+"""A function that yields all rows at each call, in chunks: (features (rows, D), targets (rows, t)) or, with weights
+(rows,), a tuple of three."""
 
-PAIRS = 10  # of steps and gradients that L-BFGS keeps
+PAIRS = 10  # pairs of steps and gradient changes that L-BFGS keeps
 
 
 @dataclass(frozen=True)
 class SmoothSolution(LinearSolution):
-    """Weights, and how nearly they are the minimum.
+    """A linear model, and how near it is to the minimum.
 
-    objective: at the weights. passes: over the rows. gradient_norm: over that at zero weights. converged: whether that
-    is within the tolerance.
+    Parameters
+    ----------
+    coef : ndarray of shape (D, t)
+        Weights of the features.
+    intercept : ndarray of shape (t,)
+        Intercepts of the targets.
+    alpha : float
+        Strength of the penalty.
+    objective : float
+        Objective at the weights, summed over targets.
+    passes : int
+        Passes over the rows.
+    gradient_norm : float
+        Norm of the gradient, relative to its norm at zero weights.
+    converged : bool
+        Whether ``gradient_norm`` is within the tolerance.
 
     Examples
     --------
@@ -48,7 +72,14 @@ class SmoothSolution(LinearSolution):
 
 
 def zero_solution(n_features: int, n_targets: int) -> LinearSolution:
-    """Where to start without anything better.
+    """Return zero weights and intercepts, a start for lack of a better one.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    n_targets : int
+        t.
 
     Examples
     --------
@@ -59,7 +90,18 @@ def zero_solution(n_features: int, n_targets: int) -> LinearSolution:
 
 
 def over(chunks: Chunks) -> Rows:
-    """The rows of chunks that are given anew at each call.
+    """Return the function that sums a loss over chunks of rows, as ``lbfgs`` takes it.
+
+    Parameters
+    ----------
+    chunks : callable
+        Yields all rows at each call, in chunks: features (rows, D), targets (rows, t) and, optionally, weights
+        (rows,).
+
+    Returns
+    -------
+    callable
+        Takes a ``LossAt`` and returns the ``LossSums`` of one pass.
 
     Examples
     --------
@@ -88,23 +130,40 @@ def lbfgs(
     tolerance: float = 1e-4,
     max_passes: int = 200,
 ) -> SmoothSolution:
-    """Minimise sum loss(y, z'w + b) + alpha/2 |w|^2 over rows and targets, every target at once; b is free.
+    """Minimise sum loss(y, z'w + b) + alpha/2 |w|^2 over rows and targets, all targets at once; b is not penalised.
 
-    With ``Square`` this is ``ridge`` at the same strength; with the losses of classification the strength is 1/C of
-    scikit-learn. One evaluation is one pass over the rows.
+    With ``Square`` the minimum is that of ``ridge`` at the same strength; with the losses of classification, alpha is
+    1/C of scikit-learn. One evaluation is one pass over the rows.
 
     Parameters
     ----------
-    rows : gives the sums over all rows at each pass; ``over(chunks)`` for those that a function yields.
-    start : weights to start from, (D, t), such as those of ridge.
-    whitening : a factor L L' of about the Hessian over the curvature of the loss, such as Hc + strength/curvature I:
-        the search is then for L'w, whose level sets are nearly round, and takes a tenth of the passes. The features
-        should be centred for it.
-    tolerance : stop where the Euclidean norm of the gradient (of the weights searched for) is this share of that at
+    loss : Loss
+        The loss. Its targets are checked in each pass.
+    rows : callable
+        Returns the sums over all rows at each pass. ``over(chunks)`` makes it from a function that yields chunks.
+    alpha : float
+        Strength of the penalty.
+    start : LinearSolution
+        Weights to start from, such as those of ridge.
+    whitening : Factor, default=None
+        A factor L L' of about the Hessian over the curvature of the loss, such as Hc + alpha/curvature I. The search
+        is then for L'w, whose level sets are nearly round, and takes a tenth of the passes. The features should be
+        centred.
+    tolerance : float, default=0.0001
+        Stop when the Euclidean norm of the gradient, in the coordinates of the search, is this share of its norm at
         zero weights.
-    max_passes : at most. A ConvergenceWarning says when they did not do.
+    max_passes : int, default=200
+        Largest number of passes. A ConvergenceWarning is issued if they do not suffice.
 
-    Raises DataError for targets that the loss does not take, and where there are no rows.
+    Returns
+    -------
+    SmoothSolution
+        Weights (D, t) and intercepts (t,), and how near they are to the minimum.
+
+    Raises
+    ------
+    DataError
+        If a target is outside the domain of the loss, or if there are no rows.
 
     Examples
     --------
@@ -147,23 +206,23 @@ def lbfgs(
 
 
 class _Objective:
-    """Value and gradient in the coordinates of the search.
+    """The objective and its gradient in the coordinates of the search.
 
-    The weights are W = scale L^-T V and b = scale v / sqrt(n), V and v being the coordinates, flat in one array.
+    The weights are W = scale L^-T V and b = scale v / sqrt(n), with the coordinates V and v flat in one array.
     """
 
     def __init__(self, loss: Loss, rows: Rows, penalty: L2, factor: Factor | None):
         self.loss, self.rows, self.penalty, self.factor = loss, rows, penalty, factor
         self.scale, self.intercept_scale = 1.0, 1.0
         self.passes = 0
-        # SciPy's BLAS has threads of its own, which wait for those of NumPy's that spin after the products of a pass: a
-        # step of L-BFGS-B, short vectors, then takes longer than the pass. So they are for the passes alone.
+        # SciPy's BLAS has its own threads, and they wait for NumPy's, which spin after the products of a pass. A step
+        # of L-BFGS-B works on short vectors and would then take longer than the pass. So only passes use the threads.
         self.pools = ThreadpoolController().select(user_api="blas")
         self.n_threads = max((pool.num_threads for pool in self.pools.lib_controllers), default=1)
         self.value, self.norm, self.norm_at_zero = np.inf, np.inf, np.inf
 
     def begin(self, start: LinearSolution) -> np.ndarray:
-        """Evaluate at the start and at zero weights, in one pass; the coordinates of the start."""
+        """Evaluate at the start and at zero weights in one pass, and return the coordinates of the start."""
         W, b = start.coef, start.intercept
         self.shape = W.shape
         sums = self._sums(np.hstack([W, np.zeros_like(W)]), np.hstack([b, np.zeros_like(b)]))
@@ -171,7 +230,7 @@ class _Objective:
         self.norm_at_zero = float(np.linalg.norm(self._in_coordinates(G[:, t:], g[t:])))
         gradient = self._finish(W, sums.values[:t].sum(), G[:, :t], g[:t])
         if self.factor is not None and self.norm > 0:
-            # L-BFGS-B makes its first step of length one: let that be Newton's for the largest curvature
+            # The first step of L-BFGS-B has length one: scale it to Newton's step at the largest curvature.
             self.scale = self.norm / self.loss.curvature
         self._remembered = (self.value, gradient * self.scale)
         self._start = self._coordinates(W, b)
@@ -186,7 +245,7 @@ class _Objective:
         return self.value, gradient
 
     def weights(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(W, b) of coordinates."""
+        """Return the weights and intercepts (W, b) of coordinates."""
         V, v = x[: -self.shape[1]].reshape(self.shape), x[-self.shape[1] :]
         W = V if self.factor is None else self.factor.cholesky.unwhiten(V)
         return self.scale * W, self.scale * self.intercept_scale * v
@@ -196,7 +255,7 @@ class _Objective:
         return np.concatenate([V.reshape(-1), b / self.intercept_scale]) / self.scale
 
     def _in_coordinates(self, G: np.ndarray, g: np.ndarray) -> np.ndarray:
-        """A gradient in (W, b) as one in the coordinates, but for the scale."""
+        """Return a gradient in (W, b) as a gradient in the coordinates, except for the scale."""
         V = G if self.factor is None else self.factor.cholesky.whiten(G)
         return np.concatenate([V.reshape(-1), self.intercept_scale * g])
 
@@ -207,7 +266,7 @@ class _Objective:
         return gradient
 
     def _sums(self, W: np.ndarray, b: np.ndarray) -> LossSums:
-        """One pass. W may hold several solutions side by side; each meets all targets."""
+        """Make one pass. W may hold several solutions side by side, each of which is evaluated on all targets."""
         with self.pools.limit(limits=self.n_threads, user_api="blas"):
             sums = self.rows(LossAt(self.loss, W, b))
         if sums.count == 0:
@@ -219,14 +278,14 @@ class _Objective:
 
 
 def stop_reason(end: OptimizeResult) -> str:
-    """Why SciPy's L-BFGS-B ended, as the end of a sentence that begins with "because"."""
+    """Return why SciPy's L-BFGS-B stopped, as a clause that can follow "because"."""
     message = str(end.message).upper()
     reasons = {
-        "ITERATIONS": "all iterations that it may take were taken",
-        "EVALUATIONS": "all evaluations that it may make were made",
+        "ITERATIONS": "the limit of iterations was reached",
+        "EVALUATIONS": "the limit of evaluations was reached",
         "GRADIENT": "the gradient is almost zero",
         "REDUCTION": "the objective no longer falls",
     }
     return next(
-        (said for word, said in reasons.items() if word in message), "no step lowers the objective any more"
+        (reason for key, reason in reasons.items() if key in message), "no step lowers the objective any more"
     )

@@ -1,4 +1,13 @@
-"""Linear support vector machines, one class against the rest, by LIBLINEAR on features in memory."""
+"""Linear support vector machines, one class against the rest, by LIBLINEAR on features in memory.
+
+The problem of each target, with labels y_i of -1 and 1, is
+
+    min_{w, b}  sum_i w_i max(0, 1 - y_i (z_i'w + b)) + alpha/2 (|w|^2 + b^2),
+
+where b, the weight of a constant feature, is penalised as in scikit-learn. LIBLINEAR solves it by dual coordinate
+descent, in O(nnz) operations an iteration for features with nnz nonzero entries. Memory holds the features of all rows
+and a copy of them in LIBLINEAR's format.
+"""
 
 from __future__ import annotations
 
@@ -17,23 +26,20 @@ from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
 SEARCH_TOLERANCE = 3e-3
-_MOST_ITERATIONS = 10_000  # over the rows
-_BIAS_SCALE = (
-    1.0  # of the constant feature whose weight is the intercept: penalised as the others, scikit-learn's
-)
-_USUAL_COST = (
-    10.0  # of an error, for features of mean squared norm 1: where the search for the strength begins
-)
+_MOST_ITERATIONS = 10_000  # limit of passes over the rows
+_BIAS_SCALE = 1.0  # value of the constant feature whose weight, penalised like the others, is the intercept
+_USUAL_COST = 10.0  # cost of an error at which the search begins, for features of mean squared norm 1
 
 
 class HingeProblem(KeptProblem):
-    """alpha/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)) for one target after the other.
+    """Minimise alpha/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)), one target after the other.
 
     The targets take turns although LIBLINEAR would let threads run: all its fits draw from one random generator, so
-    that fits side by side differ from run to run, and each has a copy of the features.
+    that parallel fits differ from run to run, and each has a copy of the features.
 
-    Source: Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM
-    (2008).
+    References
+    ----------
+    Hsieh, Chang, Lin, Keerthi and Sundararajan, A dual coordinate descent method for large-scale linear SVM (2008).
     """
 
     tolerance = 1e-4  # scikit-learn's
@@ -44,11 +50,11 @@ class HingeProblem(KeptProblem):
         self.seed, self._on_target = seed, on_target
 
     def usual_alpha(self) -> float:
-        """Strengths that fit do so in units of the mean squared norm of the features."""
+        """Return the usual strength, in units of the mean squared norm of the features."""
         return usual_alpha(self.kept.Z, self.kept.weights)
 
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        """max(0, 1 - y s), 0 where a target is missing."""
+        """Return max(0, 1 - y s), and 0 where a target is missing."""
         return np.asarray((targets != 0) * np.maximum(1 - targets * outputs, 0))
 
     def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
@@ -60,8 +66,10 @@ class HingeProblem(KeptProblem):
 
 
 def usual_alpha(Z: Rows, weights: np.ndarray) -> float:
-    """Where the search for the strength begins, for features Z (n, D), dense or CSR, of rows with weights (n,), or
-    (n, t) of their targets."""
+    """Return the strength at which the search begins.
+
+    Z (n, D) are features, dense or CSR; ``weights`` are (n,) for the rows, or (n, t) for their targets.
+    """
     values = _arrays.stored_values(Z)
     mean_square = float(np.vdot(values, values)) / Z.shape[0]
     return (mean_square or 1.0) * float(weights.mean()) / _USUAL_COST
@@ -76,10 +84,10 @@ def margins(
     seed: int,
     on_target: Callable[[int], None],
 ) -> LinearSolution:
-    """The machines of targets Y (n, t), 1 or -1, 0 where one is missing, one after the other.
+    """Fit targets Y (n, t) one after the other: 1 or -1, and 0 where one is missing.
 
-    Z (n, D): features, dense or CSR, of rows with ``weights`` (n,), or (n, t) of their targets.
-    on_target: told of passes over the rows.
+    Z (n, D) are features, dense or CSR; ``weights`` are (n,) for the rows, or (n, t) for their targets. ``on_target``
+    is called after each target with its passes over the rows.
     """
     svm = LinearSVC(
         loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
@@ -88,23 +96,25 @@ def margins(
     coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
     for t, y in enumerate(Y.T):
         seen, passes = y != 0, 0
-        if not seen.any() or np.all(y[seen] == y[seen][0]):  # one side alone: its sign is the minimum
+        if not seen.any() or np.all(
+            y[seen] == y[seen][0]
+        ):  # with one class alone, its sign minimises the loss
             intercept[t] = y[seen][0] if seen.any() else 0.0
         else:
-            some = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
-            own = weights if weights.ndim == 1 else weights[:, t]
-            svm.fit(some, y[seen], sample_weight=own[seen])
+            rows = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
+            row_weights = weights if weights.ndim == 1 else weights[:, t]
+            svm.fit(rows, y[seen], sample_weight=row_weights[seen])
             coef[:, t], intercept[t], passes = svm.coef_[0], svm.intercept_[0], int(np.max(svm.n_iter_))
         on_target(passes)
     return LinearSolution(coef, intercept, alpha)
 
 
 class HingeSolver:
-    """LIBLINEAR on the features of all rows, without a matrix of them squared."""
+    """LIBLINEAR on the features of all rows, without a (D, D) matrix."""
 
     name: ClassVar[str] = "liblinear"
     needs: ClassVar[Needs] = "features"
-    n_vectors: ClassVar[int] = 4  # weights now, the best, of one target, as they are returned
+    n_vectors: ClassVar[int] = 4  # weights: current, best, of one target, as returned
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""
@@ -113,5 +123,5 @@ class HingeSolver:
     def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
         """See ``Solver``."""
         if evidence.kept is None:
-            raise TypeError("LIBLINEAR needs the features of all rows")
+            raise TypeError("LIBLINEAR needs the features of all rows: evidence.kept is None.")
         return HingeProblem(evidence.kept, evidence.seed, evidence.on_step)

@@ -1,15 +1,20 @@
-"""Ridge of several targets some entries of which are missing, by conjugate gradients that all targets share.
+"""Ridge of several targets with missing entries, by conjugate gradients that all targets share.
 
-Target j is seen in the rows O_j alone, so that its normal equations are its own,
+The problem is, for each target j, which is observed in the rows O_j alone,
+
+    min_{w, b}  sum_{i in O_j} (z_i'w + b - y_ij)^2 / 2 + alpha/2 |w|^2.
+
+Its normal equations have a matrix of their own,
 
     (H_j + alpha I) w_j = v_j,   H_j = sum_{i in O_j} (z_i - m_j)(z_i - m_j)',
 
-one matrix and one factor a target: t times the sums of a single one, in time and in memory. The matrix Hc of all rows
-is near to every H_j, though: where a quarter of the entries is missing, H_j is about three quarters of it. So one
-factor of Hc + alpha I preconditions the conjugate gradients of all targets, whose steps are taken together. A step is
-two products over the rows, Z P and Z' (mask o (Z P)), which give H_j p_j of every target at once; it takes a pass over
-the rows, and a dozen or two do for rounding, as the eigenvalues of the preconditioned matrices lie between the least
-share of a direction that a target sees and one. The intercept of each target is free.
+so that direct solution takes one matrix and one factor a target: t times the sums of a single target, in time and in
+memory. But the matrix Hc of all rows is near every H_j: where a quarter of the entries is missing, H_j is about three
+quarters of it. So one factor of Hc + alpha I, in D^3/3 operations, preconditions the conjugate gradients of all
+targets, which take their steps together. A step is two products over the rows, Z P and Z' (mask o (Z P)), which give
+H_j p_j of every target at once. It takes a pass over the rows in O(n D t) operations, and one or two dozen steps reach
+rounding, because the eigenvalues of the preconditioned matrices lie between the least share of a direction that a
+target observes and one. Memory holds the factor and a dozen arrays of the size of the weights (D, t).
 """
 
 from __future__ import annotations
@@ -28,15 +33,15 @@ from chimap.solvers.passes import PassesProblem
 from chimap.solvers.ridge import LinearSolution
 
 Pair = tuple[np.ndarray, np.ndarray]
-"""Of weights (D, t) and of outputs at the mean row (t,)."""
+"""An array of the shape of the weights (D, t), and one of the shape of the outputs at the mean row (t,)."""
 
 _MOST_STEPS = 300
-_FINAL = {4: 1e-6, 8: 1e-11}  # of the residual at zero weights, by the bytes of a feature
+_FINAL = {4: 1e-6, 8: 1e-11}  # residual relative to that at zero weights, by the bytes of a feature
 _SEARCH = 3e-3
 
 
 class ObservedRidgeProblem(PassesProblem):
-    """sum over the entries that are there of |z'w + b - y|^2 / 2, + alpha/2 |w|^2."""
+    """Minimise the sum over observed entries of |z'w + b - y|^2 / 2, plus alpha/2 |w|^2."""
 
     def __init__(
         self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
@@ -53,18 +58,18 @@ class ObservedRidgeProblem(PassesProblem):
         return _Descent(self, alpha, folds).from_(start, goal)
 
     def preconditioned(self, G: np.ndarray) -> np.ndarray:
-        """(Hc + alpha I)^-1 G for the strength of the fit, Hc of all rows."""
+        """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows."""
         return self._factor.solve(G)
 
     def gradient_at_zero(self, folds: Sequence[int]) -> Pair:
-        """Gradients at zero weights and intercepts, which no strength changes."""
+        """Return the gradients at zero weights and intercepts, which do not depend on the strength."""
         if tuple(folds) not in self._at_zero:
             W = np.zeros((self.whole.n_features, self.whole.n_targets))
             self._at_zero[tuple(folds)] = self.product(W, np.zeros(W.shape[1]), self.loss, folds)
         return self._at_zero[tuple(folds)]
 
     def product(self, W: np.ndarray, b: np.ndarray, loss: Loss, folds: Sequence[int]) -> Pair:
-        """Gradients (D, t) and (t,) of a loss at weights and intercepts, by one pass."""
+        """Return the gradients (D, t) and (t,) of a loss at weights and intercepts, by one pass."""
         self.passes += 1
         self._on_pass()
         sums = self.rows.sums(LossAt(loss, W, b), folds)
@@ -72,10 +77,10 @@ class ObservedRidgeProblem(PassesProblem):
 
 
 class _Descent:
-    """Preconditioned conjugate gradients, every target with steps of its own.
+    """Preconditioned conjugate gradients, with separate step lengths for each target.
 
-    The unknowns are the weights W and the outputs c = b + W'm at the mean row m: in these coordinates the matrix of all
-    rows has two blocks, Hc + alpha I and n, which are what preconditions.
+    The unknowns are the weights W and the outputs c = b + W'm at the mean row m. In these coordinates the matrix of all
+    rows has two blocks, Hc + alpha I and n, which are the preconditioner.
     """
 
     def __init__(self, problem: ObservedRidgeProblem, alpha: float, folds: Sequence[int]):
@@ -84,10 +89,10 @@ class _Descent:
         self.count = problem.whole.count
 
     def from_(self, start: LinearSolution, goal: float) -> LinearSolution:
-        """The minimum, from a start on; to a residual so small a share of that at zero weights.
+        """Return the minimum, to a residual of the share ``goal`` of that at zero weights.
 
-        The start has missing entries as zeros, and so is short of the minimum, by about the share of entries that a
-        target sees: it is taken at its best length, which its gradient and that at zero tell.
+        The start counts missing entries as zeros, and so falls short of the minimum by about the share of entries that
+        a target observes. It is scaled to its best length, which its gradient and that at zero determine.
         """
         first = self._about_mean(self.problem.gradient_at_zero(self.folds))
         W, c = start.coef, start.intercept + self.mean @ start.coef
@@ -135,21 +140,21 @@ class _Descent:
         return self.problem.preconditioned(G), g / self.count
 
     @staticmethod
-    def _inner(one: Pair, other: Pair) -> np.ndarray:
-        return np.asarray(np.einsum("dt,dt->t", one[0], other[0]) + one[1] * other[1])
+    def _inner(left: Pair, right: Pair) -> np.ndarray:
+        return np.asarray(np.einsum("dt,dt->t", left[0], right[0]) + left[1] * right[1])
 
 
 def _divided(sizes: np.ndarray, by: np.ndarray) -> np.ndarray:
-    """0 where there is nothing to go by."""
+    """Divide, with 0 wherever the divisor is not positive."""
     return np.divide(sizes, by, out=np.zeros_like(sizes), where=by > 0)
 
 
 class ObservedRidgeSolver:
-    """Ridge of targets with missing entries: moments of all rows, and passes over them."""
+    """Ridge of targets with missing entries, from moments of all rows and passes over them."""
 
     name: ClassVar[str] = "observed ridge"
     needs: ClassVar[Needs] = "rows"
-    n_vectors: ClassVar[int] = 12  # weights, residuals, directions and products on their way
+    n_vectors: ClassVar[int] = 12  # weights, residuals, directions, and temporary products
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""
@@ -158,5 +163,8 @@ class ObservedRidgeSolver:
     def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
         """See ``Solver``."""
         if evidence.moments is None or evidence.rows is None:
-            raise TypeError("ridge of targets with missing entries needs moments, and rows to pass over")
+            raise TypeError(
+                "ridge of targets with missing entries needs moments, and rows that can be read again: "
+                "evidence.moments or evidence.rows is None."
+            )
         return ObservedRidgeProblem(loss, evidence.moments, evidence.rows, evidence.on_step)

@@ -1,21 +1,28 @@
-"""Exact ridge of several targets with entries missing, or with weights of their own, from one factor for all of them.
+"""Exact ridge of several targets with missing entries or separate weights, from one factor for all targets.
 
-Target j counts row i with the share s_ij of the row's weight w_i, 0 where the entry is missing, 1 at most. Its machine
-is that of all rows, with every entry counted in full, whose targets are filled up: put
+The problem of target j on a kernel matrix, with weights w_i of the rows, is
+
+    min_{a, b}  sum_i s_ij w_i (y_ij - f_j(x_i))^2 + alpha |f_j|^2,   f_j = sum_i K(., x_i) a_i + b,
+
+where target j counts row i with the share s_ij of the row's weight: 0 where the entry is missing, 1 at most. Its
+solution is that of ridge on all rows, with every entry counted in full, if the targets are filled up. Put
 
     filled_ij = s_ij y_ij + (1 - s_ij) f_j(x_i),
 
-the entry where it counts in full, what the machine says where it is missing. With the inverse M of K + alpha diag(1/w)
-less what the intercept takes, alpha M filled / w are the residuals filled - f, so that the filled entries solve
+the entry itself where it counts in full, the output of the model where it is missing. With the inverse M of
+K + alpha diag(1/w) less the part of the intercept, alpha M filled / w are the residuals filled - f, so that the filled
+entries solve
 
     (alpha M + diag(w s / (1 - s))) filled = w s y / (1 - s)      in the rows where s < 1,
 
-given the others. The eigenvalues of that, scaled by w and by 1 - s, lie between alpha over the largest eigenvalue of
-the kernel and one, most of them near one, so that conjugate gradients need a few solutions with the factor: five for
-three digits, a dozen or two for seven (fingerprints of molecules, a quarter missing). A factor a target, which does
-without them, takes a dozen times as long for a dozen targets.
+given the entries in the other rows. The eigenvalues of that matrix, scaled by w and by 1 - s, lie between one and alpha
+over the largest eigenvalue of the kernel, most of them near one. So conjugate gradients need few solves with the
+factor: five for three digits, one or two dozen for seven (fingerprints of molecules, a quarter missing). The cost is
+n^3/3 operations for the factor and O(n^2 t) for each step; memory is the kernel matrix and some dozen arrays (n, t).
+One factor for each target, which needs no such steps, takes a dozen times as long for a dozen targets.
 
-What a machine says of rows that it has not seen is what it fills them up with: to leave out rows is to miss them.
+The output of the model for an unseen row is the value that fills its entry: leaving rows out is treating them as
+missing.
 """
 
 from __future__ import annotations
@@ -31,60 +38,69 @@ from chimap.moments import of_entries, of_rows
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
 from chimap.solvers.filling import Filling, by_row
 
-# what is left of the residuals of entries that are filled up with the mean; by the bytes of a kernel value
+# Tolerances: residuals relative to those of entries filled with the mean, by the bytes of a kernel value.
 _FINAL = {4: 1e-5, 8: 1e-12}
-_SEARCH = 1e-2  # where settings are compared: a fifth of the steps less than 3e-3, the same scores to 1e-4
-_LEFT_OUT = {4: 2e-3, 8: 1e-9}  # of rows that are left out
-_FAR = 10  # times that goal: rows whose residuals stay above are not known
-_COLUMNS = 64  # that are solved for together
-_OF_TARGETS, _OF_COLUMNS = 10, 24  # arrays of all targets, and of the columns that are solved for
+_SEARCH = 1e-2  # when settings are compared: a fifth fewer steps than 3e-3, the same scores to 1e-4
+_LEFT_OUT = {4: 2e-3, 8: 1e-9}  # for rows that are left out
+_FAR = 10  # multiple of that tolerance above which the outputs of left-out rows are reported as unknown
+_COLUMNS = 64  # columns that are solved for together
+_OF_TARGETS, _OF_COLUMNS = 10, 24  # number of arrays for all targets, and for the columns solved for together
 
 
 class ExactRidge(Protocol):
-    """What ``selection.leave_one_out`` asks of a machine on a kernel matrix: see ``DualRidge``."""
+    """The interface of a solver on a kernel matrix, as ``selection.leave_one_out`` uses it. See ``DualRidge``.
+
+    Attributes
+    ----------
+    square : ndarray of shape (n, n)
+        The kernel matrix.
+    begins_at : int
+        Strength from which a search goes down by decades, in half decades relative to ``scale``.
+    """
 
     square: np.ndarray
-    begins_at: ClassVar[
-        int
-    ]  # half decades of the scale: the strength that a search goes down from, by decades
+    begins_at: ClassVar[int]
 
     @property
     def operations(self) -> float:
-        """Of all solutions so far."""
+        """Operations of all solutions so far."""
         ...
 
     def scale(self) -> float:
-        """Mean scatter of a row."""
+        """Return the mean scatter of a row."""
         ...
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """The solution; None where the matrix is not positive definite to rounding."""
+        """Return the solution, or None if the matrix is not positive definite to rounding."""
         ...
 
     def finished(self, solution: DualSolution) -> DualSolution:
-        """The same to the digits of the kernel values, where strengths are compared with fewer."""
+        """Return the solution refined to the digits of the kernel values, if strengths are compared with fewer."""
         ...
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """Residuals (n - first, t) of rows that are left out one by one."""
+        """Return the residuals (n - first, t) of rows that are left out one by one."""
         ...
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Residuals (n_g, t) of groups that are left out."""
+        """Return the residuals (n_g, t) of groups that are left out."""
         ...
 
     def of_leading(self, n_rows: int, first: int) -> np.ndarray | None:
-        """Residuals (n - first, t) by the machine of the first ``n_rows`` alone; None where no factor has them."""
+        """Return the residuals (n - first, t) under the model of the first ``n_rows`` alone, or None.
+
+        It is None for solvers whose factor does not contain that model.
+        """
         ...
 
 
 def is_shared(Y: np.ndarray, row_weights: np.ndarray | None) -> bool:
-    """Whether all targets (n, t) are of the same rows, with the same weights, so that one solution serves them."""
+    """Return whether all targets (n, t) have the same rows and the same weights, so that one solution serves them."""
     return not np.isnan(Y).any() and (row_weights is None or row_weights.ndim == 1)
 
 
 def filling_bytes(n_rows: int, n_targets: int) -> int:
-    """What ``ObservedDualRidge`` takes beside the matrix."""
+    """Return the bytes that ``ObservedDualRidge`` takes beside the matrix."""
     return 8 * n_rows * (_OF_TARGETS * n_targets + _OF_COLUMNS * max(n_targets, _COLUMNS))
 
 
@@ -95,22 +111,31 @@ def exact_ridge(
     row_weights: np.ndarray | None = None,
     steps: int = STEPS,
 ) -> ExactRidge:
-    """The machine for targets (n, t), NaN where an entry is missing; see ``DualRidge`` for the others.
+    """Return the ridge solver for targets (n, t), NaN where an entry is missing.
 
-    row_weights: (n,), or (n, t) of the targets, or None.
+    ``row_weights`` are (n,), or (n, t) for the targets, or None. See ``DualRidge`` for the other parameters.
     """
-    machine = DualRidge if is_shared(Y, row_weights) else ObservedDualRidge
-    return machine(square, diagonal, Y, row_weights, steps)
+    solver = DualRidge if is_shared(Y, row_weights) else ObservedDualRidge
+    return solver(square, diagonal, Y, row_weights, steps)
 
 
 class ObservedDualRidge:
-    """``DualRidge`` of targets with missing entries, NaN in Y, or with weights of their own, (n, t).
+    """``DualRidge`` for targets with missing entries, NaN in Y, or with separate weights (n, t).
 
-    Weights and residuals of missing entries are 0 and NaN. A target without entries is 0 everywhere. Solutions have
-    the two digits that comparing strengths takes until they are ``finished``.
+    The dual weights of missing entries are 0, their residuals NaN. A target without entries is 0 everywhere. Solutions
+    have the two digits that comparing strengths takes, until they are ``finished``.
+
+    Parameters
+    ----------
+    square, diagonal, steps
+        As in ``DualRidge``.
+    Y : ndarray of shape (n, t), float64
+        Targets, NaN where an entry is missing.
+    row_weights : ndarray of shape (n,) or (n, t), default=None
+        Positive weights. None is 1 for all.
     """
 
-    begins_at: ClassVar[int] = 0  # of a tenth of that strength conjugate gradients take twice as many steps
+    begins_at: ClassVar[int] = 0  # at a tenth of that strength, conjugate gradients take twice as many steps
 
     def __init__(
         self,
@@ -121,18 +146,20 @@ class ObservedDualRidge:
         steps: int = STEPS,
     ):
         seen = ~np.isnan(Y)
-        each = seen if row_weights is None else np.where(seen, of_entries(row_weights), 0.0)
-        of_row = each.max(axis=1)
-        of_row[of_row == 0] = 1.0  # a row without any entry
+        entry_weights = seen if row_weights is None else np.where(seen, of_entries(row_weights), 0.0)
+        largest = entry_weights.max(axis=1)
+        largest[largest == 0] = 1.0  # rows without any entry
         self.square, self.diagonal, self.Y = square, diagonal, Y
         self.row_weights, self._steps = row_weights, steps
-        self._share = each / of_row[:, None]
-        self._root = np.sqrt(of_row)[:, None]
+        self._share = entry_weights / largest[:, None]
+        self._root = np.sqrt(largest)[:, None]
         self._entries = np.where(seen, Y, 0.0)
-        counts = each.sum(axis=0)
-        self._means = (each * self._entries).sum(axis=0) / np.where(counts > 0, counts, 1.0)
-        self._dual = DualRidge(square, diagonal, np.empty((Y.shape[0], 0)), of_row, steps)
-        self._filled: tuple[float, np.ndarray] | None = None  # of the solution that was made last
+        counts = entry_weights.sum(axis=0)
+        self._means = (entry_weights * self._entries).sum(axis=0) / np.where(counts > 0, counts, 1.0)
+        self._dual = DualRidge(square, diagonal, np.empty((Y.shape[0], 0)), largest, steps)
+        self._filled: tuple[float, np.ndarray] | None = (
+            None  # strength and filled entries of the latest solution
+        )
 
     @property
     def operations(self) -> float:
@@ -140,7 +167,7 @@ class ObservedDualRidge:
         return self._dual.operations
 
     def scale(self) -> float:
-        """See ``DualRidge``; of all rows, by the mean weights of their targets."""
+        """See ``DualRidge``; over all rows, by the mean weights of their targets."""
         weights = None if self.row_weights is None else of_rows(self.row_weights)
         return DualRidge(self.square, self.diagonal, self.Y, weights).scale()
 
@@ -152,7 +179,7 @@ class ObservedDualRidge:
         filled = np.where(self._share == 1, self._entries, self._means)
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         residuals = system.residuals(filled)
-        # in the end each row's residual must be small; scores of strengths want those of all rows together
+        # Finished solutions need a small residual in each row; comparing strengths needs only a small total residual.
         goals = _SEARCH * system.sizes(residuals)
         self._by_row = system.looks_at = by_row(self._share < 1, residuals)
         self._first = system.sizes(residuals)
@@ -160,7 +187,7 @@ class ObservedDualRidge:
         return self._solved(system, filled, residuals, goals, 0)
 
     def finished(self, solution: DualSolution) -> DualSolution:
-        """See ``ExactRidge``; the factor of a strength that was not solved for last is made again."""
+        """See ``ExactRidge``; the factor is made again unless this strength was solved last."""
         alpha = solution.alpha
         if self._filled is None or self._filled[0] != alpha:
             self.solve(alpha)
@@ -173,8 +200,8 @@ class ObservedDualRidge:
         finished = self._solved(system, filled, system.residuals(filled), goals, self._steps)
         if finished is None:
             warnings.warn(
-                f"rounding leaves the weights of tasks with missing labels two digits at alpha={alpha:g}. Give a "
-                "larger alpha, or precision='float64'.",
+                "rounding leaves the weights of tasks with missing labels only two digits at "
+                f"alpha={alpha:g}. Give a larger alpha, or precision='float64'.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -183,8 +210,10 @@ class ObservedDualRidge:
     def _solved(
         self, system: Filling, filled: np.ndarray, residuals: np.ndarray, goals: np.ndarray, steps: int
     ) -> DualSolution | None:
-        """From filled entries on whose residuals are known, to ones below the goals (1, t), with so many refinements at
-        most; None where rounding is in the way."""
+        """Improve filled entries with known residuals until these are below the goals (1, t).
+
+        At most ``steps`` refinements are made. Returns None if rounding prevents it.
+        """
         self._filled = None
         weights, intercept, going = (
             np.empty(filled.shape),
@@ -206,44 +235,44 @@ class ObservedDualRidge:
         return DualSolution(np.where(self._share > 0, weights, 0.0), intercept, system.alpha)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """See ``DualRidge``; as many solutions as rows, where a share of the rows left out together does."""
+        """See ``DualRidge``; it takes a solution for each row, while rows left out together take a single one."""
         groups = [np.array([row]) for row in range(first, self.Y.shape[0])]
         return np.concatenate(self.leave_out(solution, groups))
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See ``DualRidge``; in float32 to two digits or three, and NaN where rounding leaves fewer."""
+        """See ``DualRidge``; two or three digits in float32, and NaN where rounding leaves fewer."""
         if self._filled is None or self._filled[0] != solution.alpha:
             made = None if self._filled is None else self._filled[0]
             raise ValueError(
-                f"the solution that was made last is of alpha={made}, not {solution.alpha}: solve first."
+                f"the latest solution is of alpha={made}, not {solution.alpha}: call solve at this alpha first."
             )
         left_out = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
         t = self.Y.shape[1]
-        for some in _together(len(groups), t):
-            targets = np.tile(np.arange(t), len(some))
+        for batch in _together(len(groups), t):
+            targets = np.tile(np.arange(t), len(batch))
             share, filled = self._share[:, targets], self._filled[1][:, targets]
-            for place, k in enumerate(some):
-                own = slice(place * t, (place + 1) * t)
-                # What the machine says of them now would be nearer, but it knows them: a search that ends early
-                # must not.
-                share[groups[k], own], filled[groups[k], own] = 0.0, self._means
+            for place, k in enumerate(batch):
+                columns = slice(place * t, (place + 1) * t)
+                # The model's current outputs would be a closer start, but it was fitted to these rows: a search that
+                # ends early must not reveal them.
+                share[groups[k], columns], filled[groups[k], columns] = 0.0, self._means
             system = Filling(self._dual, self._root, share, self._entries[:, targets], solution.alpha)
             residuals = system.residuals(filled)
             system.looks_at = by_row((share == 0) & (self._share[:, targets] > 0), residuals)
             goals = _LEFT_OUT[self.square.dtype.itemsize] * system.sizes(residuals)
             filled, sizes = system.solved(filled, residuals, goals)
             filled[:, (sizes > _FAR * goals).any(axis=0)] = np.nan
-            for place, k in enumerate(some):
+            for place, k in enumerate(batch):
                 left_out[k] = self.Y[groups[k]] - filled[groups[k], place * t : (place + 1) * t]
         return left_out
 
     def of_leading(self, n_rows: int, first: int) -> None:
-        """None: fewer rows would take solutions of their own."""
+        """Return None: the model of fewer rows would take solutions of its own."""
         return None
 
 
 def _together(n_groups: int, n_targets: int) -> Iterator[range]:
-    """Groups that are left out in one solution."""
+    """Yield ranges of groups that are left out in one solution."""
     step = max(1, _COLUMNS // max(1, n_targets))
     for first in range(0, n_groups, step):
         yield range(first, min(first + step, n_groups))

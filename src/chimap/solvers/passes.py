@@ -1,4 +1,13 @@
-"""Smooth losses by passes over the rows: L-BFGS from the ridge solution on."""
+"""Smooth losses by passes over the rows: L-BFGS that starts from the ridge solution.
+
+The problem is
+
+    min_{w, b}  sum_i w_i loss(y_i, z_i'w + b) + alpha/2 |w|^2,
+
+whitened by a Cholesky factor of Hc + alpha/curvature I from the moments, D^3/3 operations a strength. Each step of
+``lbfgs`` is one pass over the rows in O(n D t) operations; memory holds the factor and some ``2 PAIRS + 15`` arrays of
+the size of the weights (D, t).
+"""
 
 from __future__ import annotations
 
@@ -16,16 +25,18 @@ from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor, LinearSolution, solution
 
-_LEAST_RIDGE = 1e-7  # of the trace, in the matrix that whitens: beyond the rounding of float32 products
-# Of the whitened gradient. MNIST, 1024 features: 3e-3 leaves 1 to 2 % of the objective and tells strengths apart, 1e-3
-# half a percent; the accuracy is the same from 1e-3 on.
+_LEAST_RIDGE = 1e-7  # least share of the trace on the whitening matrix's diagonal: exceeds float32 rounding
+# Tolerance of the whitened gradient. On MNIST with 1024 features, 3e-3 leaves 1 to 2 % of the objective and tells
+# strengths apart, 1e-3 leaves half a percent; the accuracy is the same from 1e-3 on.
 _TOLERANCE = 3e-4
-_FEWEST_OF_FOLD = 100  # rows; on 28 of a fold probabilities were off by .07, on 140 by the step by .02
+# Rows of fold 0 that suffice to calibrate by: with 28 of them probabilities were off by .07, with 140 rows left out by
+# a Newton step by .02.
+_FEWEST_OF_FOLD = 100
 _SEARCH_TOLERANCE = 3e-3
 
 
 class PassesProblem:
-    """A smooth loss, whitened by the moments of all rows; every step of L-BFGS is a pass over them."""
+    """A smooth loss, whitened by the moments of all rows. Every step of L-BFGS is a pass over the rows."""
 
     def __init__(
         self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
@@ -35,8 +46,8 @@ class PassesProblem:
         self.n_folds, self.passes = len(moments.folds), 0
         self._on_pass = on_pass
         self._factor = Factor(self.whole.n_features)
-        self._ridged: float | None = None  # what the factor has on its diagonal
-        self._best: tuple[float, LinearSolution] | None = None  # of the trials
+        self._ridged: float | None = None  # the ridge that the factor includes
+        self._best: tuple[float, LinearSolution] | None = None  # loss and solution of the best trial
 
     @property
     def n_rows(self) -> int:
@@ -44,11 +55,11 @@ class PassesProblem:
         return self.whole.n_rows
 
     def usual_alpha(self) -> float:
-        """The mean scatter of a feature, at the largest curvature of the loss."""
+        """Return the mean scatter of a feature, times the largest curvature of the loss."""
         return float(self.whole.scatter_diagonal().mean() or 1.0) * self.loss.curvature
 
     def solve(self, alpha: float) -> LinearSolution:
-        """See ``Problem``; from the best of the trials on, if it was at this strength."""
+        """See ``Problem``. The search starts from the best trial, if that had this strength."""
         best = self._best and self._best[1]
         start = best if best is not None and best.alpha == alpha else self._ridge(alpha)
         return unshifted(self._fit(alpha, range(self.n_folds), start, _TOLERANCE), self.whole)
@@ -56,8 +67,8 @@ class PassesProblem:
     def trial(self, alpha: float) -> float:
         """See ``Trials``.
 
-        Not from the solution of the strength before: where rows are told apart with room to spare it is within the
-        tolerance at once, and strengths could not be compared.
+        The search does not start from the solution of the previous strength: on rows that are easily separated, that
+        solution is within the tolerance at once, and the strengths could not be compared.
         """
         solution = self._fit(alpha, range(1, self.n_folds), self._ridge(alpha), _SEARCH_TOLERANCE)
         sums = self.rows.sums(LossAt(self.loss, solution.coef, solution.intercept), [0])
@@ -67,8 +78,11 @@ class PassesProblem:
         return loss
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """See ``Problem``: fold 0 by the best machine of the trials, where it has rows enough to calibrate by; or each
-        row left out by a step of Newton."""
+        """See ``Problem``.
+
+        The rows of fold 0, by the best model of the trials, if they are enough to calibrate by; otherwise all
+        witnesses, each left out by a Newton step.
+        """
         if witnesses is None:
             return None
         best = self._best and self._best[1]
@@ -78,11 +92,11 @@ class PassesProblem:
         return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, witnesses)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
-        """See ``Problem``: there is none."""
+        """See ``Problem``: always None."""
         return None
 
     def _ridge(self, alpha: float) -> LinearSolution:
-        """Ridge at the strength that shrinks as much at the largest curvature of the loss."""
+        """Return ridge at the strength that shrinks as much at the largest curvature of the loss."""
         self._whiten(alpha)
         ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
         return shifted(ridge, self.whole)
@@ -90,8 +104,10 @@ class PassesProblem:
     def _fit(
         self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
     ) -> LinearSolution:
-        """Of features less the shift; the search is about their mean, which the matrix that whitens is of, so that it
-        does not depend on the shift."""
+        """Fit features less the shift.
+
+        The search is about their mean, as is the whitening matrix, so that it does not depend on the shift.
+        """
         self._whiten(alpha)
         mean = self.whole.feature_sum / self.whole.count
 
@@ -110,7 +126,7 @@ class PassesProblem:
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
         ridge = max(alpha / self.loss.curvature, least)
         if ridge != self._ridged:
-            self._ridged = None  # while there is no factor
+            self._ridged = None  # stays None if the factorisation fails
             self._factor.of(self.whole, ridge)
             self._ridged = ridge
 
@@ -120,7 +136,7 @@ class PassesSolver:
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[Needs] = "rows"
-    n_vectors: ClassVar[int] = 2 * PAIRS + 15  # L-BFGS-B's own, and weights and gradients on their way
+    n_vectors: ClassVar[int] = 2 * PAIRS + 15  # those of L-BFGS-B, and temporary weights and gradients
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""
@@ -129,29 +145,31 @@ class PassesSolver:
     def problem(self, loss: str | Loss, evidence: Evidence) -> PassesProblem:
         """See ``Solver``."""
         if evidence.moments is None or evidence.rows is None:
-            raise TypeError("L-BFGS needs moments, and rows to pass over")
+            raise TypeError(
+                "L-BFGS needs moments, and rows that can be read again: evidence.moments or evidence.rows is None."
+            )
         return PassesProblem(loss, evidence.moments, evidence.rows, evidence.on_step)
 
 
 def loss_of(loss: str | Loss, whole: Moments) -> Loss:
-    """A loss, by its name or itself; its widths are in units of the targets' standard deviation."""
+    """Return the loss, given itself or its name; its widths are in units of the targets' standard deviation."""
     spread = float(np.sqrt(whole.target_scatter().sum() / whole.count)) or 1.0
     return named(loss, spread) if isinstance(loss, str) else loss
 
 
 def shifted(solution: LinearSolution, moments: Moments, sign: int = -1) -> LinearSolution:
-    """The same function of features and targets less the shifts of the moments (sign -1), or with them again (1)."""
+    """Return the same function of features and targets less the shifts of the moments (sign -1), or unshifted (1)."""
     intercept = solution.intercept - sign * (moments.shift @ solution.coef - moments.target_shift)
     return LinearSolution(solution.coef, intercept, solution.alpha)
 
 
 def unshifted(solution: LinearSolution, moments: Moments) -> LinearSolution:
-    """The same function of the features and targets as they are."""
+    """Return the same function of unshifted features and targets."""
     return shifted(solution, moments, 1)
 
 
 def fold_outputs(solution: LinearSolution, moments: Moments, witnesses: Witnesses) -> HeldOut:
-    """Outputs of the witnesses of fold 0 by a machine of the other folds; solution: for features less the shift."""
+    """Return outputs of the witnesses of fold 0 by a model of the other folds, given for features less the shift."""
     held = witnesses.of(np.flatnonzero(witnesses.folds == 0))
     return HeldOut(held.rows, held.Z @ solution.coef + solution.intercept + moments.shifts[1])
 
@@ -163,18 +181,19 @@ def step_outputs(
     moments: Moments,
     witnesses: Witnesses,
 ) -> HeldOut:
-    """Outputs of the witnesses by a machine of all rows, each row left out; solution: for features less the shift.
+    """Return outputs of the witnesses by a model of all rows, each row left out by a Newton step.
 
-    strengths: of the ridge, one or (D,). The matrix of the step takes the mean curvature of the loss for all rows.
+    ``solution`` is for features less the shift; ``strengths`` of the ridge are a number or (D,). The matrix of the step
+    uses the mean curvature of the loss for all rows.
     """
     outputs = witnesses.Z @ solution.coef + solution.intercept
     weights = np.ones(outputs.shape[0]) if witnesses.weights is None else witnesses.weights
-    each, mean = of_entries(weights), of_rows(weights)[:, None]
-    bends = each * curvatures(loss, witnesses.Y, outputs)
-    curvature = max(float(bends.mean() / each.mean()), 1e-3 * loss.curvature)
+    entry_weights, mean = of_entries(weights), of_rows(weights)[:, None]
+    bends = entry_weights * curvatures(loss, witnesses.Y, outputs)
+    curvature = max(float(bends.mean() / entry_weights.mean()), 1e-3 * loss.curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
-    # the matrix has rows by their mean weights, and a target by its own, which are brought to the same sum
-    own = each * (mean.mean() / each.mean(axis=0))
-    h = h[:, None] * own / (1 + h[:, None] * (own - mean))
+    # The matrix weighs rows by their mean weights, a target by its own weights, scaled here to the same sum.
+    scaled = entry_weights * (mean.mean() / entry_weights.mean(axis=0))
+    h = h[:, None] * scaled / (1 + h[:, None] * (scaled - mean))
     return HeldOut(witnesses.rows, left_out(loss, witnesses.Y, outputs, h, curvature) + moments.shifts[1])

@@ -1,16 +1,17 @@
-"""How sure ridge is of an output: the posterior of Bayesian ridge, from the factor that solved it.
+"""Variances of ridge outputs: the posterior of Bayesian ridge, from the factor of its solution.
 
-With noise of variance s^2 and a normal prior of the weights of variance s^2 / alpha, the solution of ridge is the mean
-of the posterior, and a new target at features z has the variance s^2 (1 + q(z)) about the prediction,
+With noise of variance s^2 and a normal prior of variance s^2 / alpha on the weights, the ridge solution is the
+mean of the posterior, and a new target at features z has the variance s^2 (1 + q(z)) about the prediction,
 
     q(z) = 1/n + (z - m)'(Hc + alpha I)^-1 (z - m),
 
-m being the mean features and Hc their scatter; the first term is of the intercept, which has no prior. On a kernel
-matrix, A = K + alpha I, the same is
+where m are the mean features and Hc their scatter. The first term comes from the intercept, which has no prior. On a
+kernel matrix, with A = K + alpha I, the same is
 
     q(x) = (K(x, x) - k'A^-1 k + (1 - 1'A^-1 k)^2 / 1'A^-1 1) / alpha,   k_j = K(x, x_j).
 
-Kept is the inverse of the triangular factor, L^-1 with L L' the matrix, so that q is the squared norm of a product.
+The inverse L^-1 of the triangular factor is stored, with L L' the matrix, so that q is the squared norm of a product.
+Making it costs D^3/3 operations (n^3/3 on a kernel matrix), storing it D (D + 1) / 2 numbers, and a prediction D^2.
 
 References
 ----------
@@ -30,25 +31,31 @@ from chimap.solvers.cholesky import inverse_columns
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.ridge import Factor
 
-_COLUMNS = 256  # of the inverse that are made together
+_COLUMNS = 256  # columns of the inverse that are made together
 
 
 @dataclass(frozen=True)
 class InverseFactor:
-    """L^-1 of a positive definite matrix L L' (n, n), of which the triangle is kept.
+    """L^-1 of a positive definite matrix L L' (n, n), of which the triangle is stored.
 
-    packed (n (n + 1) / 2,): the columns of L^-1 one after the other, each from the diagonal down.
+    Parameters
+    ----------
+    packed : ndarray of shape (n (n + 1) / 2,)
+        Columns of L^-1 one after the other, each from the diagonal down.
     """
 
     packed: np.ndarray
 
     def __post_init__(self) -> None:
         if self.packed.ndim != 1 or self.size * (self.size + 1) // 2 != self.packed.size:
-            raise ValueError(f"InverseFactor: {self.packed.shape} numbers do not make a triangle")
+            raise ValueError(f"InverseFactor: {self.packed.shape} numbers do not make a triangle.")
 
     @classmethod
     def of_columns(cls, n: int, columns: Callable[[int, int], np.ndarray], dtype: np.dtype) -> InverseFactor:
-        """columns(start, stop): those columns from row ``start`` on, as rows (stop - start, n - start)."""
+        """Make the factor from a function that returns its columns start to stop.
+
+        ``columns(start, stop)`` returns them from row ``start`` on, as rows (stop - start, n - start).
+        """
         packed, filled = np.empty(n * (n + 1) // 2, dtype=dtype), 0
         for start in range(0, n, _COLUMNS):
             for i, column in enumerate(columns(start, min(start + _COLUMNS, n))):
@@ -59,7 +66,7 @@ class InverseFactor:
 
     @property
     def size(self) -> int:
-        """n."""
+        """Number of rows n."""
         return int((np.sqrt(8.0 * self.packed.size + 1) - 1) / 2 + 0.5)
 
     @cached_property
@@ -73,7 +80,7 @@ class InverseFactor:
         return square
 
     def squared_norms(self, rows: np.ndarray) -> np.ndarray:
-        """x'(L L')^-1 x of rows x (m, n), (m,) float64."""
+        """Return x'(L L')^-1 x of the rows x (m, n), shape (m,) float64."""
         return np.square(rows @ self.transposed).sum(axis=1, dtype=np.float64)
 
 
@@ -81,8 +88,18 @@ class InverseFactor:
 class Posterior:
     """q(z) of features z (D,). See the module.
 
-    factor: of Hc + alpha I or, where the rows span fewer coordinates, of that in these. mean (D,). count: n.
-    basis (D, p): orthonormal columns that span the rows, or None; what lies beside them has q = |z|^2 / alpha.
+    Parameters
+    ----------
+    factor : InverseFactor
+        Inverse factor of Hc + alpha I or, where the rows span fewer coordinates, of that matrix in these coordinates.
+    mean : ndarray of shape (D,)
+        Mean features m.
+    count : float
+        Number of rows n, or their total weight.
+    alpha : float
+        Strength of the penalty.
+    basis : ndarray of shape (D, p), default=None
+        Orthonormal columns that span the rows. Features beside the span have q = |z|^2 / alpha.
     """
 
     factor: InverseFactor
@@ -101,7 +118,7 @@ class Posterior:
         dtype: np.dtype,
         basis: np.ndarray | None = None,
     ) -> Posterior:
-        """From a factor of Hc + alpha I."""
+        """Make the posterior from a factor of Hc + alpha I."""
         n = mean.size if basis is None else basis.shape[1]
 
         def columns(start: int, stop: int) -> np.ndarray:
@@ -113,7 +130,7 @@ class Posterior:
         return cls(inverse, mean, count, alpha, None if basis is None else basis.astype(dtype))
 
     def variances(self, Z: np.ndarray) -> np.ndarray:
-        """q (m,) of rows of features Z (m, D)."""
+        """Return q (m,) of rows of features Z (m, D)."""
         centred = Z - self.mean.astype(Z.dtype)
         if self.basis is None:
             return self.factor.squared_norms(centred) + 1 / self.count
@@ -126,7 +143,14 @@ class Posterior:
 class DualPosterior:
     """q(x) of kernel values with all training rows. See the module.
 
-    factor: of A. solved (n,): A^-1 1.
+    Parameters
+    ----------
+    factor : InverseFactor
+        Inverse factor of A.
+    solved : ndarray of shape (n,)
+        A^-1 1.
+    alpha : float
+        Strength of the penalty.
     """
 
     factor: InverseFactor
@@ -135,7 +159,7 @@ class DualPosterior:
 
     @classmethod
     def of(cls, ridge: DualRidge, dtype: np.dtype) -> DualPosterior:
-        """From a machine, for the strength of its factor."""
+        """Make the posterior from kernel ridge, for the strength of its factor."""
         assert ridge.factor_of is not None
         square = ridge.square
         inverse = InverseFactor.of_columns(
@@ -144,7 +168,7 @@ class DualPosterior:
         return cls(inverse, ridge.solved_ones, ridge.factor_of)
 
     def variances(self, K: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
-        """q (m,) of rows with kernel values K (m, n) and K(x, x) (m,)."""
+        """Return q (m,) of rows with kernel values K (m, n) and K(x, x) (m,)."""
         left = diagonal - self.factor.squared_norms(K)
         off = 1 - K.astype(np.float64) @ self.solved
         return np.asarray(np.maximum(left + np.square(off) / self.solved.sum(), 0) / self.alpha)

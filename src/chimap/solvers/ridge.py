@@ -1,4 +1,12 @@
-"""Ridge regression from moments."""
+"""Ridge regression from moments.
+
+The problem is
+
+    min_{w, b}  sum_i w_i |z_i'w + b - y_i|^2 + alpha |w|^2,   that is   (Hc + alpha I) w = Vc,
+
+solved by a Cholesky factorisation for all targets at once. A strength costs D^3/3 operations for the factor and
+2 D^2 t for the solutions; memory is one (D, D) float64 buffer, which the next strength overwrites.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +23,16 @@ from chimap.moments import Moments
 
 @dataclass(frozen=True)
 class LinearSolution:
-    """f(z) = z'coef + intercept; coef (D, t), intercept (t,), strength that of the penalty.
+    """A linear model f(z) = z'coef + intercept.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (D, t)
+        Weights of the features.
+    intercept : ndarray of shape (t,)
+        Intercepts of the targets.
+    alpha : float
+        Strength of the penalty at which the weights were found.
 
     Examples
     --------
@@ -30,10 +47,28 @@ class LinearSolution:
 
 
 def ridge(moments: Moments, alpha: float, factor: Factor | None = None) -> LinearSolution:
-    """Minimise sum |z'w + b - y|^2 + alpha |w|^2: (Hc + alpha I) w = Vc, by Cholesky.
+    """Minimise sum |z'w + b - y|^2 + alpha |w|^2 by solving (Hc + alpha I) w = Vc with a Cholesky factor.
 
-    The strength is scikit-learn's ``alpha``; the intercept is not penalised. factor: whose memory (and device) is used,
-    or None for a new one. Raises DataError if the matrix is singular at this strength.
+    The strength is scikit-learn's ``alpha``; the intercept is not penalised.
+
+    Parameters
+    ----------
+    moments : Moments
+        Moments of the rows.
+    alpha : float
+        Strength of the penalty.
+    factor : Factor, default=None
+        Factor whose memory and device are used. None makes a new one.
+
+    Returns
+    -------
+    LinearSolution
+        Weights (D, t) and intercepts (t,).
+
+    Raises
+    ------
+    DataError
+        If the matrix is singular to rounding at this strength.
 
     Examples
     --------
@@ -48,20 +83,28 @@ def ridge(moments: Moments, alpha: float, factor: Factor | None = None) -> Linea
 
 
 def solution(moments: Moments, coef: np.ndarray, alpha: float) -> LinearSolution:
-    """The intercept that goes with the coefficients: mean prediction = mean target."""
+    """Add the intercept to coefficients (D, t): the mean prediction is the mean target."""
     return LinearSolution(coef, moments.target_mean - moments.mean @ coef, alpha)
 
 
 class LeftOut(Protocol):
-    """A fold whose rows are left out."""
+    """A fold of rows that is left out of the scatter."""
 
     def take_from(self, square: np.ndarray) -> None:
-        """Subtract its scatter from the upper triangle of a matrix (D, D)."""
+        """Subtract the scatter of the fold from the upper triangle of a matrix (D, D)."""
         ...
 
 
 class Factor:
-    """The Cholesky factor of Hc + alpha I, made by a backend in one (D, D) buffer that each strength overwrites."""
+    """The Cholesky factor of Hc + alpha I in one (D, D) buffer, which each strength overwrites.
+
+    Parameters
+    ----------
+    n_features : int
+        D.
+    device : str, default="cpu"
+        Device of the backend that factorises.
+    """
 
     def __init__(self, n_features: int, device: str = "cpu"):
         self._square = np.empty((n_features, n_features))
@@ -69,16 +112,27 @@ class Factor:
         self._cholesky: Cholesky | None = None
 
     def of(self, moments: Moments, alpha: float | np.ndarray, less: LeftOut | None = None) -> None:
-        """Factorise at a strength, or one for each feature (D,).
+        """Factorise Hc + alpha I.
 
-        less: a fold that is left out; its ``take_from`` subtracts it from the upper triangle. Raises DataError if the
-        matrix is not positive definite.
+        Parameters
+        ----------
+        moments : Moments
+            Moments that hold the scatter Hc.
+        alpha : float or ndarray of shape (D,)
+            One strength, or one for each feature.
+        less : LeftOut, default=None
+            A fold to leave out: its ``take_from`` subtracts it from the upper triangle.
+
+        Raises
+        ------
+        DataError
+            If the matrix is not positive definite to rounding.
         """
         moments.scatter_into(self._square)
         if less is not None:
             less.take_from(self._square)
         self._square[np.diag_indices_from(self._square)] += alpha
-        self._cholesky = None  # let go before there is another
+        self._cholesky = None  # free the old factor before the new one is made
         self._cholesky = self._backend.cholesky(self._square)
         if self._cholesky is None:
             raise DataError(
@@ -88,11 +142,11 @@ class Factor:
 
     @property
     def cholesky(self) -> Cholesky:
-        """The factor. Raises ValueError before ``of``."""
+        """The factor. Raises ValueError before the first call of ``of``."""
         if self._cholesky is None:
             raise ValueError("nothing is factorised yet: call of(moments, alpha) first.")
         return self._cholesky
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """(Hc + alpha I)^-1 B for B (D, columns)."""
+        """Return (Hc + alpha I)^-1 B for B (D, columns)."""
         return self.cholesky.solve(B)

@@ -1,4 +1,13 @@
-"""LASSO and elastic net from moments, through a problem of D rows that has the same objective."""
+"""LASSO and elastic net from moments.
+
+The problem is
+
+    min_{w, b}  sum_i (z_i'w + b - y_i)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2),
+
+target by target, solved by coordinate descent (scikit-learn) on at most D rows that have the same objective. The rows
+come from one factorisation of Hc, D^3/3 operations (an eigendecomposition if Hc is singular); a sweep over all weights
+of a target costs O(D^2). Memory holds a few (D, D) float64 matrices, and the (D, t, s) weights of the path.
+"""
 
 from __future__ import annotations
 
@@ -13,32 +22,39 @@ from chimap._validation import DataError, check_positive
 from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
 
-_SMALLEST = 1e-3  # of the strength at which all weights are zero: the end of a path, as in scikit-learn
-_GAP = 1e-8  # of the objective at zero: the duality gap at which a solver stops
+_SMALLEST = 1e-3  # end of a path, relative to the strength at which all weights are zero, as in scikit-learn
+_GAP = 1e-8  # duality gap at which a search stops, relative to the objective at zero weights
 
 
 def equivalent_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
-    """(R, Q) with R'R = Hc / n and R'Q = Vc / n: at most D rows of features (r, D) and of targets (r, t).
+    """Return (R, Q) with R'R = Hc / n and R'Q = Vc / n: at most D rows of features (r, D) and of targets (r, t).
 
-    |R w - q|^2 = sum (z'w + b - y)^2 / n + const for the best b, whatever w: any solver of a quadratic loss takes these
-    rows in place of the data's and gives the same weights. Raises DataError for moments of no rows.
+    For the best b, |R w - q|^2 = sum (z'w + b - y)^2 / n + const whatever w is. So any solver of a quadratic loss may
+    take these rows in place of the data's and finds the same weights.
 
-    Source: Li, Lebanon and Sminchisescu, sec. 6 (LASSO from the moments).
+    Raises
+    ------
+    DataError
+        If the moments have no rows.
+
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, sec. 6 (LASSO from the moments).
     """
     if moments.count == 0:
-        raise DataError("no rows: fit needs moments that have seen some.")
+        raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
     square = np.empty((moments.n_features, moments.n_features))
     moments.scatter_into(square)
     square /= moments.count
     cross = moments.cross_scatter() / moments.count
-    # our upper triangle in C order is the lower one in Fortran's
+    # The upper triangle in C order is the lower one in Fortran order.
     factor, info = dpotrf(square.T, lower=1, clean=1)
     diagonal = np.diagonal(factor)
     if info == 0 and diagonal.min() > np.sqrt(np.finfo(float).eps) * diagonal.max():
         return np.ascontiguousarray(factor.T), solve_triangular(factor, cross, lower=True)
     values, vectors = eigh(square.T, lower=True, overwrite_a=True, check_finite=False)
     kept = values > values.size * np.finfo(float).eps * max(values[-1], np.finfo(float).tiny)
-    if not kept.any():  # all rows are equal: nothing to learn but the mean
+    if not kept.any():  # all rows are equal, so the mean is all there is to learn
         return np.zeros((1, cross.shape[0])), np.zeros((1, cross.shape[1]))
     roots = np.sqrt(values[kept])
     return roots[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ cross) / roots[:, None]
@@ -46,9 +62,16 @@ def equivalent_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True)
 class SparsePath:
-    """Solutions at strengths (descending), with how nearly they are solutions.
+    """Solutions of a path of strengths, and how near they are to the minimum.
 
-    solutions: one a strength. residuals: (s,), the largest violation of the optimality conditions over the strength.
+    Parameters
+    ----------
+    alphas : ndarray of shape (s,)
+        Strengths, descending.
+    solutions : list of LinearSolution
+        The solution of each strength.
+    residuals : ndarray of shape (s,)
+        Largest violation of an optimality condition, relative to the strength.
     """
 
     alphas: np.ndarray
@@ -57,27 +80,39 @@ class SparsePath:
 
     @property
     def n_used(self) -> np.ndarray:
-        """Features with a weight that is not zero for some target, (s,)."""
+        """Number of features with a nonzero weight for at least one target, shape (s,)."""
         return np.array([int(np.any(solution.coef != 0, axis=1).sum()) for solution in self.solutions])
 
 
 def alphas_below(largest: float, n_alphas: int, share: float = _SMALLEST) -> np.ndarray:
-    """Strengths (n_alphas,) from the one at which all weights are zero, geometrically, to a share of it."""
+    """Return strengths (n_alphas,), geometrically spaced from ``largest`` down to a share of it.
+
+    ``largest`` is the strength at which all weights are zero.
+    """
     return np.geomspace(largest or 1.0, share * (largest or 1.0), n_alphas)
 
 
 def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> SparsePath:
     """Minimise sum (z'w + b - y)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2), target by target.
 
-    strengths are scikit-learn's ``alpha``; l1_ratio = 1 is the LASSO. By coordinate descent (scikit-learn) with warm
-    starts along the path.
+    Coordinate descent (scikit-learn) with warm starts along the path.
+
+    Parameters
+    ----------
+    moments : Moments
+        Moments of all n rows.
+    alphas : ndarray of shape (s,)
+        Strengths, scikit-learn's ``alpha``.
+    l1_ratio : float, default=1.0
+        Share of the l1 norm in the penalty. 1 is the LASSO.
     """
     alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
     R, Q = equivalent_rows(moments)
     rows = R.shape[0]
-    # scikit-learn divides by the rows it sees: rows times the mean square is the sum that it takes for the data's
+    # scikit-learn divides the sum of squares by the number of its rows: scaled by that number, R and Q have the mean of
+    # the data.
     R, Q = np.asfortranarray(np.sqrt(rows) * R), np.sqrt(rows) * Q
-    from sklearn.linear_model import enet_path  # of all that an estimator imports, what few fits need
+    from sklearn.linear_model import enet_path  # imported here because few fits need it
 
     coefs = np.stack(
         [
@@ -95,12 +130,12 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
 
 
 def largest_alpha(moments: Moments, l1_ratio: float = 1.0) -> float:
-    """The least strength of ``elastic_net`` at which all weights are zero."""
+    """Return the smallest strength of ``elastic_net`` at which all weights are zero."""
     return float(np.abs(moments.cross_scatter()).max() / (moments.count * l1_ratio))
 
 
 def held_out_error(fold: Moments, solution: LinearSolution) -> float:
-    """Mean over the rows of moments of |f(z) - y|^2, summed over targets."""
+    """Return the mean of |f(z) - y|^2 over the rows of the moments, summed over targets."""
     W = solution.coef
     within = (W * (fold.scatter_product(W) - 2 * fold.cross_scatter())).sum(axis=0)
     within += fold.target_scatter()
@@ -109,14 +144,14 @@ def held_out_error(fold: Moments, solution: LinearSolution) -> float:
 
 
 def _gradients(moments: Moments, coefs: np.ndarray) -> np.ndarray:
-    """(Hc w - Vc) / n for weights (D, t, s)."""
+    """Return (Hc w - Vc) / n for weights (D, t, s)."""
     flat = coefs.reshape(coefs.shape[0], -1)
     pulled = moments.scatter_product(flat).reshape(coefs.shape) - moments.cross_scatter()[:, :, None]
     return pulled / moments.count
 
 
 def _outside(gradient: np.ndarray, coefs: np.ndarray, bound: np.ndarray) -> np.ndarray:
-    """How far minus the gradient is from the subdifferential of bound |w|_1."""
+    """Return the distance of minus the gradient from the subdifferential of bound |w|_1, entry by entry and signed."""
     at_zero = np.sign(gradient) * np.maximum(np.abs(gradient) - bound, 0)
     return np.where(coefs == 0, at_zero, gradient + bound * np.sign(coefs))
 
@@ -129,7 +164,7 @@ def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np
 
 
 def check_alphas(alphas: float | Sequence[float]) -> np.ndarray:
-    """Positive strengths, (s,) float64."""
+    """Return the strengths as an array (s,) float64. Raises ParameterError unless all are positive."""
     for alpha in np.atleast_1d(alphas):
         check_positive(float(alpha), "each of alpha")
     return np.atleast_1d(np.asarray(alphas, dtype=np.float64))

@@ -1,5 +1,13 @@
-"""Ridge on features in memory, by conjugate gradients that all targets share: for more features than a matrix of them
-squared allows, most of them 0, such as the bins of words."""
+"""Ridge on features in memory, for more features than a (D, D) matrix allows, most of them 0, such as bins of words.
+
+The problem is
+
+    min_{w, b}  sum_i w_i |z_i'w + b - y_i|^2 / 2 + alpha/2 |w|^2,
+
+solved by conjugate gradients that all targets share. A step takes two products with the features, O(nnz t) operations
+for nnz nonzero entries. Memory holds the features of all rows and some ``8 + _PARTS`` arrays of the size of the weights
+(D, t).
+"""
 
 from __future__ import annotations
 
@@ -20,30 +28,33 @@ from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
 _MOST_STEPS = 1000
-_PARTS = 4  # of the rows, whose products run side by side
-_USUAL_SHARE = 0.1  # of the mean scatter of a row: where the search for the strength begins
+_PARTS = 4  # number of blocks of rows, whose products run in parallel
+_USUAL_SHARE = 0.1  # strength at which the search begins, relative to the mean scatter of a row
 
 
 class WideRidgeProblem(KeptProblem):
-    """sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 by conjugate gradients on (Hc + alpha I) w = v, b free.
+    """Minimise sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 by conjugate gradients on (Hc + alpha I) w = v.
 
-    Hc = sum_i (z_i - m)(z_i - m)' is never formed: a step is two products with the features, off which the means m are
-    taken. Every target has steps of its own, and they are taken together. Nothing preconditions: so the weights stay in
-    the span of the rows from the first step on, where a weak strength would take very long to draw them back.
+    Hc = sum_i (z_i - m)(z_i - m)' is never formed: a step takes two products with the features, from which the
+    contribution of the means m is subtracted. Every target has its own step lengths, and the steps are taken together.
+    There is no preconditioner: so the weights stay in the span of the rows from the first step on. Components outside
+    the span would be removed very slowly at a weak strength.
     """
 
     loss: Loss | None = Square()
-    passes = 1  # over the source
-    tolerance = 1e-3  # of the residual at zero weights; on words scores stay as they are from 1e-2 on
+    passes = 1  # passes over the source
+    tolerance = (
+        1e-3  # residual relative to that at zero weights; on words, scores no longer change below 1e-2
+    )
     search_tolerance = 1e-2
 
     def __init__(self, kept: KeptFeatures, on_step: Callable[[], None]):
         super().__init__(kept)
         self._on_step = on_step
-        self._last: np.ndarray | None = None  # weights of the trial before: those of the next are near
+        self._last: np.ndarray | None = None  # weights of the last trial, near those of the next
 
     def usual_alpha(self) -> float:
-        """A share of the mean scatter of a row."""
+        """Return a share of the mean scatter of a row."""
         rows = _Rows(*self.kept.of(self.kept.everything), self.kept.weights)
         scatter = float(rows.weights @ _scaling.row_squares(rows.Z)) - rows.count * float(
             rows.mean @ rows.mean
@@ -51,7 +62,7 @@ class WideRidgeProblem(KeptProblem):
         return _USUAL_SHARE * max(0.0, scatter) / self.n_rows or 1.0
 
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        """Squared errors, halved."""
+        """Return half the squared errors."""
         return np.asarray(np.square(outputs - targets) / 2)
 
     def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
@@ -85,7 +96,7 @@ class WideRidgeProblem(KeptProblem):
 
 
 class _Rows:
-    """Features Z (n, D) and targets Y (n, t) of rows with weights w (n,), and products with their scatter."""
+    """Features Z (n, D), targets Y (n, t) and weights w (n,) of rows, and products with their scatter."""
 
     def __init__(self, Z: Rows, Y: np.ndarray, weights: np.ndarray):
         self.Z, self.Y, self.weights = Z, np.asarray(Y, dtype=np.float64), weights
@@ -94,21 +105,21 @@ class _Rows:
         self.target_mean = weights @ self.Y / self.count
 
     def scatter_with(self, R: np.ndarray) -> np.ndarray:
-        """sum_i w_i (z_i - m) r_i' for R (n, t)."""
+        """Return sum_i w_i (z_i - m) r_i' for R (n, t)."""
         return self._transposed(R) - np.outer(self.mean, self.weights @ R)
 
     def scatter_times(self, P: np.ndarray) -> np.ndarray:
-        """sum_i w_i (z_i - m)(z_i - m)'P for P (D, t)."""
+        """Return sum_i w_i (z_i - m)(z_i - m)'P for P (D, t)."""
         at_mean = self.mean @ P
         edges = np.linspace(0, self.Z.shape[0], _PARTS + 1).astype(np.intp)
         slices = [slice(int(a), int(b)) for a, b in pairwise(edges) if b > a]
-        parts = _threads.tasks(slices, lambda part: self._of_part(part, P, at_mean))
+        parts = _threads.tasks(slices, lambda rows: self._block_times(rows, P, at_mean))
         products, sums = zip(*parts, strict=True)
         return np.asarray(sum(products) - np.outer(self.mean, sum(sums)))
 
-    def _of_part(self, part: slice, P: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        Z = _arrays.view_rows(self.Z, part)
-        R = self.weights[part, None] * (Z @ P - at_mean)
+    def _block_times(self, rows: slice, P: np.ndarray, at_mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        Z = _arrays.view_rows(self.Z, rows)
+        R = self.weights[rows, None] * (Z @ P - at_mean)
         return np.asarray(Z.T @ R), R.sum(axis=0)
 
     def _transposed(self, R: np.ndarray) -> np.ndarray:
@@ -120,13 +131,13 @@ def _squares(W: np.ndarray) -> np.ndarray:
 
 
 class WideRidgeSolver:
-    """Conjugate gradients on the features of all rows, without a matrix of them squared."""
+    """Conjugate gradients on the features of all rows, without a (D, D) matrix."""
 
     name: ClassVar[str] = "wide ridge"
     needs: ClassVar[Needs] = "features"
     n_vectors: ClassVar[int] = (
         8 + _PARTS
-    )  # weights, residuals, directions, their products, one for each part of the rows
+    )  # weights, residuals, directions, their products, and one array for each block of rows
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""
@@ -135,5 +146,5 @@ class WideRidgeSolver:
     def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
         """See ``Solver``."""
         if evidence.kept is None:
-            raise TypeError("wide ridge needs the features of all rows")
+            raise TypeError("wide ridge needs the features of all rows: evidence.kept is None.")
         return WideRidgeProblem(evidence.kept, evidence.on_step)

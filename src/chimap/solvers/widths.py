@@ -1,9 +1,15 @@
-"""What widths of a kernel are worth, from moments of its features: training and held-out error, and their slopes.
+"""Training and held-out error of ridge as functions of the kernel widths, with derivatives, from moments.
 
-The weights are in closed form (ridge), so that the objective is a function of the features alone. Its derivative in the
-features of a row is a combination of a few columns: the weights and, where they were not fitted to the error that is
-measured, the solution of one more system with the same matrix (the adjoint). What follows from a change of the features
-through the weights costs one solve a fold; nothing is differentiated entry by entry.
+The objective is a function of the features z and of log alpha alone, because ridge has its weights in closed form:
+
+    min_{w, b}  (sum |w'z + b - y|^2 + alpha |w|^2) / sum |y - mean|^2        (training)
+    sum_k sum_{z in fold k} |f_k(z) - y|^2 / sum |y - mean|^2                 (held out, f_k ridge on the other folds)
+
+Its derivative in the features of a row combines a few columns: the weights and, for weights that were not fitted to the
+error that is measured, the solution of another system with the same matrix (the adjoint). So the effect of the features
+through the weights costs one solve a fold; nothing is differentiated entry by entry. Training costs one factorisation,
+D^3/3 operations, and held-out error one for each fold; memory is one (D, D) float64 buffer and 2 K arrays (D, t). The
+derivative of n rows then takes O(n D K t) operations.
 """
 
 from __future__ import annotations
@@ -21,21 +27,31 @@ from chimap.solvers.ridge import Factor
 
 
 class FeatureSlopes(Protocol):
-    """dL/dz of rows z, for an objective L."""
+    """The derivative dL/dz of an objective L in the features of rows z."""
 
     def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
-        """(n, D), in the dtype of Z, of C-contiguous rows with targets (n, t) and folds (n,)."""
+        """Return dL/dz (n, D), in the dtype of Z, of C-contiguous rows with targets (n, t) and folds (n,)."""
         ...
 
 
 @dataclass(frozen=True)
 class RowSlopes:
-    """dL/dz of rows z (n, D), for L the sum over folds k of an error of f_k(z) = w_k'(z - mean_k) + target mean_k.
+    """dL/dz of rows z (n, D), for L the sum over folds k of the error of f_k(z) = w_k'(z - mean_k) + target mean_k.
 
-    Row z with target y has e_k = y - f_k(z). It counts -2 w_f e_f in the error of its own fold f, which f_k was not
-    fitted to, and a_k e_k - w_k (a_k'(z - mean_k) + pull_k) in that of every other fold, a_k the adjoint.
+    Let e_k = y - f_k(z) for a row z with target y. It adds -2 w_f e_f through the error of its own fold f, to which f_f
+    was not fitted, and a_k e_k - w_k (a_k'(z - mean_k) + pull_k) through that of every other fold, where a_k is the
+    adjoint.
 
-    columns: [w_1 .. w_K, a_1 .. a_K] (D, 2 K t). offsets: columns' mean_k (2 K t,). target_means, pulls: (K, t).
+    Parameters
+    ----------
+    columns : ndarray of shape (D, 2 K t)
+        [w_1 .. w_K, a_1 .. a_K].
+    offsets : ndarray of shape (2 K t,)
+        Products of the columns with mean_k.
+    target_means, pulls : ndarray of shape (K, t)
+        Mean targets and pulls of each fold.
+    scale : float
+        Factor of the derivative.
     """
 
     columns: np.ndarray
@@ -45,7 +61,7 @@ class RowSlopes:
     scale: float
 
     def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
-        """dL/dz (n, D), in the dtype of Z, of C-contiguous rows with targets (n, t) and folds (n,)."""
+        """Return dL/dz (n, D), in the dtype of Z, of C-contiguous rows with targets (n, t) and folds (n,)."""
         K, t = self.target_means.shape
         C = np.ascontiguousarray(self.columns, dtype=Z.dtype)
         S = np.empty((Z.shape[0], C.shape[1]), dtype=Z.dtype)
@@ -53,10 +69,10 @@ class RowSlopes:
         S -= self.offsets.astype(Z.dtype)
         scores, adjoint = S.reshape(-1, 2, K, t).transpose(1, 0, 2, 3)
         errors = Y[:, None, :] - self.target_means - scores
-        own = np.arange(Z.shape[0]), folds
+        in_fold = np.arange(Z.shape[0]), folds
         weights = -adjoint - self.pulls
-        weights[own] = -2 * errors[own]
-        errors[own] = 0
+        weights[in_fold] = -2 * errors[in_fold]
+        errors[in_fold] = 0
         shares = np.stack([weights, errors], axis=1).reshape(S.shape) * self.scale
         out = np.empty(Z.shape, dtype=Z.dtype)
         _blas.multiply(np.ascontiguousarray(shares, dtype=Z.dtype), C, out, transpose=True)
@@ -65,10 +81,18 @@ class RowSlopes:
 
 @dataclass(frozen=True)
 class TrainingSlopes:
-    """dL/dz = -2 w e of rows z, for L the training error of ridge: its weights are optimal, so that a change of the
-    features through them counts nothing (the envelope theorem).
+    """dL/dz = -2 w e of rows z, for L the training error of ridge.
 
-    weights: (D, t). offset: w'mean - target mean, (t,).
+    The weights are optimal, so that their change with the features adds nothing (the envelope theorem).
+
+    Parameters
+    ----------
+    weights : ndarray of shape (D, t)
+        Weights w.
+    offset : ndarray of shape (t,)
+        w'mean - target mean.
+    scale : float
+        Factor of the derivative.
     """
 
     weights: np.ndarray
@@ -76,7 +100,7 @@ class TrainingSlopes:
     scale: float
 
     def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
-        """As ``RowSlopes.of``; the folds do not matter."""
+        """Return dL/dz as ``RowSlopes.of``; the folds are not used."""
         W = np.ascontiguousarray(self.weights, dtype=Z.dtype)
         S = np.empty((Z.shape[0], W.shape[1]), dtype=Z.dtype)
         _blas.multiply(np.ascontiguousarray(Z), W, S)
@@ -88,8 +112,17 @@ class TrainingSlopes:
 
 @dataclass(frozen=True)
 class Outcome:
-    """value: of the objective, as a share of what predicting the mean leaves. alpha_slope: its derivative in
-    log strength. slopes: its derivative in the features of rows."""
+    """An objective and its derivatives.
+
+    Parameters
+    ----------
+    value : float
+        Objective, relative to the error of predicting the mean.
+    alpha_slope : float
+        Derivative in log alpha.
+    slopes : FeatureSlopes
+        Derivative in the features of rows.
+    """
 
     value: float
     alpha_slope: float
@@ -97,17 +130,21 @@ class Outcome:
 
 
 def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
-    """sum_k sum over fold k of |f_k(z) - y|^2 over sum |y - mean|^2, f_k ridge on the other folds: 1 - R^2.
+    """Return 1 - R^2 on held-out folds: sum_k sum over fold k of |f_k(z) - y|^2, over sum |y - mean|^2.
 
-    One factorisation a fold serves its weights and its adjoint. Raises DataError for a fold without rows or one that
-    leaves none to fit on.
+    f_k is ridge on the other folds. One factorisation a fold serves its weights and its adjoint.
+
+    Raises
+    ------
+    DataError
+        If a fold holds no rows, or all of them.
     """
     D, t = whole.n_features, whole.n_targets
     factor, total = Factor(D), total_scatter(whole)
     value, slope = 0.0, 0.0
     weights, adjoints, offsets, means, pulls = [], [], [], [], []
     for k, moments in enumerate(folds.folds):
-        rest = whole.count - moments.count
+        n_others = whole.count - moments.count
         if moments.n_rows in (0, whole.n_rows):
             raise DataError(
                 f"fold {k} of {len(folds.folds)} holds {moments.n_rows} of {whole.n_rows} rows: too few to hold out. "
@@ -120,17 +157,17 @@ def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
         value += fold.count * fold.error(W, FW)
         A = factor.solve(fold.error_slope(W, FW))
         slope -= alpha * float((A * W).sum())
-        mean = whole.shifts[0] + (whole.feature_sum - fold.sums) / rest
-        target_mean = whole.shifts[1] + (whole.target_sum - moments.target_sum) / rest
+        mean = whole.shifts[0] + (whole.feature_sum - fold.sums) / n_others
+        target_mean = whole.shifts[1] + (whole.target_sum - moments.target_sum) / n_others
         weights.append(W)
         adjoints.append(A)
         offsets.append((W.T @ mean, A.T @ mean))
         means.append(target_mean)
-        # the mean over the training rows stands in every f_k(z): what errors of one sign in the fold say to it
-        pulls.append(-2 * fold.count / rest * fold.bias(W))
+        # Every f_k(z) contains the training means; this is the derivative of the fold's error through them.
+        pulls.append(-2 * fold.count / n_others * fold.bias(W))
     slopes = RowSlopes(
         np.hstack([*weights, *adjoints]),
-        np.concatenate([own for own, _ in offsets] + [own for _, own in offsets]),
+        np.concatenate([at_mean for at_mean, _ in offsets] + [at_mean for _, at_mean in offsets]),
         np.array(means).reshape(-1, t),
         np.array(pulls).reshape(-1, t),
         1 / total,
@@ -139,9 +176,11 @@ def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
 
 
 def training(whole: Moments, alpha: float) -> Outcome:
-    """min_w,b (sum |w'z + b - y|^2 + alpha |w|^2) over sum |y - mean|^2: the objective of the paper's sec. 3.3.
+    """Return min_w,b (sum |w'z + b - y|^2 + alpha |w|^2) over sum |y - mean|^2, the objective of the paper's sec. 3.3.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 9.
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 9.
     """
     factor, total = Factor(whole.n_features), total_scatter(whole)
     factor.of(whole, alpha)
@@ -155,5 +194,5 @@ def training(whole: Moments, alpha: float) -> Outcome:
 
 
 def total_scatter(moments: Moments) -> float:
-    """sum |y - mean|^2; 1 where the targets are all equal."""
+    """Return sum |y - mean|^2, or 1 if all targets are equal."""
     return float(moments.target_scatter().sum()) or 1.0
