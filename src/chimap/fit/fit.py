@@ -1,4 +1,11 @@
-"""A fit from beginning to end: sample, features, plan, passes, weights."""
+"""Run a fit from beginning to end.
+
+``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``
+of checked settings. It plans the memory (``fit.plan``), draws a sample and learns the features on it, passes over all
+rows chunk by chunk (``fit.passes``: principal components first, if asked for; then sums of features and targets), and
+hands the sums to the objective (``fit.solving``), which chooses the strength and solves for the weights. A fit that
+keeps every row (``features="exact"``) branches off to ``fit.in_rows``.
+"""
 
 from __future__ import annotations
 
@@ -51,11 +58,44 @@ def fit(
     has_curve: bool = False,
     shown: Scoring = None,
 ) -> FitResult:
-    """Learn features and weights from a source.
+    """Learn features and weights from a source of rows.
 
-    unlabelled: rows that join the principal components alone. checkpoint: where to write where the fit stands, and to
-    go on from. clock: that the stages are put down to. groups (n,): rows of one group are held out together.
-    has_curve: whether sums are kept in parts for a learning curve, where the budget allows. shown: its score.
+    Parameters
+    ----------
+    recipe : Recipe
+        The checked settings.
+    source : Source
+        The rows and their labels or targets.
+    engine : Engine
+        Where chunks of rows are processed.
+    progress : Progress
+        Informed of the stages and of each step within them.
+    unlabelled : Source or None, default=None
+        Rows without targets. They contribute to the principal components only.
+    checkpoint : Checkpoint or None, default=None
+        The file to write the state of the fit to, and to resume from if it exists.
+    clock : Stopwatch or None, default=None
+        Collects the seconds of each stage.
+    groups : array of shape (n,) or None, default=None
+        The group of each row; the rows of a group are held out together.
+    has_curve : bool, default=False
+        Whether to keep the sums in parts that give a learning curve, if the memory budget allows it.
+    shown : str, callable or None, default=None
+        The score that the learning curve shows; None for accuracy or R^2.
+
+    Returns
+    -------
+    FitResult
+        Features, weights and what was learned beside them.
+
+    Raises
+    ------
+    ValueError
+        If settings contradict each other (see ``check_request``).
+    DataError
+        If the rows or targets cannot be used, or the checkpoint belongs to another fit.
+    MemoryBudgetError
+        If the memory budget is too small.
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
@@ -70,8 +110,8 @@ def fit(
             has_unlabelled=unlabelled is not None,
         )  # fmt: skip
         return fit_in_rows(recipe, source, progress, clock, groups)
-    for other in sources[1:]:
-        check_width(np.empty((0, other.n_features)), sources[0].n_features, recipe.estimator)
+    for joined in sources[1:]:
+        check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
         progress.stage("sampling", None)
         standing = None if checkpoint is None else checkpoint.open(recipe, sources)
@@ -87,7 +127,7 @@ def fit(
         sample, seen = rows.sample_beside(places) if standing is None else (None, None)
     known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
     first = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
-    del sample  # the first rows are all that is still needed
+    del sample  # from here on only the first rows are needed
     passes = _Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
     principal = passes.components(standing, first)
     features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
@@ -113,7 +153,7 @@ def fit(
 
 
 def _witnessed(recipe: Recipe, rows: PreparedRows, plan: Plan) -> np.ndarray:
-    """Places of rows whose held-out outputs are wanted; none where a solver keeps all rows."""
+    """Return the places of the rows to compute held-out outputs for; none where the solver keeps all rows."""
     if recipe.objective.needs == "features":
         return np.zeros(0, dtype=np.intp)
     return rows.witnesses(plan.job.n_features, recipe.dtype.itemsize, recipe.budget)
@@ -122,6 +162,7 @@ def _witnessed(recipe: Recipe, rows: PreparedRows, plan: Plan) -> np.ndarray:
 def _learn_features(
     recipe: Recipe, rows: PreparedRows, sample: Any, clock: Stopwatch, progress: Progress
 ) -> Known:
+    """Learn the features on the sample, together with all else that precedes the passes."""
     with clock("map"):
         features = recipe.design.fit(sample, recipe.seed)
     features, attributes = recipe.design.learn(features, recipe, rows, sample, clock, progress)
@@ -137,27 +178,32 @@ def check_request(
     has_checkpoint: bool,
     has_unlabelled: bool,
 ) -> None:
-    """Refuse what does not go together. Raises ValueError."""
+    """Raise ValueError for settings that cannot be combined."""
     check_device(device)
     keeps = objective.needs == "features"
     if not on_host(device) and (has_checkpoint or not is_local):
         raise ValueError(
-            f"device={device!r} keeps its moments there: it has no checkpoint and takes engine='local'."
+            f"device={device!r} keeps its moments on the device: use engine='local' and no checkpoint."
         )
     if keeps and has_checkpoint:
-        raise ValueError("loss='hinge' keeps the features of all rows in memory: it has no checkpoint.")
+        raise ValueError(
+            "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint."
+        )
     if keeps and not is_local:
         raise ValueError(
             "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
             "loss='squared_hinge', whose passes run on the workers."
         )
     if has_unlabelled and n_principal is None:
-        raise ValueError("unlabelled rows join principal components alone: give n_principal.")
+        raise ValueError("unlabelled rows contribute to principal components only: give n_principal.")
 
 
 @dataclass
 class _Passes:
-    """The passes over the rows, each from where a checkpoint left it. shift: of rounded features, once it is known."""
+    """The passes over the rows, each resumed from a checkpoint where there is one.
+
+    ``shift`` is the shift of rounded features, set by ``learn`` or ``keep``.
+    """
 
     recipe: Recipe
     rows: PreparedRows
@@ -169,10 +215,12 @@ class _Passes:
     clock: Stopwatch
     progress: Progress
     shift: np.ndarray | None = None
-    sums: list[Moments] = field(default_factory=list)  # of more and more rows, the last of all
+    sums: list[Moments] = field(
+        default_factory=list
+    )  # moments of more and more rows; the last one has all of them
 
     def components(self, standing: Standing | None, first: Any) -> Sequence[PCA] | None:
-        """Principal components of the blocks, from a pass of their own over all sources."""
+        """Return the principal components of each block, from a separate pass over all sources; None without any."""
         if self.recipe.most_principal is None:
             return None
         if standing is not None and standing.principal is not None:
@@ -187,7 +235,7 @@ class _Passes:
         work.finish()
         most, device = self.recipe.most_principal, self.recipe.device
         with self.clock("components"):
-            return [PCA.of(own, min(most, own.n_features), device) for own in work.moments.blocks]
+            return [PCA.of(block, min(most, block.n_features), device) for block in work.moments.blocks]
 
     def learn(
         self,
@@ -196,7 +244,7 @@ class _Passes:
         standing: Standing | None,
         principal: Sequence[PCA] | None,
     ) -> Evidence:
-        """Moments of folds and, for losses that pass over them again, the rows."""
+        """Add up the moments of each fold and, for losses that pass over the rows again, keep a way to do so."""
         recipe, rows = self.recipe, self.rows
         with self.clock("map"):
             if standing is not None and standing.stage == "learning":
@@ -216,19 +264,23 @@ class _Passes:
         if rows.folds.n_held < rows.n_folds:
             self.sums = nested(moments)
             moments = FoldMoments.of(self.sums[-1:], recipe.dtype, recipe.is_rounded)
-        again = None
+        replayable = None
         if recipe.objective.needs == "rows":
-            again = kept or ReplayedRows(
+            replayable = kept or ReplayedRows(
                 cast("Pass[HostSums]", work), rows.source, self.plan.chunk_rows, self.engine
             )
         advance, asked = self.progress.advance, recipe.holding.asked
-        return Evidence(moments, again, None, recipe.device, recipe.seed, advance, asked)
+        return Evidence(moments, replayable, None, recipe.device, recipe.seed, advance, asked)
 
     def with_rows(
         self, evidence: Evidence, features: RowFeatures, places: np.ndarray, seen: Rows | None
     ) -> Evidence:
-        """The same with the features of the witnesses, prepared rows at these places of the source. Their score has a
-        say in the choice of the strength where there is room; or, for that, rows that were held out."""
+        """Return the evidence with the features of witnesses and of the rows that help choose the strength.
+
+        Witnesses, whose held-out outputs are wanted, are the prepared rows ``seen`` at ``places`` of the source. Where
+        the plan has room (``n_tried``), the strength is also scored on them, on other rows of a fixed number, or, for
+        ``selection="holdout"``, on rows of the fold that is held out.
+        """
         recipe, rows, moments = self.recipe, self.rows, evidence.moments
         if moments is None:
             return evidence
@@ -238,7 +290,7 @@ class _Passes:
             witnesses = None if seen is None else make(places, seen, needs_folds)
             if not n_tried:
                 return replace(evidence, witnesses=witnesses)
-            # as many whatever the budget, or it would have a say in the choice, too
+            # The number of scored rows is independent of the budget, which would otherwise influence the choice.
             wanted = rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
             is_there = witnesses is not None and np.array_equal(wanted, places)
             scored = witnesses if is_there else make(wanted, rows.take(wanted), needs_folds)
@@ -246,7 +298,7 @@ class _Passes:
         return replace(evidence, witnesses=witnesses, tried=tried)
 
     def keep(self, features: RowFeatures, first: Any) -> Evidence:
-        """The features of all rows."""
+        """Keep the features of all rows in memory, for solvers that need them there."""
         recipe, rows = self.recipe, self.rows
         self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
         features = rounded(recipe, features, np.zeros(features._n_features_out))
@@ -266,7 +318,7 @@ class _Passes:
         self.engine.run(work, source, self.plan.chunk_rows, self.progress, stage, first, reached)
 
     def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Reached:
-        """What to do after each chunk: write the checkpoint if it is time."""
+        """Return the callback for the end of a chunk, which writes the checkpoint if it is due."""
 
         def reached(work: Work, next_row: int) -> None:
             if self.checkpoint is not None:
@@ -280,6 +332,6 @@ class _Passes:
 
 
 def _folds_kept(rows: PreparedRows) -> RowFolds:
-    """Folds of features that are kept, so that one can be held out even where nothing is to be chosen."""
+    """Return the folds of kept features; there are folds to hold out even where nothing is to be chosen."""
     n_folds = min(USUAL_FOLDS, rows.source.n_rows // 2)
     return rows.folds if rows.n_folds > 1 or n_folds < 2 else DealtFolds(n_folds, rows.seed)
