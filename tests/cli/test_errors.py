@@ -82,7 +82,7 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "no checkpoint of hinge": (
         ["fit", "digits.npz", "--loss", "hinge", "--checkpoint", "a.checkpoint", *OUT],
-        r"--loss hinge keeps .* it has no checkpoint",
+        r"--loss hinge keeps .* cannot write a checkpoint",
     ),
     "rounded components": (
         ["fit", "digits.npz", "--principal", "5", "--precision", "bfloat16", *OUT, *SMALL],

@@ -231,7 +231,7 @@ def test_writing_that_really_fails_half_way(tmp_path):
 def test_what_cannot_be_written_or_kept(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"folder .* does not exist"):
         model().fit_source(ArraySource(X, y), checkpoint=tmp_path / "no" / "check")
-    with pytest.raises(ValueError, match="it has no checkpoint"):
+    with pytest.raises(ValueError, match="cannot write a checkpoint"):
         model(loss="hinge").fit_source(ArraySource(X, y), checkpoint=tmp_path / "check")
     with pytest.raises(ValueError, match=r"seconds .* must be a positive number"):
         Checkpoint(tmp_path / "check", 0)

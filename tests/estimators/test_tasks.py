@@ -475,12 +475,12 @@ def test_what_batches_with_missing_entries_do_not_take(rows):
 def test_bad_batches_of_tasks_are_refused(rows):
     X, Y, _, labels = rows
     machine = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90])
-    with pytest.raises(DataError, match=r"y has 3 task\(s\), and the batches before have 4"):
+    with pytest.raises(DataError, match=r"y has 3 task\(s\), but the batches before have 4"):
         machine.partial_fit(X[90:], Y[90:, :3])
-    with pytest.raises(DataError, match=r"y has 1 task\(s\), and the batches before have 4"):
+    with pytest.raises(DataError, match=r"y has 1 task\(s\), but the batches before have 4"):
         machine.partial_fit(X[90:], Y[90:, 0])
     single = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90, 0])
-    with pytest.raises(DataError, match="y has 4 tasks, and the batches before have one label a row"):
+    with pytest.raises(DataError, match="y has 4 tasks, but the batches before have one label for each row"):
         single.partial_fit(X[90:], Y[90:])
     with pytest.raises(ValueError, match="classes are of one task"):
         model(HistogramClassifier, "additive").partial_fit(X, np.nan_to_num(labels), classes=[0, 1])
