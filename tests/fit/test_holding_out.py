@@ -27,7 +27,7 @@ def test_what_a_selection_stands_for():
     for wrong, message in ((1, "at least 2 folds"), (0, "selection"), ("loo", "selection must be")):
         with pytest.raises(ValueError, match=message):
             asked(wrong)
-    with pytest.raises(ValueError, match="selection='gcv' is of"):
+    with pytest.raises(ValueError, match="selection='gcv' needs"):
         asked("gcv", has_gcv=False)
 
 
