@@ -1,4 +1,10 @@
-"""The ridge strength by generalised cross-validation: one factor a strength, no folds, and the last is the solution."""
+"""The ridge strength by generalised cross-validation (GCV): a factor for each strength, and no folds.
+
+``GeneralisedCrossValidation`` is the rule of a fit of ridge whose rows are not in folds. ``gcv_score`` computes the
+score of one strength; this module searches for the best one. If the user's score can be computed on rows of the fit
+(``TriedRows``), it makes the final choice near the minimum. The weights come with the score, so the chosen strength is
+not solved again.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +22,11 @@ from chimap.solvers.base import Asked, Needs, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
-FEWEST_ROWS = 3  # with which a residual has degrees of freedom left
-_FAR = 1e9  # strengths are looked for within that factor of the mean scatter of a feature
-_WORTH = 0.999  # of the score: a decade that gains less is the last
-_DOWN = (
-    100  # from the strength of least squared error to the least that the score of rows left out is asked of
-)
-_ENOUGH = 0.25 * float(np.log(10))  # strengths closer than that, a quarter of a decade, are as good
+FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
+_FAR = 1e9  # a search stays within this factor of the mean scatter of a feature
+_WORTH = 0.999  # the search ends at a decade whose score is not below this share of the last one
+_DOWN = 100  # factor by which the user's score may lower the strength of least squared error
+_ENOUGH = 0.25 * float(np.log(10))  # strengths within a quarter of a decade are as good
 
 
 def choose_by_gcv(
@@ -34,47 +38,54 @@ def choose_by_gcv(
     tried: Tried | None = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[LinearSolution, SelectionResult]:
-    """The strength of least generalised cross-validation, and ridge at it.
+    """Choose the ridge strength of least generalised cross-validation, and return ridge at that strength.
 
         GCV(alpha) = (RSS / n) / (1 - df / n)^2,   df = 1 + D - alpha tr (Hc + alpha I)^-1
 
-    is the mean squared error of leaving one row out with every row's leverage the mean one. It takes the moments of all
-    rows and a Cholesky factor a strength, in float32 with refinement by the sums where that is accurate; the trace from
-    32 random signs solved for, the same for all strengths, or exactly where these are too few. Factor and probes give
-    the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
-    minimum of the cubic between the last two.
+    is the mean squared error of leaving out one row, with the leverage of every row replaced by the mean one. It takes
+    the moments of all rows and one Cholesky factor for each strength, in float32 with refinement by the sums where that
+    is accurate. The trace is estimated from solutions for 32 random vectors of signs, the same for all strengths, or
+    computed exactly where these are too few. Factor and vectors also give the slope, so "auto" needs three or four
+    strengths: it goes downhill by decades until the slope turns, and ends at the minimum of the cubic between the last
+    two.
 
-    Of rows with weights n is the sum of these: a row of weight 2 is two rows. Weights that average less than one say
-    what rows count beside each other, and n is the number of rows.
+    With weighted rows, n is the sum of the weights: a row of weight 2 counts as two rows. If the weights average less
+    than one, they are taken as relative, and n is the number of rows.
 
-    A strength at which the rounding of the sums could make the residuals or n - df what they are scores infinite.
+    A strength scores infinite if rounding errors of the sums could be as large as the residuals or n - df.
 
-    It presumes independent rows: with duplicates, or several rows of one thing, every row is predicted from its twins
-    and the strength comes out too small. Folds by group are right there.
+    The rows must be independent. With duplicates, or several rows of one object, every row is predicted from its
+    copies, and the strength comes out too small; choose by folds of groups then.
 
     Parameters
     ----------
     whole : Moments
-        Of all rows.
-    alphas : "auto", or strengths to choose from
-    on_score : called with (strength, score) after each
-    scale : what a search begins from, the mean scatter of a feature where it is None
-    seed : of the probes
-    tried : rows of these moments whose score has the last word between that strength and two decades below it, each
-        predicted from all others in closed form; or None
-    dtype : of the features, in which their products were summed
+        Moments of all rows.
+    alphas : sequence of float or "auto", default="auto"
+        Strengths to choose from, or "auto" for a search.
+    on_score : callable or None, default=None
+        Called as ``on_score(alpha, score)`` after each strength.
+    scale : float or None, default=None
+        The search begins at a tenth of it; None for the mean scatter of a feature.
+    seed : int, default=0
+        Seed of the random signs.
+    tried : Tried or None, default=None
+        Some rows of these moments, each predicted from all others in closed form. Their score makes the final choice
+        between the strength of least GCV and two decades below it.
+    dtype : dtype, default=np.float64
+        Precision of the features, in which their products were summed.
 
     Returns
     -------
     solution : LinearSolution
-        At the chosen strength.
+        Ridge at the chosen strength.
     result : SelectionResult
-        Scores of all that were tried; infinite where the matrix is singular to rounding.
+        Scores of all strengths that were tried; infinite where the matrix is singular to rounding.
 
     Raises
     ------
     DataError
-        For fewer than three rows, and where every strength is too small.
+        If there are fewer than three rows, or if every strength is too small.
 
     References
     ----------
@@ -104,7 +115,7 @@ def _chosen(
     tried: Tried | None,
     dtype: DTypeLike,
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
-    """See ``choose_by_gcv``; and outputs of the tried rows, each left out, at that strength, if they had a say."""
+    """Do the same, and also return the left-out outputs of the tried rows, if they made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
     scorer = GcvScorer(whole, seed, on_score, float(np.finfo(dtype).eps))
@@ -115,16 +126,18 @@ def _chosen(
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)
     best = scorer.best()
-    word = None if tried is None else LastWord(scorer, tried)
-    if word is not None:
-        best = word.between(best, None if isinstance(alphas, str) else alphas)
+    final_choice = None if tried is None else LastWord(scorer, tried)
+    if final_choice is not None:
+        best = final_choice.between(best, None if isinstance(alphas, str) else alphas)
     compared = sorted(scorer.scores.values(), key=lambda score: score.alpha)
     settings = {
         "alpha": np.array([score.alpha for score in compared]),
         "df": np.array([score.df for score in compared]),
     }
-    if word is not None:
-        settings[word.name] = np.array([word.scores.get(score.alpha, np.nan) for score in compared])
+    if final_choice is not None:
+        settings[final_choice.name] = np.array(
+            [final_choice.scores.get(score.alpha, np.nan) for score in compared]
+        )
     result = SelectionResult(
         "gcv",
         settings,
@@ -134,12 +147,15 @@ def _chosen(
         "gcv",
         baseline=float(whole.target_scatter().sum()) / whole.count,
     )
-    left_out = None if word is None else word.outputs_at(best.alpha)
+    left_out = None if final_choice is None else final_choice.outputs_at(best.alpha)
     return solution(whole, best.coef, best.alpha), result, left_out
 
 
 def _descend(scorer: GcvScorer, scale: float) -> None:
-    """Downhill by decades from a tenth of the scale until it is no longer worth it, and the minimum between."""
+    """Search alpha downhill by decades from a tenth of ``scale``.
+
+    Once the slope turns or a decade no longer pays, add the minimum of the cubic between the last two.
+    """
     alpha = 0.1 * scale
     before, now = None, scorer.at(alpha)
     factor = 10.0 if now.slope < 0 or not np.isfinite(now.score) else 0.1
@@ -158,7 +174,7 @@ def _descend(scorer: GcvScorer, scale: float) -> None:
 
 
 def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
-    """Where the cubic of two values and slopes, of ln GCV in ln alpha, is least between them."""
+    """Return where the cubic with these values and slopes of ln GCV, as a function of ln alpha, is least."""
     step = x[1] - x[0]
     t = np.linspace(0, 1, 201)
     values, slopes = np.log([one.score, other.score]), step * np.array([one.slope, other.slope])
@@ -172,8 +188,10 @@ def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
 
 
 class LastWord:
-    """The user's score of rows that are left out one by one, between the strength of least squared error and two
-    decades below it: scores of classes want a weaker one.
+    """The final choice by the user's score of rows that are left out one by one.
+
+    It is made between the strength of least squared error and two decades below it, as scores of classes favour a
+    weaker penalty. A row is left out in closed form:
 
         y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
     """
@@ -182,14 +200,14 @@ class LastWord:
         self._scorer, self._tried = scorer, tried
         self.name = tried.measure
         self.scores: dict[float, float] = {}
-        self._outputs: tuple[float, np.ndarray] | None = None  # of the best so far
+        self._outputs: tuple[float, np.ndarray] | None = None  # at the best strength so far
 
     def outputs_at(self, alpha: float) -> np.ndarray | None:
-        """Of the rows, each left out, (h, t), less the targets' shift, at the best strength; None at others."""
+        """Return left-out outputs (h, t), less the shift of the targets, at the best strength; None at others."""
         return self._outputs[1] if self._outputs is not None and self._outputs[0] == alpha else None
 
     def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:
-        """The best of some strengths from that of ``top`` down; of equals the largest."""
+        """Return the strength with the best score among some from that of ``top`` down; ties go to the largest."""
         if alphas is not None:
             for alpha in alphas:
                 if top.alpha / _DOWN <= alpha <= top.alpha:
@@ -203,12 +221,13 @@ class LastWord:
         return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
 
     def _at_both(self, top: float, weaker: float) -> bool:
-        """Whether the weaker strength is as good; that of the factor at hand first, which the other's overwrites."""
+        """Whether the weaker strength scores at least as well; begin with the one whose factor is in memory."""
         for alpha in sorted((top, weaker), key=lambda alpha: alpha != self._scorer.factor_of):
             self._at(alpha)
         return self.scores[top] <= self.scores[weaker]
 
     def _at(self, alpha: float) -> float:
+        """Return the score of a strength, -inf if it cannot be solved."""
         if alpha not in self.scores:
             outputs = self._scorer.left_out(self._tried, alpha)
             self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
@@ -217,12 +236,12 @@ class LastWord:
         return self.scores[alpha]
 
     def _best(self) -> float:
-        """Of equals the largest."""
+        """Return the strength of the best score; ties go to the largest."""
         return max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
 
 
 class GeneralisedCrossValidation:
-    """``choose_by_gcv`` as a rule of the catalogue: for ridge whose rows are not in folds."""
+    """The rule that calls ``choose_by_gcv``: for ridge whose rows are not in folds."""
 
     rule: ClassVar[str] = "gcv"
     usual_scores: ClassVar[int | None] = 4
@@ -237,9 +256,9 @@ class GeneralisedCrossValidation:
 
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
-        several: Sequence[float] | str = "auto" if alphas is None else alphas
+        strengths: Sequence[float] | str = "auto" if alphas is None else alphas
         weights, result, left_out = _chosen(
-            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
+            problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
             problem.moments.dtype,
         )  # fmt: skip
         if left_out is not None:
