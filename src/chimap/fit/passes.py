@@ -126,9 +126,8 @@ class Passes:
     clock: Stopwatch
     progress: Progress
     shift: np.ndarray | None = None
-    sums: list[Moments] = field(
-        default_factory=list
-    )  # moments of more and more rows; the last one has all of them
+    # Moments of more and more rows; the last of them has all rows.
+    sums: list[Moments] = field(default_factory=list)
 
     def components(self, standing: Standing | None, first: Any) -> Sequence[PCA] | None:
         """Return the principal components of each block, from a separate pass over all sources; None without any."""

@@ -82,9 +82,8 @@ class Trials:
     n_terms: int | str
     seed: int
     work: float = 0.0
-    _shared: tuple[object, Scale, list[Products]] = (
-        _NOTHING  # (what identifies the rows and the kernel, their scale, products of each split)
-    )
+    # (what identifies the rows and the kernel, the scale of the rows, products of each split)
+    _shared: tuple[object, Scale, list[Products]] = _NOTHING
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)

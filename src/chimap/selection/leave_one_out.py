@@ -1,4 +1,8 @@
-"""Strength and gamma of an exact machine by the user's score of predictions for rows, or groups, that are left out."""
+"""Strength and gamma of an exact machine, chosen by the user's score of rows, or groups, that are left out.
+
+``fit.exact`` calls ``LeaveOut`` for fits that keep every row. It compares settings in stages on more and more rows
+(``leave_out_stage``), and returns the solution on all rows with the left-out outputs.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,38 @@ from chimap.selection.left_out_rows import few_of_parts, parts_of
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge, is_shared
 
-FEW_ROWS = 3000  # that settings are compared on first, and up to which all are compared on all rows
-OCTAVES = 2  # gamma is looked for in a quarter to four times where it starts
-_HALF_DECADES = 12  # strengths are looked for so far from the scale of the kernel
+FEW_ROWS = 3000  # rows that settings are compared on first; up to as many, all comparisons are on all rows
+OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
+_HALF_DECADES = 12  # distance from the scale of the kernel within which strengths are searched
 
 
 class ExactProblem(Protocol):
-    """Rows in the order in which they are left out, and the kernel among them."""
+    """Rows in the order in which they are left out, and the kernel matrix between them."""
 
     def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
-        """Of these rows, or of all, with gamma 2^octaves times where it starts."""
+        """Return the machine of these rows, or of all, with 2^octaves times the starting gamma."""
 
     def gamma(self, octaves: int) -> float | None:
-        """Gamma itself; None where the kernel has none."""
+        """Return 2^octaves times the starting gamma; None if the kernel has none."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what it says of each row when it is left out: ``held_out`` (n, t), outputs, NaN of rows that
-    were not. curve: how its score grows with the rows, or None where they are too few."""
+    """The chosen setting.
+
+    Parameters
+    ----------
+    solution : DualSolution
+        The solution on all rows.
+    octaves : int
+        Octaves from the starting gamma.
+    held_out : array of shape (n, t)
+        Outputs for each row when it is left out; NaN for rows that never are.
+    result : SelectionResult
+        The settings that were compared.
+    curve : LearningCurve or None, default=None
+        How the score grows with the rows; None if they are too few.
+    """
 
     solution: DualSolution
     octaves: int
@@ -45,23 +62,39 @@ class Choice:
 
 @dataclass
 class LeaveOut:
-    """Choose the strength and gamma of an exact machine by what it says of rows that are left out.
+    """Choose the strength and gamma of an exact machine by its outputs for rows that are left out.
 
-    problem: the rows and the kernel. Y (n, t): targets. score: of residuals (m, t) of given rows, greater is better.
-    groups: None for single rows, or arrays of rows that cover all in their order, left out together. alphas: to choose
-    from, or None to look for them: half decades of the kernel's scale. octaves: gamma may be 2^-octaves to 2^octaves
-    times where it starts. weights (n,): of the rows in the squared error, or None. is_settled: whether the choice was
-    made elsewhere, so that the first of ``alphas`` that can be solved is taken. Of many rows only the last
-    ``FEW_ROWS`` are then left out: all would take as long as the solution, and these calibrate as well.
+    Up to ``FEW_ROWS`` rows, all settings are compared on all rows. Of more rows, they are compared on ``FEW_ROWS`` that
+    are spread over all. The best is then compared with its neighbours on half of the rows, where a machine costs an
+    eighth of one of all rows. The best on the half is solved once on all rows, whose factor then stays in memory. Of
+    equal scores, that with the smaller squared error is better.
 
-    Targets with missing entries, NaN in Y, or with weights of their own take a solution for every part of the rows that
-    is left out: rows, or groups, are then left out in as many parts as are little work, a fifth of the rows each at
-    most, and the best setting of few rows is not compared with others on all rows.
+    Targets with missing entries (NaN in ``Y``) or with separate weights take a solution for every part of the rows that
+    is left out. Rows, or groups, are then left out in as many parts as take little work, at most a fifth of the rows
+    each, and the best setting of few rows is not compared with others on all rows.
 
-    Up to ``FEW_ROWS`` rows all settings are compared on all of them. Of more, they are compared on as many that are
-    spread over all, and the best is compared with those beside it on half of the rows, where a machine costs an eighth
-    of one of all rows. The best of the half is solved once on all rows, whose factor is then still in memory. Of equal
-    scores the one of the smaller squared error is better.
+    Parameters
+    ----------
+    problem : ExactProblem
+        The rows and the kernel.
+    Y : array of shape (n, t)
+        Targets.
+    score : callable
+        Called as ``score(residuals, rows)`` with residuals (m, t) of these rows; greater is better.
+    groups : sequence of arrays or None, default=None
+        Rows that are left out together; the groups cover all rows in order. None for single rows.
+    alphas : sequence of float or None, default=None
+        Strengths to choose from; None for a search in half decades of the kernel's scale.
+    octaves : int, default=2
+        Gamma may be 2^-octaves to 2^octaves times its starting value.
+    on_score : callable or None, default=None
+        Called as ``on_score(alpha, score)`` after each setting.
+    weights : array of shape (n,) or (n, t), or None, default=None
+        Weights in the squared error.
+    is_settled : bool, default=False
+        Whether the choice has been made elsewhere: the first of ``alphas`` that can be solved is taken. Only the last
+        ``FEW_ROWS`` of many rows are then left out. Leaving out all would take as long as the solution, and these
+        calibrate as well.
     """
 
     problem: ExactProblem
@@ -75,7 +108,7 @@ class LeaveOut:
     is_settled: bool = False
 
     def choose(self) -> Choice:
-        """Compare settings. Raises DataError where no strength makes the matrix positive definite to rounding."""
+        """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
         n, shared = self.Y.shape[0], is_shared(self.Y, self.weights)
         if not shared:
             self.groups = parts_of(self.groups, *self.Y.shape)
@@ -99,7 +132,11 @@ class LeaveOut:
         return self._chosen(whole, best, [*stages, whole])
 
     def _of_all(self, scale: float | None) -> Stage:
-        """All rows; of many the last alone are left out where that is much work, or is done for calibration alone."""
+        """Return the stage of all rows, which leaves out only the last ones where more is too much work.
+
+        That is the case if the choice is settled, so that they only serve calibration, and for many rows of targets
+        that take a solution for each part.
+        """
         n = self.Y.shape[0]
         whole = Stage(self, None, scale)
         if self.is_settled:
@@ -109,11 +146,12 @@ class LeaveOut:
         return whole
 
     def _chosen(self, stage: Stage, best: Setting, stages: list[Stage]) -> Choice:
+        """Return the choice: the best setting of the last stage, and all that were tried."""
         solution, residuals, rows = stage.left_out(best)
         solution = stage.finished(best, solution)
         held_out = np.full(self.Y.shape, np.nan)
         held_out[rows] = self.Y[rows] - residuals
-        trials = [(setting, trial) for own in stages for setting, trial in own.trials.items()]
+        trials = [(setting, trial) for tried_stage in stages for setting, trial in tried_stage.trials.items()]
         settings: dict[str, np.ndarray] = {"alpha": np.array([trial.alpha for _, trial in trials])}
         if self.problem.gamma(0) is not None:
             settings["gamma"] = np.array([self.problem.gamma(octaves) for (_, octaves), _ in trials])
@@ -132,17 +170,18 @@ class LeaveOut:
 
     @property
     def _name(self) -> str:
+        """The name of the rule."""
         if not is_shared(self.Y, self.weights):
             return "leave-part-out"
         return "leave-one-out" if self.groups is None else "leave-group-out"
 
     def alpha(self, place: int, scale: float) -> float | None:
-        """The strength of a place; None beyond the last."""
+        """Return the strength at a place; None out of range."""
         if self.alphas is None:
             return scale * 10 ** (place / 2) if abs(place) <= _HALF_DECADES else None
         return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
 
 
 def _spread(n: int, n_some: int) -> np.ndarray | None:
-    """So many rows of n, spread over all; None for all."""
+    """Return ``n_some`` rows of n, spread over all; None if these are all."""
     return np.linspace(0, n - 1, n_some).astype(np.intp) if n > n_some else None

@@ -21,7 +21,7 @@ from chimap.solvers.observed_exact import ExactRidge
 if TYPE_CHECKING:
     from chimap.selection.leave_one_out import LeaveOut
 
-_EXACT = 1e-14  # of the mean square of the targets: smaller errors are rounding, and are equal
+_EXACT = 1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class _Trial(Scored):
 
 
 class Stage:
-    """Settings that are compared on the same rows; None is all rows."""
+    """Settings that are compared on the same rows; ``rows`` is None for all rows."""
 
     def __init__(self, rule: LeaveOut, rows: np.ndarray | None, scale: float | None):
         self.rule, self.rows = rule, rows
@@ -39,17 +39,16 @@ class Stage:
         n = rule.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
         self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
-        self.first = 0  # of the rows that are left out
-        self.grown: list[
-            tuple[int, float]
-        ] = []  # of the best setting: scores of machines of fewer rows, and of all
+        self.first = 0  # first of the rows that are left out
+        # Of the best setting: (rows, score) of machines of fewer rows, and of all.
+        self.grown: list[tuple[int, float]] = []
         self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
         self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
 
     def search(self) -> Setting:
-        """Down by decades while it gets better, then uphill step by step."""
+        """Return the best setting: descend by decades, or over the given strengths, then climb step by step."""
         if self.rule.alphas is not None:
             best = len(self.rule.alphas) - 1, 0
             for place in range(best[0] - 1, -1, -1):
@@ -61,7 +60,7 @@ class Stage:
         return self.climb(best, diagonally=True)
 
     def weakest_solved(self, setting: Setting) -> Setting:
-        """The smallest strength from that of a setting on that can be solved."""
+        """Return the smallest strength, from that of ``setting`` upwards, that can be solved."""
         place, octaves = setting
         while self.trial((place, octaves)) is not None:
             if self._is_solved((place, octaves)):
@@ -70,7 +69,7 @@ class Stage:
         raise self._singular()
 
     def climb(self, best: Setting, *, diagonally: bool) -> Setting:
-        """From a setting to the best of those beside it, until none is better."""
+        """Climb from a setting to the best of its neighbours, until none is better."""
         steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(-1, 1), (1, -1)] * diagonally
         best = climb(self.better, best, steps)
         if not self._is_solved(best):
@@ -78,10 +77,12 @@ class Stage:
         return best
 
     def _is_solved(self, setting: Setting) -> bool:
+        """Whether a setting is in range and has a finite score."""
         trial = self.trial(setting)
         return trial is not None and bool(np.isfinite(trial.score))
 
     def _singular(self) -> DataError:
+        """Return the error for a matrix that no strength makes regular."""
         return DataError(
             f"none of the strengths {sorted({t.alpha for t in self.trials.values()})} is large enough: the kernel "
             "matrix is singular to rounding. Give larger ones, or alpha='auto'."
@@ -89,12 +90,13 @@ class Stage:
 
     def better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats another."""
-        other = self.trial(best)  # before the new one, so that the best so far is the one kept
-        one = self.trial(setting)
-        return one is not None and other is not None and one.beats(other)
+        # The best so far is tried before the new setting, so that its solution is the one kept.
+        incumbent = self.trial(best)
+        candidate = self.trial(setting)
+        return candidate is not None and incumbent is not None and candidate.beats(incumbent)
 
     def trial(self, setting: Setting) -> _Trial | None:
-        """How it fares; None out of range."""
+        """Return the score of a setting; None out of range."""
         alpha = self.rule.alpha(setting[0], self.scale)
         if alpha is None or abs(setting[1]) > self.rule.octaves:
             return None
@@ -103,6 +105,7 @@ class Stage:
         return self.trials[setting]
 
     def _try(self, setting: Setting, alpha: float) -> None:
+        """Score a setting, and keep its solution if it is the best so far."""
         n_rows = self.numbers.size
         solution = self._ridge(setting[1]).solve(alpha)
         if solution is None:
@@ -111,7 +114,7 @@ class Stage:
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
         if (np.isnan(residuals) & ~np.isnan(self.rule.Y[self.numbers[scored]])).any():
-            score = -np.inf  # it is not known what the machine says of rows that it has not seen
+            score = -np.inf  # there are rows whose left-out outputs are not known
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
         error = max(mean_square(residuals, weights), self.least_error)
         trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
@@ -123,28 +126,30 @@ class Stage:
             self.rule.on_score(alpha, trial.score)
 
     def _grown(self, ridge: ExactRidge, residuals: np.ndarray, scored: np.ndarray) -> list[tuple[int, float]]:
-        """Scores of machines of the first rows, and of all, for rows of the second half that are left out."""
+        """Return the scores of machines of the first rows, and of all, for left-out rows of the second half."""
         n = self.numbers.size
         starts = None if self.groups is None else np.array([group[0] for group in self.groups])
         sizes = leading_sizes(n, starts)
-        own = scored >= max(sizes, default=n)
-        if not sizes or not own.any():
+        is_scored = scored >= max(sizes, default=n)
+        if not sizes or not is_scored.any():
             return []
-        rows, first = self.numbers[scored[own]], int(scored[own].min())
+        rows, first = self.numbers[scored[is_scored]], int(scored[is_scored].min())
         grown = []
         for size in sizes:
             smaller = ridge.of_leading(size, first)
             if smaller is None:
                 return []
-            grown.append((size, smaller[scored[own] - first]))
-        grown.append((n, residuals[own]))
+            grown.append((size, smaller[scored[is_scored] - first]))
+        grown.append((n, residuals[is_scored]))
         return [(size, score_if_any(partial(self.rule.score, each, rows))) for size, each in grown]
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
-        """The solution of the best setting, and residuals of rows that are left out, with their places: of its trial,
-        as another factor has taken the place of its own."""
+        """Return the solution of the best setting, the residuals of left-out rows, and the places of these rows.
+
+        They were kept when the setting was tried, as another factor has since replaced its factor.
+        """
         assert self._kept is not None
-        assert self._kept[0] == setting  # the best is kept
+        assert self._kept[0] == setting  # the best solution is the one kept
         return self._kept[1:]
 
     def finished(self, setting: Setting, solution: DualSolution) -> DualSolution:
@@ -152,7 +157,7 @@ class Stage:
         return self._ridge(setting[1]).finished(solution)
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Of rows from ``first`` on, or of the groups that begin there, with their places."""
+        """Return residuals of rows from ``first`` on, or of the groups that begin there, and the places of the rows."""
         ridge = self._ridge(self._octaves)
         if self.groups is None:
             return ridge.leave_one_out(solution, first), np.arange(first, self.numbers.size)
@@ -161,5 +166,5 @@ class Stage:
 
     def _ridge(self, octaves: int) -> ExactRidge:
         self._octaves = octaves
-        # not kept: a matrix of other rows would be held in memory
+        # Not an attribute: it would keep the matrix of other rows in memory.
         return self.rule.problem.ridge(self.rows, octaves)
