@@ -29,11 +29,17 @@ def of_kernel(
     """
     resolved = as_kernel(kernel, 1.0)
     normalisations = [normalize] if normalize is not None else _normalisations(resolved, look)
-    more = {"gamma": gamma} if isinstance(resolved, Exponential | Gaussian) else {}
+    gamma_setting = {"gamma": gamma} if isinstance(resolved, Exponential | Gaussian) else {}
     machines = [
         Candidate(
             f"{kernel}, {normalisation or 'raw'} rows",
-            {"kernel": kernel, "normalize": normalisation, "features": "exact", "loss": "square", **more},
+            {
+                "kernel": kernel,
+                "normalize": normalisation,
+                "features": "exact",
+                "loss": "square",
+                **gamma_setting,
+            },
         )
         for normalisation in normalisations
     ]

@@ -160,7 +160,7 @@ def _fourier(
     """Return the first map with every sampling, and other maps and terms with the orthogonal one."""
     settings = [(sampling, names[0], terms[0]) for sampling in SAMPLINGS]
     settings += [(_SAMPLING, name, n) for name in names for n in terms if (name, n) != (names[0], terms[0])]
-    return [_one_fourier(kernel, way, components, seed) for way in settings]
+    return [_one_fourier(kernel, setting, components, seed) for setting in settings]
 
 
 def _one_fourier(

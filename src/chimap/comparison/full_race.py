@@ -201,7 +201,9 @@ class _Bench:
         candidate = Candidate(chosen.name, dict(chosen.settings), chosen.is_linear)
         n, n_rows = self._rounds[-1], self._source.n_rows
         if candidate.settings.get("features") == "exact":
-            fits = [(few, sum(self._stages(candidate, few).values())) for few in self._rounds[-2:]]
+            fits = [
+                (n_fitted, sum(self._stages(candidate, n_fitted).values())) for n_fitted in self._rounds[-2:]
+            ]
             return seconds_of_exact(fits, n_rows)
         return seconds_of_pass(self._stages(candidate, n), n, n_rows)
 
@@ -264,12 +266,12 @@ def seconds_of_exact(fits: Sequence[tuple[int, float]], n_rows: int) -> float:
     >>> seconds_of_exact([(1000, 1.0), (2000, 4.0)], 4000)
     16.0
     """
-    n, took = fits[-1]
-    before, less = fits[0]
+    n, seconds = fits[-1]
+    before, seconds_before = fits[0]
     power = 2.0
-    if before < n and less > 0:
-        power = float(np.clip(np.log(took / less) / np.log(n / before), *_EXACT_ORDER))
-    return float(took * max(1.0, n_rows / n) ** power)
+    if before < n and seconds_before > 0:
+        power = float(np.clip(np.log(seconds / seconds_before) / np.log(n / before), *_EXACT_ORDER))
+    return float(seconds * max(1.0, n_rows / n) ** power)
 
 
 def seconds_of_pass(stages: Mapping[str, float], n: int, n_rows: int) -> float:

@@ -99,7 +99,9 @@ class Checkpoint:
             )
         with model_file.checked(self.path):
             state = model_file.decode(meta["state"], arrays)
-            moments = [_moments(part, arrays, i) for i, part in enumerate(meta["moments"])]
+            moments = [
+                _moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])
+            ]
             known = Known(**{field.name: state[field.name] for field in fields(Known)})
             standing = Standing(
                 meta["stage"],
@@ -169,8 +171,8 @@ def _fingerprint(source: Source) -> JSON:
 def _settings(recipe: Recipe) -> JSON:
     """Return the parameters of the estimator as JSON, arrays as lists."""
     arrays: dict[str, np.ndarray] = {}
-    given = {name: value for name, value in recipe.given.items() if name not in _FREE}
-    settings = {name: model_file.encode(value, name, arrays) for name, value in given.items()}
+    parameters = {name: value for name, value in recipe.given.items() if name not in _FREE}
+    settings = {name: model_file.encode(value, name, arrays) for name, value in parameters.items()}
     settings["arrays"] = {name: array.tolist() for name, array in arrays.items()}
     return {"estimator": recipe.estimator, **_files.plain_json(settings)}
 

@@ -91,14 +91,14 @@ def features_of(parts: list[Part], seed: int) -> BlockFeatures:
 
 def sizes_of(parts: list[Part]) -> Footprint:
     """Return the sizes of all blocks together, as if one matrix had the memory of all their frequencies."""
-    each = [part.footprint for part in parts]
-    frequencies = sum(s.frequencies for s in each)
-    mapped = max(s.mapped for s in each)
+    sizes = [part.footprint for part in parts]
+    frequencies = sum(s.frequencies for s in sizes)
+    mapped = max(s.mapped for s in sizes)
     if frequencies:
-        mapped = -(-sum(s.mapped * s.frequencies for s in each) // frequencies)
+        mapped = -(-sum(s.mapped * s.frequencies for s in sizes) // frequencies)
     return Footprint(
-        sum(s.features for s in each), mapped, frequencies,
-        max(s.sample_rows for s in each), max(s.landmarks for s in each),
+        sum(s.features for s in sizes), mapped, frequencies,
+        max(s.sample_rows for s in sizes), max(s.landmarks for s in sizes),
     )  # fmt: skip
 
 
@@ -187,8 +187,8 @@ def sample_rows(n_bins: int) -> int:
 
 def sample_size(source: Source, parts: list[Part]) -> int:
     """Return the number of rows of the source that the features of these parts are fitted on."""
-    wanted = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
-    return min(wanted, source.n_rows - rows_apart(source, parts))
+    size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
+    return min(size, source.n_rows - rows_apart(source, parts))
 
 
 def rows_apart(source: Source, parts: list[Part]) -> int:

@@ -201,9 +201,11 @@ class Passes:
             if not n_tried:
                 return replace(evidence, witnesses=witnesses)
             # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-            wanted = rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
-            is_there = witnesses is not None and np.array_equal(wanted, places)
-            scored = witnesses if is_there else make(wanted, rows.take(wanted), needs_folds)
+            scored_places = (
+                rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
+            )
+            is_there = witnesses is not None and np.array_equal(scored_places, places)
+            scored = witnesses if is_there else make(scored_places, rows.take(scored_places), needs_folds)
         tried = None if scored is None else rows.tried(scored, recipe.scoring)
         return replace(evidence, witnesses=witnesses, tried=tried)
 

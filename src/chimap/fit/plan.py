@@ -75,14 +75,14 @@ def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int
     The first pass has one matrix for each block, the second one matrix for the components of all blocks. A block of
     fewer features than ``n_principal`` keeps them all. Raise ValueError if no block has as many.
     """
-    each = [part.footprint.features for part in parts]
-    if n_principal > max(each):
-        subject = "there are" if len(each) == 1 else "the largest block has"
+    sizes = [part.footprint.features for part in parts]
+    if n_principal > max(sizes):
+        subject = "there are" if len(sizes) == 1 else "the largest block has"
         raise ValueError(
-            f"n_principal={n_principal}, but {subject} {max(each)} features. Give at most that many."
+            f"n_principal={n_principal}, but {subject} {max(sizes)} features. Give at most that many."
         )
-    components = sum(min(n_principal, size) for size in each)
-    return max(components, int(np.sqrt(np.square(each, dtype=float).sum() / n_folds)))
+    components = sum(min(n_principal, size) for size in sizes)
+    return max(components, int(np.sqrt(np.square(sizes, dtype=float).sum() / n_folds)))
 
 
 def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:

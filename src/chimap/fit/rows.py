@@ -151,8 +151,8 @@ class PreparedRows:
             return self.take(sampled), None
         both = np.union1d(sampled, others)
         rows = self.take(both)
-        beside = _arrays.take_rows(rows, np.searchsorted(both, others)) if others.size else None
-        return _arrays.take_rows(rows, np.searchsorted(both, sampled)), beside
+        other_rows = _arrays.take_rows(rows, np.searchsorted(both, others)) if others.size else None
+        return _arrays.take_rows(rows, np.searchsorted(both, sampled)), other_rows
 
     @property
     def labels(self) -> np.ndarray:
@@ -173,9 +173,9 @@ class PreparedRows:
         thousand classes.
         """
         outputs = np.dtype(np.float64).itemsize * _OUTPUTS_HELD * self.codec.n_targets
-        each = self.source.row_bytes + itemsize * n_features + outputs
-        size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / _WITNESS_SHARE / each)))
-        if size * each > budget / _MOST_SHARE:
+        bytes_each = self.source.row_bytes + itemsize * n_features + outputs
+        size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / _WITNESS_SHARE / bytes_each)))
+        if size * bytes_each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
         return self.beside(size)
 

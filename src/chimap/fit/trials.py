@@ -171,10 +171,10 @@ class Trials:
             first = products[0]  # each split has all rows
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), first.train, first.spread)
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
-        each = zip(products, splits, strict=True)
+        products_of_splits = zip(products, splits, strict=True)
         return [
             KernelMachine(split_products, gamma, self.Y[train], self._weights(train), settings["loss"])
-            for split_products, (train, _) in each
+            for split_products, (train, _) in products_of_splits
         ], outer
 
     def _products(

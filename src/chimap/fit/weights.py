@@ -91,25 +91,27 @@ def weights_of_tasks(
     if class_weight is None:
         return None
     n_tasks, labels = Y.shape[1], np.array([0, 1])
-    several = list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
-    if len(several) != n_tasks:
+    weights_by_task = (
+        list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
+    )
+    if len(weights_by_task) != n_tasks:
         raise ValueError(
-            f"class_weight: {len(several)} dictionaries, but y has {n_tasks} tasks. Give one for each task."
+            f"class_weight: {len(weights_by_task)} dictionaries, but y has {n_tasks} tasks. Give one for each task."
         )
     task_weights = np.ones((n_tasks, 2))
-    for task, (wanted, y) in enumerate(zip(several, Y.T, strict=True)):
+    for task, (class_weight_of_task, y) in enumerate(zip(weights_by_task, Y.T, strict=True)):
         seen = np.flatnonzero(~np.isnan(y))
         seen_weights = None if sample_weight is None else sample_weight[seen]
         has_both = np.unique(y[seen]).size == 2
         try:
-            if has_both or not isinstance(wanted, str):
+            if has_both or not isinstance(class_weight_of_task, str):
                 task_weights[task] = (
                     1.0
-                    if wanted is None
-                    else class_weights(wanted, labels, y[seen].astype(int), seen_weights)
+                    if class_weight_of_task is None
+                    else class_weights(class_weight_of_task, labels, y[seen].astype(int), seen_weights)
                 )
             else:
-                checked_class_weight(wanted)
+                checked_class_weight(class_weight_of_task)
         except ValueError as error:
             name = task if names is None else repr(str(names[task]))
             raise ValueError(f"task {name}: {error}") from error
@@ -123,10 +125,10 @@ def weights_of_entries(of_tasks: np.ndarray, Y: np.ndarray, sample_weight: np.nd
     mean.
     """
     seen = ~np.isnan(Y)
-    each = np.where(Y == 1, of_tasks[:, 1], of_tasks[:, 0])
-    means = np.where(seen, each, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    each = np.where(seen, each, means[:, None])
-    return each if sample_weight is None else sample_weight[:, None] * each
+    entry_weights = np.where(Y == 1, of_tasks[:, 1], of_tasks[:, 0])
+    means = np.where(seen, entry_weights, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    entry_weights = np.where(seen, entry_weights, means[:, None])
+    return entry_weights if sample_weight is None else sample_weight[:, None] * entry_weights
 
 
 def with_weights(source: Source, weights: np.ndarray | None) -> Source:

@@ -154,13 +154,13 @@ class TaskCalibration:
         ``outputs`` (m, t) have the labels ``Y`` (m, t) of 0, 1 and NaN; ``weights`` are (m,) of rows or (m, t) of
         labels.
         """
-        each = []
+        calibrations = []
         columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
         for task, (f, y) in enumerate(zip(outputs.T, Y.T, strict=True)):
             seen = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
             task_weights = None if columns is None else columns[seen, task]
-            each.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), task_weights))
-        return cls(np.array([c.scale for c in each]), np.array([c.offsets[0] for c in each]))
+            calibrations.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), task_weights))
+        return cls(np.array([c.scale for c in calibrations]), np.array([c.offsets[0] for c in calibrations]))
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         """Return probabilities (n, t) of label 1."""
@@ -172,9 +172,9 @@ class TaskCalibration:
 
     def logs(self, outputs: np.ndarray) -> np.ndarray:
         """Return logarithms of the probabilities of labels 0 and 1, (n, t, 2)."""
-        each = zip(outputs.T, self.scales, self.offsets, strict=True)
+        tasks = zip(outputs.T, self.scales, self.offsets, strict=True)
         return np.stack(
-            [Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in each], axis=1
+            [Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in tasks], axis=1
         )
 
 
@@ -223,7 +223,7 @@ def _sigmoids(
     """
     k = F.shape[1]
     second = w @ is_second
-    wanted = np.where(is_second, (second + 1) / (second + 2), 1 / (w.sum() - second + 2))
+    targets = np.where(is_second, (second + 1) / (second + 2), 1 / (w.sum() - second + 2))
     origin = np.zeros(2 * k) if about is None else np.repeat([np.log(about[0, 0]), about[1, 0]], k)
     prior = 0.0 if about is None else _PRIOR
 
@@ -232,8 +232,8 @@ def _sigmoids(
         scores = slopes * F + x[k:]
         p, logs = _sigmoid(scores)
         # ln(1 - sigmoid) is ln sigmoid less the score. Sums are not products of BLAS, whose threads would cost more.
-        fits = (w[:, None] * (logs - (1 - wanted) * scores)).sum()
-        errors = w[:, None] * (p - wanted)
+        fits = (w[:, None] * (logs - (1 - targets) * scores)).sum()
+        errors = w[:, None] * (p - targets)
         value = 0.5 * prior * np.square(x - origin).sum() - fits
         gradient = np.concatenate([slopes * (errors * F).sum(axis=0), errors.sum(axis=0)])
         return float(value) / w.sum(), (gradient + prior * (x - origin)) / w.sum()

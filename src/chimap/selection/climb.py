@@ -38,9 +38,9 @@ def climb(
     """
     while True:
         for step in steps:
-            beside = best[0] + step[0], best[1] + step[1]
-            if better(beside, best):
-                best = beside
+            neighbour = best[0] + step[0], best[1] + step[1]
+            if better(neighbour, best):
+                best = neighbour
                 break
         else:
             return best
@@ -48,6 +48,6 @@ def climb(
 
 def mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:
     """Return the mean square of residuals (m, t), NaN where missing, with weights (m,) or (m, t) or None."""
-    there = ~np.isnan(residuals)
-    each = there if weights is None else there * of_entries(weights)
-    return float(np.average(np.where(there, np.square(residuals), 0.0), weights=each))
+    is_known = ~np.isnan(residuals)
+    entry_weights = is_known if weights is None else is_known * of_entries(weights)
+    return float(np.average(np.where(is_known, np.square(residuals), 0.0), weights=entry_weights))

@@ -67,8 +67,8 @@ class Conformal:
         seen = np.flatnonzero(~np.isnan(self.scores[:, task]))
         order = seen[np.argsort(self.scores[seen, task], kind="stable")]
         weights = np.ones(order.size) if self.weights is None else self.weights[order]
-        wanted = (1 - alpha) * (weights.sum() + 1)
-        place = int(np.searchsorted(weights.cumsum(), wanted * (1 - 1e-12)))
+        target_weight = (1 - alpha) * (weights.sum() + 1)
+        place = int(np.searchsorted(weights.cumsum(), target_weight * (1 - 1e-12)))
         return float(self.scores[order[place], task]) if place < order.size else np.inf
 
 

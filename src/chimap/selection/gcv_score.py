@@ -98,8 +98,8 @@ class GcvScorer:
         whole = self.whole
         origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
         X = np.empty(tried.Z.shape, dtype=self.square.dtype)
-        for part in tried.blocks():
-            X[part] = (tried.Z[part] - origin) * roots
+        for block in tried.blocks():
+            X[block] = (tried.Z[block] - origin) * roots
         leverages = 1 / whole.count + squared_norms(self.square, X)
         if tried.weights is not None:
             leverages *= tried.weights

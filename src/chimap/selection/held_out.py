@@ -63,8 +63,8 @@ class HeldOutMoments:
                 at(scale * 10 ** (step / 2 - 1)), at(scale * 10 ** (step / 2))
             ):
                 step -= 2
-            for beside in (step - 1, step + 1):
-                at(scale * 10 ** (beside / 2))
+            for neighbour in (step - 1, step + 1):
+                at(scale * 10 ** (neighbour / 2))
         return _result(scores, tried.measure), None
 
     def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:

@@ -27,8 +27,8 @@ def scores_without(score: Callable[[np.ndarray], float], parts: np.ndarray) -> n
 
     ``score`` takes the places of rows; ``parts`` (n,) are those of ``parts_of_rows``.
     """
-    each = (np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1))
-    return np.array([score(rows) if rows.size else np.nan for rows in each])
+    remaining = (np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1))
+    return np.array([score(rows) if rows.size else np.nan for rows in remaining])
 
 
 def deviations_of(scores: np.ndarray) -> np.ndarray:

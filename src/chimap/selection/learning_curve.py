@@ -82,7 +82,7 @@ def leading_sizes(n_rows: int, starts: np.ndarray | None = None) -> list[int]:
     >>> leading_sizes(1000), leading_sizes(40)
     ([125, 250, 500], [])
     """
-    sizes = [n_rows // part for part in _HALVINGS]
+    sizes = [n_rows // divisor for divisor in _HALVINGS]
     if starts is not None:
         sizes = [int(starts[starts <= size].max(initial=0)) for size in sizes]
     return [size for size in dict.fromkeys(sizes) if size >= _FEWEST]
@@ -106,12 +106,16 @@ def score_growing(
 ) -> list[tuple[int, float]]:
     """Return (rows, score) for each of the sums: ridge on it, scored on rows that are in none of them."""
 
-    def score(own: Moments) -> float:
-        machine, (shift, target_shift) = ridge(own, alpha, factor), own.shifts
+    def score(moments: Moments) -> float:
+        machine, (shift, target_shift) = ridge(moments, alpha, factor), moments.shifts
         intercept = machine.intercept + shift @ machine.coef - target_shift
         return tried.scored(tried.outputs(machine.coef, np.zeros(shift.size), intercept))
 
-    return [(own.n_rows, score_if_any(partial(score, own))) for own in sums if own.n_rows >= _FEWEST]
+    return [
+        (moments.n_rows, score_if_any(partial(score, moments)))
+        for moments in sums
+        if moments.n_rows >= _FEWEST
+    ]
 
 
 register(LearningCurve)

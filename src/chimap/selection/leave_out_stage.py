@@ -141,7 +141,7 @@ class Stage:
                 return []
             grown.append((size, smaller[scored[is_scored] - first]))
         grown.append((n, residuals[is_scored]))
-        return [(size, score_if_any(partial(self.rule.score, each, rows))) for size, each in grown]
+        return [(size, score_if_any(partial(self.rule.score, outputs, rows))) for size, outputs in grown]
 
     def left_out(self, setting: Setting) -> tuple[DualSolution, np.ndarray, np.ndarray]:
         """Return the solution of the best setting, the residuals of left-out rows, and the places of these rows.
