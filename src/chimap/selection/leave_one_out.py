@@ -8,31 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from chimap.selection.base import SelectionResult
 from chimap.selection.climb import Setting
 from chimap.selection.learning_curve import LearningCurve, curve_of
-from chimap.selection.leave_out_stage import Stage
+from chimap.selection.leave_out_stage import ExactProblem, Stage
 from chimap.selection.left_out_rows import few_of_parts, parts_of
 from chimap.solvers.exact import DualSolution
-from chimap.solvers.observed_exact import ExactRidge, is_shared
+from chimap.solvers.observed_exact import is_shared
 
 FEW_ROWS = 3000  # rows that settings are compared on first; up to as many, all comparisons are on all rows
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
 _HALF_DECADES = 12  # distance from the scale of the kernel within which strengths are searched
-
-
-class ExactProblem(Protocol):
-    """Rows in the order in which they are left out, and the kernel matrix between them."""
-
-    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
-        """Return the machine of these rows, or of all, with 2^octaves times the starting gamma."""
-
-    def gamma(self, octaves: int) -> float | None:
-        """Return 2^octaves times the starting gamma; None if the kernel has none."""
 
 
 @dataclass(frozen=True)

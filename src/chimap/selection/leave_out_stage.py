@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
@@ -18,10 +19,42 @@ from chimap.selection.left_out_rows import within
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge
 
-if TYPE_CHECKING:
-    from chimap.selection.leave_one_out import LeaveOut
-
 _EXACT = 1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
+
+
+class ExactProblem(Protocol):
+    """Rows in the order in which they are left out, and the kernel matrix between them."""
+
+    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
+        """Return the machine of these rows, or of all, with 2^octaves times the starting gamma."""
+
+    def gamma(self, octaves: int) -> float | None:
+        """Return 2^octaves times the starting gamma; None if the kernel has none."""
+
+
+class Rule(Protocol):
+    """What a stage needs of the rule that it belongs to; see ``leave_one_out.LeaveOut`` for the attributes."""
+
+    problem: ExactProblem
+    Y: np.ndarray
+    groups: Sequence[np.ndarray] | None
+    alphas: Sequence[float] | None
+    octaves: int
+    weights: np.ndarray | None
+
+    @property
+    def score(self) -> Callable[[np.ndarray, np.ndarray], float]:
+        """The score of residuals of rows at these places."""
+        ...
+
+    @property
+    def on_score(self) -> Callable[[float, float], None] | None:
+        """Called after each setting, or None."""
+        ...
+
+    def alpha(self, place: int, scale: float) -> float | None:
+        """Return the strength at a place; None out of range."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -33,7 +66,7 @@ class _Trial(Scored):
 class Stage:
     """Settings that are compared on the same rows; ``rows`` is None for all rows."""
 
-    def __init__(self, rule: LeaveOut, rows: np.ndarray | None, scale: float | None):
+    def __init__(self, rule: Rule, rows: np.ndarray | None, scale: float | None):
         self.rule, self.rows = rule, rows
         self.trials: dict[Setting, _Trial] = {}
         n = rule.Y.shape[0] if rows is None else rows.size
