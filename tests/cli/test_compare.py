@@ -135,7 +135,7 @@ BAD = {
     "every kernel": (["--kernel", "auto"], r"--kernel auto is every kernel: leave --kernel out"),
     "kernel of another map": (
         ["--kernel", "intersection", "--kernel-errors", "--maps", "direct"],
-        r"--maps: direct does not approximate intersection\. Maps of it: optimal, compressed, homogeneous",
+        r"--maps: direct does not approximate intersection\. Maps that do: optimal, compressed, homogeneous",
     ),
     "terms": (["--kernel", "chi2", "--kernel-errors", "--terms", "0"], r"--terms must be whole numbers of at least 1"),
     "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps is of --kernel-errors"),

@@ -212,7 +212,7 @@ def test_sources_and_checkpoints(tmp_path):
     kept = Checkpoint(path, 1e-9)
     settings = {"n_components": 16, "features": "landmarks", "alpha": 1.0, "random_state": 0}
     HistogramClassifier("exp-chi2", **settings).fit_source(source, sample_weight=weights, checkpoint=kept)
-    with pytest.raises(DataError, match=r"is the checkpoint of another fit: of rows.npy: weights was"):
+    with pytest.raises(DataError, match=r"is the checkpoint of another fit: source rows.npy: weights was"):
         HistogramClassifier("exp-chi2", **settings).fit_source(
             source, sample_weight=weights + 1, checkpoint=kept
         )

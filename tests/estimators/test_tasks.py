@@ -375,7 +375,7 @@ def test_a_task_of_one_class_is_not_balanced(rows, rare):
 @pytest.mark.parametrize(
     ("class_weight", "message"),
     [
-        ([{0: 1}, {1: 2}], "2 dictionaries, and y has 4 tasks"),
+        ([{0: 1}, {1: 2}], "2 dictionaries, but y has 4 tasks"),
         ([None, None, {2: 1.0}, None], "task 2: class_weight names 2, which is none of the classes 0, 1"),
         ([None, {1: -1.0}, None, None], "task 1: class_weight: 1 has the weight -1.0"),
         ("even", "class_weight must be None, 'balanced'"),
