@@ -187,9 +187,10 @@ class Passes:
     ) -> Evidence:
         """Return the evidence with the features of witnesses and of the rows that help choose the strength.
 
-        Witnesses, whose held-out outputs are wanted, are the prepared rows ``seen`` at ``places`` of the source. Where
-        the plan has room (``n_tried``), the strength is also scored on them, on other rows of a fixed number, or, for
-        ``selection="holdout"``, on rows of the fold that is held out.
+        Witnesses are the rows to compute held-out outputs for: the prepared rows ``seen`` at ``places`` of the source.
+        Where the plan has room (``n_tried``), rows whose score helps choose the strength are added. For
+        ``selection="holdout"`` these are rows of the fold that is held out, and else a fixed number of rows that
+        resemble unseen ones (the witnesses themselves, if they are the same rows).
         """
         recipe, rows, moments = self.recipe, self.rows, evidence.moments
         if moments is None:
