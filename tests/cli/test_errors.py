@@ -82,11 +82,11 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "no checkpoint of hinge": (
         ["fit", "digits.npz", "--loss", "hinge", "--checkpoint", "a.checkpoint", *OUT],
-        r"--loss hinge keeps .* it has no checkpoint",
+        r"--loss hinge keeps .* cannot write a checkpoint",
     ),
     "rounded components": (
         ["fit", "digits.npz", "--principal", "5", "--precision", "bfloat16", *OUT, *SMALL],
-        r"--principal takes features as they are: use --precision float32 or --precision float64",
+        r"--principal needs features that are not rounded: use --precision float32 or --precision float64",
     ),
     "unlabelled for nothing": (
         ["fit", "digits.npz", "--unlabelled", "rows.npy", *OUT, *SMALL], r"give --principal"

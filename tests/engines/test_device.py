@@ -85,7 +85,7 @@ def test_a_file_and_a_part_keep_the_rounding(tmp_path):
 
 
 def test_what_cannot_be():
-    with pytest.raises(ValueError, match="n_principal takes features as they are"):
+    with pytest.raises(ValueError, match="n_principal needs features that are not rounded"):
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", n_principal=5).fit(
             X, y
         )
@@ -175,7 +175,7 @@ def test_partial_fits_on_a_device(torch_cpu):
 
 
 def test_a_device_says_what_it_does_not_do(torch_cpu, tmp_path):
-    with pytest.raises(ValueError, match="the passes of loss='square'"):
+    with pytest.raises(ValueError, match="supports loss='square'"):
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device="cuda", loss="logistic").fit(X, y)
     with pytest.raises(ValueError, match="no checkpoint"):
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(

@@ -179,7 +179,7 @@ def test_signs_are_those_of_the_blocks():
         ({"blocks": {"a": []}}, "block 'a' has no columns"),
         ({"blocks": {"a": [1, 1]}}, "block 'a' names a column twice"),
         ({"blocks": []}, "blocks must hold at least one"),
-        ({"blocks": BLOCKS, "kernel": ["chi2"]}, "kernel must be one, or one a block, 2 of them; got 1"),
+        ({"blocks": BLOCKS, "kernel": ["chi2"]}, "kernel must be one, or one for each of 2 blocks; got 1"),
         ({"n_principal": 0}, "n_principal must be a positive whole number"),
         ({"n_principal": [5, 0]}, "each of n_principal must be a positive whole number"),
         ({"n_principal": []}, "several n_principal are compared by the folds"),

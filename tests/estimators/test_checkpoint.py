@@ -155,7 +155,7 @@ def test_other_data_are_refused(interrupted):
     changed = X.copy()
     changed[0, 0] += 1
     for rows, labels in ((changed, y), (X, y[::-1].copy()), (X[:-1], y[:-1])):
-        with pytest.raises(DataError, match=r"another fit: of array: (digest|labels|shape) was"):
+        with pytest.raises(DataError, match=r"another fit: source array: (digest|labels|shape) was"):
             model().fit_source(ArraySource(rows, labels), checkpoint=interrupted)
 
 
@@ -185,7 +185,7 @@ def test_a_full_disk_is_told_of_and_the_last_checkpoint_kept(tmp_path, monkeypat
 
     monkeypatch.setattr(_files, "write_tensors", fails_the_second_time)
     whole = model().fit(X, y)
-    with pytest.warns(UserWarning, match=r"No space left on device.*the last one that could be is kept"):
+    with pytest.warns(UserWarning, match=r"No space left on device.*the last complete version is kept"):
         found = model().fit_source(ArraySource(X, y), checkpoint=Watched(path))
     assert [p.name for p in tmp_path.iterdir()] == ["check"]
     np.testing.assert_allclose(found._coef, whole._coef, rtol=1e-6, atol=1e-9)
@@ -231,7 +231,7 @@ def test_writing_that_really_fails_half_way(tmp_path):
 def test_what_cannot_be_written_or_kept(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"folder .* does not exist"):
         model().fit_source(ArraySource(X, y), checkpoint=tmp_path / "no" / "check")
-    with pytest.raises(ValueError, match="it has no checkpoint"):
+    with pytest.raises(ValueError, match="cannot write a checkpoint"):
         model(loss="hinge").fit_source(ArraySource(X, y), checkpoint=tmp_path / "check")
     with pytest.raises(ValueError, match=r"seconds .* must be a positive number"):
         Checkpoint(tmp_path / "check", 0)

@@ -137,7 +137,7 @@ def test_labels_of_text():
         ("equal", "class_weight must be None, 'balanced', or a dictionary"),
         ([1.0, 2.0], "class_weight must be None, 'balanced', or a dictionary"),
         ({0: -1.0}, "0 has the weight -1.0; weights of classes are numbers from 1e-12 to 1e12"),
-        ({0: 0}, "To leave a class out give its rows sample_weight 0"),
+        ({0: 0}, "To leave a class out, give its rows sample_weight 0"),
         ({1: float("nan")}, "1 has the weight nan"),
         ({2: 1.0}, "class_weight names 2, which is none of the classes 0, 1"),
     ],
@@ -212,7 +212,7 @@ def test_sources_and_checkpoints(tmp_path):
     kept = Checkpoint(path, 1e-9)
     settings = {"n_components": 16, "features": "landmarks", "alpha": 1.0, "random_state": 0}
     HistogramClassifier("exp-chi2", **settings).fit_source(source, sample_weight=weights, checkpoint=kept)
-    with pytest.raises(DataError, match=r"is the checkpoint of another fit: of rows.npy: weights was"):
+    with pytest.raises(DataError, match=r"is the checkpoint of another fit: source rows.npy: weights was"):
         HistogramClassifier("exp-chi2", **settings).fit_source(
             source, sample_weight=weights + 1, checkpoint=kept
         )

@@ -165,10 +165,10 @@ def test_refusals():
     with pytest.raises(MemoryBudgetError, match="too small for the kernel matrix of 40 rows"):
         machine(memory=1000).fit(X, y)
     for options, message in (
-        ({"blocks": [[0, 1], [2, 3]]}, "has no blocks="),
-        ({"n_principal": 3}, "has no n_principal="),
-        ({"loss": "logistic"}, "has no loss='logistic'"),
-        ({"precision": "bfloat16"}, "has no precision="),
+        ({"blocks": [[0, 1], [2, 3]]}, "does not support blocks="),
+        ({"n_principal": 3}, "does not support n_principal="),
+        ({"loss": "logistic"}, "does not support loss='logistic'"),
+        ({"precision": "bfloat16"}, "does not support precision="),
         ({"selection": "gcv"}, "selection"),
         ({"selection": ShuffleSplit(3)}, "must hold every row out once"),
         ({"selection": 0}, "selection"),
@@ -177,11 +177,11 @@ def test_refusals():
     ):
         with pytest.raises(ValueError, match=message):
             machine(**options).fit(X, y)
-    with pytest.raises(DataError, match="groups must be one for each of the 40 rows"):
+    with pytest.raises(DataError, match="groups must have one entry for each of the 40 rows"):
         machine().fit(X, y, groups=[1, 2])
     with pytest.raises(DataError, match="all rows are of one group"):
         machine().fit(X, y, groups=np.zeros(40))
-    with pytest.raises(ValueError, match="scoring is of rows held out by loss='square'"):
+    with pytest.raises(ValueError, match="scoring needs rows held out by loss='square'"):
         HistogramClassifier("exp-chi2", features="landmarks", loss="logistic", scoring="accuracy").fit(X, y)
     X[7, 3] = -1
     with pytest.raises(DataError, match="row 7"):
@@ -200,5 +200,5 @@ def test_gcv_of_the_estimator():
     parts.partial_fit(X[:150], y[:150], classes=np.unique(y)).partial_fit(X[150:300], y[150:300])
     assert parts.score(X[300:], y[300:]) > 0.5
     assert parts.selection_.rule == "gcv"
-    with pytest.raises(ValueError, match="selection='gcv' is of loss='square'"):
+    with pytest.raises(ValueError, match="selection='gcv' needs loss='square'"):
         HistogramClassifier("chi2", loss="logistic", selection="gcv").fit(X, y)

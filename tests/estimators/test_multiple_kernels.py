@@ -209,7 +209,7 @@ def test_a_fold_without_rows_is_named():
         ),
         ({"blocks": [slice(0, 40), slice(41, 64)]}, "blocks miss 1 of the 64 columns, column 40 first"),
         ({"blocks": [slice(0, 64), []]}, "block 'block1' has no columns"),
-        ({"kernel": ["chi2", "chi2"]}, "kernel must be one, or one a block, 3 of them; got 2"),
+        ({"kernel": ["chi2", "chi2"]}, "kernel must be one, or one for each of 3 blocks; got 2"),
         ({"group_weights": [1.0, 2.0]}, "group_weights must be 3 positive numbers"),
         ({"loss": "hinge"}, "loss must be one of 'square', 'logistic'"),
         ({"loss": "epsilon_insensitive"}, "loss must be one of"),

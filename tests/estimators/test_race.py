@@ -205,7 +205,7 @@ def test_trials_tell_their_error_and_what_a_prediction_takes():
 @pytest.mark.parametrize(
     ("groups", "said"),
     [
-        (np.zeros(3), "groups must be one for each of the 100 rows"),
+        (np.zeros(3), "groups must have one entry for each of the 100 rows"),
         (np.r_[1.0, np.nan, np.ones(98)], "groups, row 1: missing"),
         (np.array(["a", None] * 50, dtype=object), "groups, row 1: missing"),
     ],

@@ -375,7 +375,7 @@ def test_a_task_of_one_class_is_not_balanced(rows, rare):
 @pytest.mark.parametrize(
     ("class_weight", "message"),
     [
-        ([{0: 1}, {1: 2}], "2 dictionaries, and y has 4 tasks"),
+        ([{0: 1}, {1: 2}], "2 dictionaries, but y has 4 tasks"),
         ([None, None, {2: 1.0}, None], "task 2: class_weight names 2, which is none of the classes 0, 1"),
         ([None, {1: -1.0}, None, None], "task 1: class_weight: 1 has the weight -1.0"),
         ("even", "class_weight must be None, 'balanced'"),
@@ -388,7 +388,7 @@ def test_bad_weights_of_tasks(rows, class_weight, message):
 
 def test_where_weights_of_tasks_are_not_taken(rows, rare):
     X, Y = rows[0], rare[0]
-    with pytest.raises(ValueError, match="A list of dictionaries is of several tasks"):
+    with pytest.raises(ValueError, match="For several tasks"):
         model(HistogramClassifier, "additive", class_weight=[{0: 1}, {1: 2}]).fit(X, Y[:, 0])
     with pytest.raises(ValueError, match="class_weight of several tasks gives each task sums of its own"):
         model(HistogramClassifier, "additive", class_weight={1: 2.0}).partial_fit(X, Y)
@@ -464,7 +464,7 @@ def test_rows_without_any_entry_are_left_out_of_batches(rows):
 def test_what_batches_with_missing_entries_do_not_take(rows):
     X, Y, gaps, _ = rows
     machine = model(HistogramRegressor, "additive", selection="gcv").partial_fit(X, Y)
-    with pytest.raises(ValueError, match="selection='gcv' is of targets all of whose entries are there"):
+    with pytest.raises(ValueError, match="selection='gcv' needs targets without missing entries"):
         machine.partial_fit(X, gaps)
     tight = model(HistogramRegressor, "fourier", n_components=600, alpha=1.0, memory="10MiB")
     tight.partial_fit(X, Y)
@@ -475,12 +475,12 @@ def test_what_batches_with_missing_entries_do_not_take(rows):
 def test_bad_batches_of_tasks_are_refused(rows):
     X, Y, _, labels = rows
     machine = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90])
-    with pytest.raises(DataError, match=r"y has 3 task\(s\), and the batches before have 4"):
+    with pytest.raises(DataError, match=r"y has 3 task\(s\), but the batches before have 4"):
         machine.partial_fit(X[90:], Y[90:, :3])
-    with pytest.raises(DataError, match=r"y has 1 task\(s\), and the batches before have 4"):
+    with pytest.raises(DataError, match=r"y has 1 task\(s\), but the batches before have 4"):
         machine.partial_fit(X[90:], Y[90:, 0])
     single = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90, 0])
-    with pytest.raises(DataError, match="y has 4 tasks, and the batches before have one label a row"):
+    with pytest.raises(DataError, match="y has 4 tasks, but the batches before have one label for each row"):
         single.partial_fit(X[90:], Y[90:])
     with pytest.raises(ValueError, match="classes are of one task"):
         model(HistogramClassifier, "additive").partial_fit(X, np.nan_to_num(labels), classes=[0, 1])

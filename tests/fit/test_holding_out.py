@@ -27,7 +27,7 @@ def test_what_a_selection_stands_for():
     for wrong, message in ((1, "at least 2 folds"), (0, "selection"), ("loo", "selection must be")):
         with pytest.raises(ValueError, match=message):
             asked(wrong)
-    with pytest.raises(ValueError, match="selection='gcv' is of"):
+    with pytest.raises(ValueError, match="selection='gcv' needs"):
         asked("gcv", has_gcv=False)
 
 
@@ -46,7 +46,7 @@ def test_rows_of_a_group_share_a_fold(selection):
 
 
 def test_groups_and_splitters_that_will_not_do():
-    with pytest.raises(DataError, match="groups must be one for each of the 400 rows"):
+    with pytest.raises(DataError, match="groups must have one entry for each of the 400 rows"):
         asked(5).folds(400, None, np.zeros(3), 0)
     with pytest.raises(DataError, match="all rows are of one group"):
         asked(5).folds(400, None, np.zeros(400), 0)

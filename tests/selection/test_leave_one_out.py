@@ -9,7 +9,7 @@ import pytest
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
 from chimap.fit.exact import ExactRows
-from chimap.selection import learning_curve, leave_one_out, left_out_rows
+from chimap.selection import learning_curve, leave_one_out, leave_out_stage, left_out_rows
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers import filling
@@ -105,7 +105,7 @@ def test_a_matrix_of_some_rows_is_let_go_before_there_is_another(monkeypatch):
 
 
 def test_of_equal_settings_the_solution_is_that_of_the_one_chosen(monkeypatch):
-    monkeypatch.setattr(leave_one_out, "mean_square", lambda *_: 1.0)
+    monkeypatch.setattr(leave_out_stage, "mean_square", lambda *_: 1.0)
     rule = problem(octaves=0)
     rule.score = lambda residuals, rows: 0.5
     choice = rule.choose()

@@ -51,7 +51,7 @@ def test_of_cuts_that_are_as_good_the_nearest_to_0():
 
 
 def test_rows_of_one_class():
-    with pytest.raises(DataError, match="3 that are have one class only"):
+    with pytest.raises(DataError, match="3 that are held out have one class only"):
         best_threshold(np.arange(3.0), np.ones(3, bool), "f1")
 
 

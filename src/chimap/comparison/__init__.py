@@ -1,9 +1,10 @@
-"""The race told in full, and kernels beside their features.
+"""Comparison of kernels on the user's rows, and of a kernel with its features.
 
-``entrants`` lists what runs: every kernel that suits the rows, or one with all its features. ``full_race`` races them
-on one sample and fits the best as all rows will be fitted, for its score and its time. ``kernel_errors`` measures how
-far maps and features of one kernel are from the exact one; ``feature_candidates`` lists them. What comes out are a
-``chimap.report.Comparison``, which recommends, and ``chimap.report.KernelErrors``.
+``entrants`` lists what is compared: every kernel that suits the rows, or one kernel with all its features.
+``full_race`` races them on one sample and fits the best as all rows will be fitted, for its score and its time.
+``kernel_errors`` measures how far maps and features of one kernel are from the exact kernel; ``feature_candidates``
+lists them. The results are a ``chimap.report.Comparison``, which recommends a machine, and
+``chimap.report.KernelErrors``.
 """
 
 from chimap.comparison.full_race import compare

@@ -1,4 +1,4 @@
-"""What runs in a comparison: all kernels, or one that is named with all its features; linear machines always."""
+"""The candidates of a comparison: all kernels, or one named kernel with all its features; linear machines always."""
 
 from __future__ import annotations
 
@@ -12,35 +12,42 @@ from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear
 from chimap.selection.race_trials import Candidate
 
 SIZES = (256, 1024)
-_EVERY = 10**9  # rows that every candidate is entered for
+_EVERY = 10**9  # a number of rows for which every candidate enters
 
 
 def all_kernels(look: Look) -> list[Candidate]:
-    """Every kernel and normalisation that suits the rows, and the linear machines: all run, whatever others score."""
+    """Return every kernel and normalisation that suits the rows, and the linear machines; all of them run."""
     return [replace(candidate, family="") for candidate in candidates(look, _EVERY)]
 
 
 def of_kernel(
     kernel: str, gamma: float | str | None, look: Look, normalize: str | None = None
 ) -> list[Candidate]:
-    """The exact machine of one kernel for every normalisation that suits the rows, and the linear machines.
+    """Return the exact machine of a kernel for every normalisation that suits the rows, and the linear machines.
 
-    gamma: a number, or "auto" to have each fit choose. normalize: one normalisation alone, if it is given.
+    ``gamma`` is a number, or "auto" for each fit to choose. ``normalize``, if given, is the only normalisation.
     """
     resolved = as_kernel(kernel, 1.0)
-    tried = [normalize] if normalize is not None else _normalisations(resolved, look)
-    more = {"gamma": gamma} if isinstance(resolved, Exponential | Gaussian) else {}
-    made = [
+    normalisations = [normalize] if normalize is not None else _normalisations(resolved, look)
+    gamma_setting = {"gamma": gamma} if isinstance(resolved, Exponential | Gaussian) else {}
+    machines = [
         Candidate(
-            f"{kernel}, {one or 'raw'} rows",
-            {"kernel": kernel, "normalize": one, "features": "exact", "loss": "square", **more},
+            f"{kernel}, {normalisation or 'raw'} rows",
+            {
+                "kernel": kernel,
+                "normalize": normalisation,
+                "features": "exact",
+                "loss": "square",
+                **gamma_setting,
+            },
         )
-        for one in tried
+        for normalisation in normalisations
     ]
-    return [*(c for c in all_kernels(look) if c.is_baseline), *made]
+    return [*(c for c in all_kernels(look) if c.is_baseline), *machines]
 
 
 def _normalisations(kernel: Kernel, look: Look) -> list[str | None]:
+    """Return the normalisations that suit a kernel and the rows."""
     if look.is_signed:
         return [None]
     if isinstance(kernel, Linear | Gaussian):
@@ -51,32 +58,33 @@ def _normalisations(kernel: Kernel, look: Look) -> list[str | None]:
 def features_of(
     winner: Candidate, learned: Parameters, look: Look, sizes: Sequence[int], n_rows: int
 ) -> list[Candidate]:
-    """The other features that the kernel of an exact machine has, at the gamma that it chose.
+    """Return the other features of the kernel of an exact machine, at the gamma that the machine chose.
 
-    sizes: landmarks and random features to try. n_rows: that are learned from; landmarks are no more than these.
+    ``sizes`` are the numbers of landmarks and random features to try. ``n_rows`` is the number of rows to learn from,
+    which bounds the landmarks.
     """
     kernel = as_kernel(winner.settings["kernel"], 1.0)
     shared = {k: v for k, v in winner.settings.items() if k in ("kernel", "normalize", "gamma")}
     if "gamma" in learned and "gamma" in shared:
         shared["gamma"] = learned["gamma"]
-    made: list[Parameters] = []
+    settings: list[Parameters] = []
     if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
-        made.append({"features": "additive", "loss": "square"})
+        settings.append({"features": "additive", "loss": "square"})
         if look.takes_margins:
-            made.append({"features": "additive", "loss": "hinge"})
-    for word in ("landmarks", "fourier"):
-        able = any(family.takes(kernel) for family in FAMILIES[word])
-        if able and not isinstance(kernel, AdditiveKernel | Linear):
-            made += [
-                {"features": word, "loss": "square", "n_components": n}
+            settings.append({"features": "additive", "loss": "hinge"})
+    for features in ("landmarks", "fourier"):
+        has_features = any(family.takes(kernel) for family in FAMILIES[features])
+        if has_features and not isinstance(kernel, AdditiveKernel | Linear):
+            settings += [
+                {"features": features, "loss": "square", "n_components": n}
                 for n in sizes
-                if word == "fourier" or n <= n_rows
+                if features == "fourier" or n <= n_rows
             ]
-    return [named(winner, {**shared, **more}) for more in made]
+    return [named(winner, {**shared, **setting}) for setting in settings]
 
 
 def named(base: Candidate, settings: Parameters) -> Candidate:
-    """A candidate of the same kernel and normalisation with other settings, which its name tells."""
+    """Return a candidate of the same kernel and normalisation with other settings, which are part of its name."""
     n = settings.get("n_components")
     size = f" {n:,}" if isinstance(n, int) else ""
     how = "SVM" if settings.get("loss", "square") != "square" else f"{settings.get('features', '')}{size}"

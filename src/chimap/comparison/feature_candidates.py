@@ -1,4 +1,4 @@
-"""What is tried: every map and every random feature of the catalogues that takes the kernel."""
+"""The features that ``kernel_errors`` measures: every map and random feature in the catalogues that suits a kernel."""
 
 from __future__ import annotations
 
@@ -22,17 +22,29 @@ from chimap.kernels.skewed import Skewed
 
 TERMS = (1, 2, 3, 5)
 COMPONENTS = (256, 1024, 4096)
-_INNER_TERMS = (2,)  # of the map below random features, whose own error is far larger
+_INNER_TERMS = (2,)  # terms of the map below random features, which have a far larger error
 _USUAL = ("optimal", _INNER_TERMS[0])
 _SAMPLING = "orthogonal"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A family of features with one number that makes them better and dearer.
+    """A family of features whose size trades accuracy for cost.
 
-    label: for tables and legends. make(size): an unfitted transformer. kernel: the exact kernel that it approximates.
-    sizes: to try. unit: what a size counts, "terms" (a bin) or "features" (in all).
+    Parameters
+    ----------
+    label : str
+        Name for tables and legends.
+    make : callable
+        ``make(size)`` returns an unfitted transformer.
+    kernel : Kernel
+        The exact kernel that it approximates.
+    sizes : tuple of int
+        Sizes to try.
+    unit : {"terms", "features"}
+        What a size counts: terms of each bin, or features in all.
+    takes_rows : bool, default=False
+        Whether a size takes as many rows, as landmarks do.
     """
 
     label: str
@@ -40,7 +52,7 @@ class Candidate:
     kernel: Kernel
     sizes: tuple[int, ...]
     unit: str
-    takes_rows: bool = False  # whether a size takes as many rows as landmarks
+    takes_rows: bool = False
 
 
 def candidates_for(
@@ -51,13 +63,30 @@ def candidates_for(
     n_components: Sequence[int] = COMPONENTS,
     random_state: int = 0,
 ) -> list[Candidate]:
-    """Candidates of a kernel: additive maps over ``n_terms``, random features of an exponential one over
-    ``n_components``, landmarks over ``n_components`` where the package has them.
+    """Return the candidates for a kernel.
 
-    maps: names in the catalogue of maps. None is every map that takes an additive kernel; below random features it is
-    the optimal map, and the frequencies are drawn in every way of the catalogue of samplings.
-    n_terms: None is 1, 2, 3, 5, or 2 below random features.
-    Raises ValueError for an unknown map, one that does not take the kernel, and sizes that are not positive.
+    They are additive maps over ``n_terms``, random features of an exponential kernel over ``n_components``, and
+    landmarks over ``n_components`` where the package has them.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        The kernel.
+    maps : sequence of str or None, default=None
+        Names in the catalogue of maps. None tries every map that takes an additive kernel. For an exponential kernel,
+        None uses the optimal map below the random features, whose frequencies are drawn in every way of the catalogue
+        of samplings.
+    n_terms : sequence of int or None, default=None
+        Terms of the maps; None for 1, 2, 3, 5, or 2 below random features.
+    n_components : sequence of int, default=(256, 1024, 4096)
+        Numbers of random features and landmarks.
+    random_state : int, default=0
+        Seed.
+
+    Raises
+    ------
+    ValueError
+        If a map is unknown or does not take the kernel, or a size is not positive.
     """
     additive = kernel.kernel if isinstance(kernel, Exponential) else kernel
     terms = n_terms if n_terms is not None else _INNER_TERMS if isinstance(kernel, Exponential) else TERMS
@@ -70,7 +99,7 @@ def candidates_for(
     if not isinstance(additive, AdditiveKernel):
         if maps is not None:
             raise ValueError(
-                f"maps are of additive kernels and their exponential forms; got {kernel.name!r}."
+                f"maps need an additive kernel or an exponential form of one; got {kernel.name!r}."
             )
         return _without_map(kernel, components, random_state) + _landmarks(kernel, components, random_state)
     chosen = _chosen_maps(additive, maps)
@@ -83,16 +112,16 @@ def candidates_for(
 
 
 def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[str]:
-    """Names of maps in the order of the catalogue, or as given."""
-    able = [name for name, make in MAPS.items() if make.takes(kernel)]
+    """Return names of maps, in the order of the catalogue or as given."""
+    suitable = [name for name, make in MAPS.items() if make.takes(kernel)]
     if names is None:
-        return able
+        return suitable
     for name in names:
         if name not in MAPS:
             raise ValueError(f"maps must be among {', '.join(MAPS)}; got {name!r}.")
-        if name not in able:
+        if name not in suitable:
             raise ValueError(
-                f"maps: {name!r} does not approximate {kernel.name!r}. Maps of it: {', '.join(able)}."
+                f"maps: {name!r} does not approximate {kernel.name!r}. Maps that do: {', '.join(suitable)}."
             )
     return list(dict.fromkeys(names))
 
@@ -100,7 +129,7 @@ def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[st
 def _map(
     name: str, kernel: AdditiveKernel, terms: tuple[int, ...], components: tuple[int, ...], seed: int
 ) -> Candidate:
-    """A map of the catalogue; one that has no terms a bin is sized by its features in all."""
+    """Return a map of the catalogue; the size of one without terms is its number of features in all."""
     make = MAPS[name]
     if "n_terms" not in inspect.signature(make).parameters:
         return Candidate(
@@ -120,6 +149,7 @@ def _map(
 
 
 def _made(make: Callable[..., Features], kernel: Kernel, size_name: str, size: int, seed: int) -> Features:
+    """Return an unfitted transformer of a size, with the seed if it takes one."""
     is_random = "random_state" in inspect.signature(make).parameters
     return make(kernel=kernel, **{size_name: size}, **({"random_state": seed} if is_random else {}))
 
@@ -127,15 +157,16 @@ def _made(make: Callable[..., Features], kernel: Kernel, size_name: str, size: i
 def _fourier(
     kernel: Exponential, names: list[str], terms: tuple[int, ...], components: tuple[int, ...], seed: int
 ) -> list[Candidate]:
-    """The first map with every sampling; the others, and other terms, with the orthogonal one."""
-    ways = [(sampling, names[0], terms[0]) for sampling in SAMPLINGS]
-    ways += [(_SAMPLING, name, n) for name in names for n in terms if (name, n) != (names[0], terms[0])]
-    return [_one_fourier(kernel, way, components, seed) for way in ways]
+    """Return the first map with every sampling, and other maps and terms with the orthogonal one."""
+    settings = [(sampling, names[0], terms[0]) for sampling in SAMPLINGS]
+    settings += [(_SAMPLING, name, n) for name in names for n in terms if (name, n) != (names[0], terms[0])]
+    return [_one_fourier(kernel, setting, components, seed) for setting in settings]
 
 
 def _one_fourier(
     kernel: Exponential, way: tuple[str, str, int], components: tuple[int, ...], seed: int
 ) -> Candidate:
+    """Return random features with one sampling, map and number of terms."""
     sampling, name, n_terms = way
 
     def make(size: int) -> FourierFeatures:
@@ -149,7 +180,7 @@ def _one_fourier(
 
 
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
-    """Random features of the Gaussian and the skewed kernels, with every sampling that they take; the Dirichlet map."""
+    """Return random features of a Gaussian or skewed kernel, with every sampling they take, or the Dirichlet map."""
     if isinstance(kernel, Exponential):
         make: Callable[..., Features] = FourierFeatures
         samplings: Sequence[str] = tuple(SAMPLINGS)
@@ -173,11 +204,11 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
 
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
-    """Landmarks by products of mapped rows where the kernel has them, those of any kernel, and bits of min-max."""
-    made: list[Callable[..., Features]] = [NystroemFeatures]
+    """Return landmarks by products of mapped rows where possible, those of any kernel, and bits for min-max."""
+    families: list[Callable[..., Features]] = [NystroemFeatures]
     if LandmarkFeatures.takes(kernel):
-        made.insert(0, LandmarkFeatures)
-    candidates = [_of_rows(make, kernel, components, seed) for make in made]
+        families.insert(0, LandmarkFeatures)
+    candidates = [_of_rows(make, kernel, components, seed) for make in families]
     if isinstance(kernel, MinMax):
         bits = lambda size: MinMaxFeatures(n_components=size, random_state=seed)  # noqa: E731
         candidates.insert(0, Candidate("MinMaxFeatures", bits, kernel, components, "features"))
@@ -187,6 +218,7 @@ def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[C
 def _of_rows(
     make: Callable[..., Features], kernel: Kernel, components: tuple[int, ...], seed: int
 ) -> Candidate:
+    """Return a candidate whose features are made of rows."""
     return Candidate(
         make.__name__, lambda size: make(kernel, n_components=size, random_state=seed), kernel, components,
         "features", takes_rows=True,

@@ -1,4 +1,8 @@
-"""The race told in full: every kernel on the same rows, what to take, and how long that takes."""
+"""The race as a report: every kernel on the same rows, which machine to use, and how long its fit takes.
+
+``compare`` races the candidates of ``entrants`` on a sample, fits the best of each kind as all rows will be fitted, and
+returns a ``chimap.report.Comparison``, which recommends one.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +31,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_EXACT_ORDER = (1.0, 2.5)  # powers of the rows that the time of an exact machine may grow with
-_CHOSEN = ("scoring", "alpha", "gamma")  # by a race or by the fit
-_GROWING = ("read", "check", "features", "moments", "prepare")  # stages of a pass over the rows
+_EXACT_ORDER = (1.0, 2.5)  # bounds on the power of the rows that the time of an exact machine grows with
+_CHOSEN = ("scoring", "alpha", "gamma")  # settings that a race or the fit chooses
+_GROWING = ("read", "check", "features", "moments", "prepare")  # stages whose time grows with the rows
 
 
 def compare(
@@ -43,37 +47,40 @@ def compare(
     groups: np.ndarray | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
-    """Race all kernels, or all features of one, on a sample of a source, and say which to take.
+    """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
 
     Parameters
     ----------
     model : HistogramClassifier or HistogramRegressor
-        Unfitted, with kernel="auto"; its memory, precision, scoring, seed and threads are those of the race.
+        Unfitted, with kernel="auto". The race uses its memory, precision, scoring, seed and threads.
     source : Source
         Rows with labels.
-    kernel : str, optional
-        The one kernel to compare the features of. None: every kernel that suits the rows.
-    gamma : float or str
-        Of an exponential ``kernel``; "auto" has each fit choose.
-    normalize : str, optional
-        Of the kernel, the one normalisation; None tries those that suit the rows.
-    sizes : sequence of int
-        Landmarks and random features to try with a ``kernel``.
-    groups : array (n_rows,), optional
+    kernel : str or None, default=None
+        The kernel whose features are compared; None compares every kernel that suits the rows.
+    gamma : float or str, default="auto"
+        Gamma of an exponential ``kernel``; with "auto" each fit chooses it.
+    normalize : str or None, default=None
+        The normalisation for ``kernel``; None tries those that suit the rows.
+    sizes : sequence of int, default=(256, 1024)
+        Numbers of landmarks and of random features to try with ``kernel``.
+    groups : array of shape (n_rows,) or None, default=None
         Rows of one group are held out together.
+    progress : Progress or None, default=None
+        Informed of each stage and step.
 
     Returns
     -------
     Comparison
+        All machines that were tried, with scores and times.
 
     Raises
     ------
     DataError
-        For rows without labels, bad rows, too few rows or groups to hold any out, and where no machine can be fitted.
+        If rows have no labels or are invalid, if there are too few rows or groups to hold any out, or if no machine can
+        be fitted.
     MemoryBudgetError
-        Where the kernel matrix of the race does not fit.
+        If the kernel matrix of the race does not fit in the memory.
 
-    Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -85,7 +92,7 @@ def compare(
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
     if not source.has_labels:
-        raise DataError(f"{source.name} has no labels, by which machines could be compared. Name them.")
+        raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
     clock = Stopwatch()
     with threads(model.n_jobs), progress or Progress() as shown:
         with clock("read"):
@@ -104,7 +111,7 @@ def compare(
                 bench.add_features(sizes)
             bench.add_final()
             _, chosen = recommended(bench.finalists())
-            took = bench.fit_seconds(chosen)
+            seconds = bench.fit_seconds(chosen)
     return Comparison(
         entrants=tuple(bench.entrants),
         measure=result.measure,
@@ -118,7 +125,7 @@ def compare(
             "bins": source.n_features,
             "groups": None if groups is None else int(np.unique(groups).size),
         },
-        fit_seconds={chosen.name: took},
+        fit_seconds={chosen.name: seconds},
         settings={
             "kernel": kernel or "all",
             "memory": format_bytes(parse_memory(model.memory)),
@@ -130,6 +137,7 @@ def compare(
 
 
 def _check_memory(racing: Race, model: BaseEstimator, source: Source) -> None:
+    """Raise MemoryBudgetError if the largest kernel matrix of the race does not fit."""
     needed = exact_bytes(max(racing.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
     budget = parse_memory(model.memory)
     if needed > budget:
@@ -140,7 +148,7 @@ def _check_memory(racing: Race, model: BaseEstimator, source: Source) -> None:
 
 
 def _floor(racing: Race, measure: str) -> float | None:
-    """The score of what needs no bins: the commonest class, the mean, or chance."""
+    """Return the score of a prediction without bins: the commonest class, the mean, or chance; None if unknown."""
     if racing.y.ndim == 2:
         return None
     if measure == "accuracy":
@@ -150,7 +158,7 @@ def _floor(racing: Race, measure: str) -> float | None:
 
 
 class _Bench:
-    """The entrants so far, and those that are fitted as all rows will be."""
+    """The entrants so far, and fits of machines as they will be for all rows."""
 
     def __init__(self, racing: Race, source: Source, result: RaceResult, look: Look):
         self._racing, self._source, self._look = racing, source, look
@@ -159,12 +167,12 @@ class _Bench:
         self.entrants = [self._raced(t, result.history) for t in result.trials]
 
     def finalists(self) -> list[Entrant]:
-        """Those of the last round, the best first."""
+        """Return the entrants of the last round, the best first."""
         last = [e for e in self.entrants if not e.error and e.last.n_rows == self._rounds[-1]]
         return sorted(last, key=lambda e: -e.last.score)
 
     def add_features(self, sizes: Sequence[int]) -> None:
-        """The features of the best kernel that is no baseline, on the rows of the last round."""
+        """Add the features of the best kernel machine that is not a baseline, on the rows of the last round."""
         best = next((e for e in self.finalists() if not e.is_linear), None)
         if best is None:
             return
@@ -173,7 +181,7 @@ class _Bench:
             self._rehearse(candidate, candidate.settings)
 
     def add_final(self) -> None:
-        """What the best of each kind become on all rows: landmarks, additive features, margins; linear machines."""
+        """Add what the best of each kind become on all rows: landmarks, additive features, margins; linear machines."""
         finalists = self.finalists()
         tried: set[tuple[bool, object, object]] = set()
         for entrant in [e for e in finalists if e.name in self._trials]:
@@ -184,45 +192,48 @@ class _Bench:
                 continue
             tried.add(kind)
             sized = {name: value for name, value in settings.items() if name != "scoring"}
-            if (
-                settings.get("features") == "landmarks"
-            ):  # as many as suit all rows, as far as those of the race go
+            if settings.get("features") == "landmarks":
+                # As many landmarks as suit all rows, up to the number of rows of the race.
                 sized["n_components"] = min(landmarks_of(self._source.n_rows), self._rounds[-1])
             self._rehearse(named(trial.candidate, sized), settings)
 
     def fit_seconds(self, chosen: Entrant) -> float:
-        """What a fit of all rows is expected to take: of an exact machine from fits of two numbers of rows."""
+        """Return the expected seconds of a fit of all rows; for an exact machine, from fits of two numbers of rows."""
         candidate = Candidate(chosen.name, dict(chosen.settings), chosen.is_linear)
         n, n_rows = self._rounds[-1], self._source.n_rows
         if candidate.settings.get("features") == "exact":
-            fits = [(few, sum(self._stages(candidate, few).values())) for few in self._rounds[-2:]]
+            fits = [
+                (n_fitted, sum(self._stages(candidate, n_fitted).values())) for n_fitted in self._rounds[-2:]
+            ]
             return seconds_of_exact(fits, n_rows)
         return seconds_of_pass(self._stages(candidate, n), n, n_rows)
 
     def _stages(self, candidate: Candidate, n_rows: int) -> dict[str, float]:
-        """The seconds of each stage of a fit of so many rows."""
+        """Return the seconds of each stage of a fit of ``n_rows`` rows."""
         train, _ = self._racing.splits[0]
         fitted = self._racing.fitted(candidate, train[:n_rows])
         return dict(fitted.stage_seconds_)
 
     def _rehearse(self, candidate: Candidate, fit_settings: Parameters) -> None:
-        """Fit a machine for all rows to those of the last round, and score it."""
+        """Fit a machine for all rows to those of the last round, and score it, unless it is there already."""
         if all(e.name != candidate.name for e in self.entrants):
             trial = trial_of(candidate, self._racing, len(self._rounds) - 1, self._rounds[-1])
             self.entrants.append(self._entrant(trial, [trial], fit_settings))
 
     def _raced(self, trial: Trial, history: Sequence[Trial]) -> Entrant:
+        """Return the entrant of a candidate that ran in the race."""
         final = None if trial.error else self._final_settings(trial)
         is_same = final is not None and _same_machine(final, trial.candidate.settings)
         return self._entrant(trial, history, final if is_same else None)
 
     def _entrant(self, trial: Trial, history: Sequence[Trial], fit_settings: Parameters | None) -> Entrant:
-        own = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
+        """Return an entrant with the runs of its candidate that succeeded."""
+        succeeded = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
         runs = tuple(
             Run(
                 t.n_rows, t.score, t.standard_error, t.seconds / self._racing.splits_of[t.n_rows], t.predict_seconds
             )
-            for t in own
+            for t in succeeded
         )  # fmt: skip
         candidate = trial.candidate
         return Entrant(
@@ -236,37 +247,39 @@ class _Bench:
         )
 
     def _final_settings(self, trial: Trial) -> Parameters:
-        """Of the machine that a candidate becomes on all rows."""
+        """Return the settings of the machine that a candidate becomes on all rows."""
         return settings_of_all(self._racing, trial, self._source)
 
 
 def _same_machine(one: Parameters, other: Parameters) -> bool:
-    """Whether settings differ by no more than what a fit would choose by itself."""
+    """Whether settings differ only in what a fit chooses by itself."""
     return {k: v for k, v in one.items() if k not in _CHOSEN} == {
         k: v for k, v in other.items() if k not in _CHOSEN
     }
 
 
 def seconds_of_exact(fits: Sequence[tuple[int, float]], n_rows: int) -> float:
-    """The seconds that an exact machine of n_rows rows is expected to take, from (rows, seconds) of one fit or two.
+    """Return the expected seconds of an exact machine of ``n_rows`` rows, from (rows, seconds) of one fit or two.
 
-    They grow with the power of the rows that lies between the two, at least 1 and at most 2.5; from one fit with 2.
+    With two fits, the time grows with the power of the rows that lies between them, at least 1 and at most 2.5; with
+    one fit, the power is 2.
 
     >>> seconds_of_exact([(1000, 1.0), (2000, 4.0)], 4000)
     16.0
     """
-    n, took = fits[-1]
-    before, less = fits[0]
+    n, seconds = fits[-1]
+    before, seconds_before = fits[0]
     power = 2.0
-    if before < n and less > 0:
-        power = float(np.clip(np.log(took / less) / np.log(n / before), *_EXACT_ORDER))
-    return float(took * max(1.0, n_rows / n) ** power)
+    if before < n and seconds_before > 0:
+        power = float(np.clip(np.log(seconds / seconds_before) / np.log(n / before), *_EXACT_ORDER))
+    return float(seconds * max(1.0, n_rows / n) ** power)
 
 
 def seconds_of_pass(stages: Mapping[str, float], n: int, n_rows: int) -> float:
-    """The seconds of a fit of n_rows rows from those of the stages of a fit of n.
+    """Return the expected seconds of a fit of ``n_rows`` rows, from those of the stages of a fit of ``n``.
 
-    Stages of the pass grow with the rows; so do all of LIBLINEAR. What is chosen and solved from sums does not.
+    The stages of the pass grow with the rows, and so do all stages of LIBLINEAR. Choosing and solving from sums does
+    not.
 
     >>> seconds_of_pass({"sample": 2.0, "features": 3.0, "moments": 1.0}, 1000, 2000)
     10.0

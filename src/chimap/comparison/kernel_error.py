@@ -1,4 +1,4 @@
-"""How far the dot product of features is from the exact kernel, and how near it could be."""
+"""How far the dot product of features is from the exact kernel, and the smallest error that is possible."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
 
 _WORK = 4e9  # bins compared for the exact Gram matrix: some seconds
-_MOST = 2000  # rows of it, whose eigenvalues take some seconds
-_VALUES = 1000
-_COLUMNS = 2048  # of features that are dense float64 at a time
+_MOST = 2000  # rows of the matrix, whose eigenvalues take some seconds
+_VALUES = 1000  # single values that maps are compared on
+_COLUMNS = 2048  # features that are dense float64 at the same time
 
 
 class KernelError(NamedTuple):
-    """mean, worst: of |Psi(x).Psi(y) - K(x, y)| over pairs of different rows, in units of the mean of K(x, x).
-    relative: Frobenius norm of the error of the Gram matrix over that of the matrix."""
+    """Errors of features Psi against a kernel K.
+
+    ``mean`` and ``worst`` are of |Psi(x).Psi(y) - K(x, y)| over pairs of different rows, in units of the mean of K(x,
+    x). ``relative`` is the Frobenius norm of the error of the Gram matrix over that of the matrix.
+    """
 
     mean: float
     worst: float
@@ -31,8 +34,8 @@ class KernelError(NamedTuple):
 class GramOracle:
     """The exact Gram matrix of held-out rows, in float64, with its eigenvalues.
 
-    Among features of any kind, n of them in all, none has a smaller error in the Frobenius norm than the root of the
-    sum of the squares of all eigenvalues but the n largest (Eckart and Young). For n >= rows that is zero.
+    Of all sets of n features, none has a smaller error in the Frobenius norm than the root of the sum of the squares of
+    all eigenvalues but the n largest (Eckart and Young). For n >= rows that is zero.
     """
 
     def __init__(self, kernel: Kernel, rows: Rows):
@@ -45,9 +48,9 @@ class GramOracle:
         self._tails = _tails(eigvalsh(self.gram))
 
     def error(self, Z: Rows) -> KernelError:
-        """Of features Z of ``rows``, dense or CSR."""
+        """Return the error of features ``Z`` of ``rows``, dense or CSR."""
         difference = -self.gram
-        # in dense blocks: the product of two sparse matrices that are not very sparse takes ten times as long
+        # In dense blocks: a product of two sparse matrices that are not very sparse takes ten times as long.
         for first in range(0, Z.shape[1], _COLUMNS):
             block = _arrays.to_dense(Z[:, first : first + _COLUMNS]).astype(np.float64)
             difference += block @ block.T
@@ -60,15 +63,15 @@ class GramOracle:
         )
 
     def bound(self, n_features: int) -> float:
-        """The smallest ``relative`` of ``n_features`` features in all."""
+        """Return the smallest ``relative`` error that ``n_features`` features in all can have."""
         return float(self._tails[min(n_features, self._tails.size - 1)])
 
 
 class ValueOracle:
     """The exact kernel of single values: non-zero entries drawn from all bins of held-out rows.
 
-    A map that is the same in every bin is a map of these values. Of those with n terms none has a smaller relative
-    error in the Frobenius norm over pairs of values, which the eigenvalues of the matrix of values give.
+    A map that is the same in every bin is a map of these values. Of all maps with n terms, none has a smaller relative
+    error in the Frobenius norm over pairs of values than the eigenvalues of the matrix of values give.
     """
 
     def __init__(self, kernel: AdditiveKernel, rows: Rows, seed: int = 0):
@@ -81,18 +84,18 @@ class ValueOracle:
         self._norm = float(np.linalg.norm(self.gram))
 
     def error(self, psi: AdditiveMap, n_bins: int) -> float | None:
-        """Relative error of a fitted map; None for one that differs from bin to bin, which is no map of values."""
+        """Return the relative error of a fitted map; None if it differs between bins and is not a map of values."""
         first, last = (self._features(psi, n_bins, bin) for bin in (0, n_bins - 1))
         if not np.allclose(first, last, rtol=1e-9, atol=0):
             return None
         return float(np.linalg.norm(first @ first.T - self.gram)) / self._norm
 
     def bound(self, n_terms: int) -> float:
-        """The smallest relative error of ``n_terms`` terms."""
+        """Return the smallest relative error that ``n_terms`` terms can have."""
         return float(self._tails[min(n_terms, self._tails.size - 1)])
 
     def _features(self, psi: AdditiveMap, n_bins: int, bin: int) -> np.ndarray:
-        """Psi of the values as entries of one bin, (values, terms)."""
+        """Return Psi of the values as entries of one bin, (values, terms)."""
         m = self.values.size
         places = np.full(m, bin, np.int32)
         rows = sp.csr_matrix((self.values, places, np.arange(m + 1, dtype=np.int32)), shape=(m, n_bins))
@@ -100,7 +103,7 @@ class ValueOracle:
 
 
 def _tails(eigenvalues: np.ndarray) -> np.ndarray:
-    """Root of the share of the squares beyond the n largest, n = 0 .. rows; summed from the smallest on."""
+    """Return the root of the share of the squares beyond the n largest, n = 0 .. rows; summed from the smallest on."""
     squares = np.sort(np.square(eigenvalues))
     sums = np.concatenate([[0.0], np.cumsum(squares)])
     return np.sqrt(sums / (sums[-1] or 1.0))[::-1]

@@ -1,4 +1,4 @@
-"""Every map and every random feature of a kernel, measured against the exact one on the same rows."""
+"""Every map and random feature of a kernel, measured against the exact kernel on the same rows."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from chimap.features.base import FittedFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, as_kernel
 from chimap.report.kernel_errors import FeatureError, KernelErrors, Refused
 
-_ROWS, _OTHERS, _LEAST = 5000, 2000, 10  # to fit features on, to measure on
-_REPEATS = 5
+_ROWS, _OTHERS, _LEAST = 5000, 2000, 10  # most rows to fit features on, most to measure on, fewest of either
+_REPEATS = 5  # timed transforms
 _TIMED_ROWS = 1024
-# What features may raise for the rows at hand; anything else is a fault of the program and is not caught.
+# What features may raise for unsuitable rows; anything else is a programming error and is not caught.
 _REFUSALS = (ValueError, NotImplementedError, ArithmeticError, np.linalg.LinAlgError, MemoryError)
 
 
@@ -45,10 +45,45 @@ def kernel_errors(
 ) -> KernelErrors:
     """Measure the maps and features of a kernel against the kernel itself, on rows with or without labels.
 
-    kernel, gamma: as in ``HistogramClassifier``. maps, n_terms, n_components: what to try, see ``candidates_for``.
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    kernel : str or Kernel
+        The kernel, as in ``HistogramClassifier``.
+    gamma : float or str, default="mean"
+        Gamma of an exponential kernel, as in ``HistogramClassifier``.
+    maps : sequence of str or None, default=None
+        Names of maps to try. None tries every map that takes an additive kernel, and the optimal map below random
+        features.
+    n_terms : sequence of int or None, default=None
+        Terms of the maps; None for 1, 2, 3, 5, or 2 below random features.
+    n_components : sequence of int, default=(256, 1024, 4096)
+        Numbers of random features and landmarks.
+    memory : str or int, default="1GiB"
+        Memory budget, such as "500MB", or bytes.
+    precision : {"auto", "float32", "float64"}, default="float32"
+        Precision of the features.
+    n_jobs : int or None, default=None
+        Number of threads; None or -1 for all cores.
+    random_state : int, default=0
+        Seed.
+    progress : Progress or None, default=None
+        Informed of each stage and step.
 
-    Features that refuse the rows are listed with their reason in ``refused``. Raises DataError for bad rows, too few
-    rows and where all refuse, MemoryBudgetError where the rows do not fit, ValueError for parameters.
+    Returns
+    -------
+    KernelErrors
+        The errors. Features that refuse the rows are listed with their reason in ``refused``.
+
+    Raises
+    ------
+    DataError
+        If rows are invalid or too few, or if all features refuse them.
+    MemoryBudgetError
+        If the rows do not fit in the memory.
+    ValueError
+        If a parameter is invalid.
 
     Examples
     --------
@@ -90,7 +125,7 @@ def kernel_errors(
 
 
 def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool) -> tuple[Rows, Rows]:
-    """Rows to fit features on, and others."""
+    """Return rows to fit features on, and other rows to measure on."""
     n = min(source.n_rows, _ROWS + _OTHERS)
     needed = int(3 * source.row_bytes * n)
     if needed > budget / 2:
@@ -99,7 +134,7 @@ def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool)
             f"much must stay for features. Give memory='{-(-2 * needed // 2**20)}MiB'."
         )
     if n < 2 * _LEAST:
-        raise DataError(f"{source.name}: {n} rows, and kernel errors need {2 * _LEAST} of them at least.")
+        raise DataError(f"{source.name}: {n} rows, but kernel errors need at least {2 * _LEAST}.")
     places = choose_rows(source.n_rows, n, seed)
     rows = _arrays.as_rows(source.take(places), dtype)
     check_histograms(rows, name=source.name, first_row=places, signed=signed)
@@ -119,8 +154,10 @@ class _Bench:
         self.refused: list[Refused] = []
 
     def bounds(self, candidates: list[Candidate]) -> dict[int, float]:
-        """The least relative error by size: of terms for an additive kernel, else of features in all, where the sizes
-        between are filled in by doubling."""
+        """Return the least relative error by size.
+
+        Sizes are terms of an additive kernel, and else features in all, to which doublings are added.
+        """
         unit = "terms" if self._values is not None else "features"
         sizes = {size for c in candidates if c.unit == unit for size in c.sizes}
         if self._values is not None:
@@ -132,7 +169,7 @@ class _Bench:
         return {size: self.gram.bound(size) for size in sorted(sizes)}
 
     def measure(self, candidate: Candidate, size: int) -> None:
-        """Fit, time, compare with the exact kernel; or note why not."""
+        """Fit, time, and compare with the exact kernel; if the features refuse the rows, record why."""
         try:
             if candidate.takes_rows and size > self._train.shape[0]:
                 raise ValueError(f"{size} landmarks are more than the {self._train.shape[0]} rows.")
@@ -141,6 +178,7 @@ class _Bench:
             self.refused.append(Refused(candidate.label, size, str(error) or type(error).__name__))
 
     def _measured(self, candidate: Candidate, size: int, features: FittedFeatures) -> FeatureError:
+        """Return the time and the errors of fitted features."""
         map_seconds = seconds_a_row(features, _arrays.take_rows(self._test, slice(_TIMED_ROWS)))
         Z = features.transform(_arrays.as_rows(self.gram.rows, self._test.dtype))
         error, value_error = self.gram.error(Z), None
@@ -152,7 +190,7 @@ class _Bench:
         )  # fmt: skip
 
     def _row_bytes(self, features: FittedFeatures, Z: Rows) -> float:
-        """Of a row as it is stored: dense, sparse, or in codes of a map that gives codes (``encode``)."""
+        """Return the bytes of a row as it is stored: dense, sparse, or in the codes of a map with ``encode``."""
         sizes = [float(Z.shape[1] * Z.dtype.itemsize)]
         if _arrays.is_sparse(Z):
             sizes.append(_bytes_of(Z) / Z.shape[0])
@@ -163,13 +201,15 @@ class _Bench:
 
 
 def _bytes_of(Z: Rows) -> int:
-    """Of the arrays of dense or CSR features."""
+    """Return the bytes of the arrays of dense or CSR features."""
     return Z.data.nbytes + Z.indices.nbytes + Z.indptr.nbytes if _arrays.is_sparse(Z) else Z.nbytes
 
 
 def seconds_a_row(features: FittedFeatures, rows: Rows) -> float:
-    """Median seconds a row of five transforms of the same rows, after one that is not counted: loops are compiled and
-    tables made by then."""
+    """Return the median seconds per row of five transforms of the same rows.
+
+    An extra transform comes first and is not counted: it compiles loops and makes tables.
+    """
     features.transform(rows)
     times = []
     for _ in range(_REPEATS):

@@ -1,4 +1,8 @@
-"""What features="auto" and n_components="auto" stand for, for the rows that there are."""
+"""What features="auto" and n_components="auto" mean for the rows at hand.
+
+Estimators call these functions before they make a recipe. They decide whether a fit keeps every row, whether it keeps
+the features of all rows, and how many landmarks suit the rows and the memory budget.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +28,16 @@ from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.observed_exact import filling_bytes, is_shared
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
-_GROWTH = 8  # landmarks are so many times the root of the rows: 2000 of 60,000
-_LESS = 0.8  # of the landmarks that the memory has no room for
-_LEAST = 64  # landmarks: of fewer the budget itself is at fault
-MOST_MAPPED = (
-    4096  # features of an additive kernel whose scatter is factorised for the deviations of predictions
-)
-MOST_SUMMED = 8192  # features whose products a machine of usual size sums up
-_BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch from which landmarks can be chosen for those to come
+_GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
+_LESS = 0.8  # factor on the number of landmarks while they do not fit in the memory
+_LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
+MOST_MAPPED = 4096  # features of a map whose scatter is still factorised for the deviations of predictions
+MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
+_BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 
 def is_automatic(value: object) -> bool:
-    """Whether a parameter is left open."""
+    """Whether a parameter is "auto"."""
     return isinstance(value, str) and value == "auto"
 
 
@@ -50,7 +52,7 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
     additive kernel has up to ``MOST_MAPPED`` features.
     """
     asks_otherwise = (
-        "n_principal" not in given  # a learner of kernels, whose features are its own
+        "n_principal" not in given  # a learner of kernels, which has its own features
         or given["blocks"] is not None
         or given["n_principal"] is not None
         or not is_automatic(given["n_components"])
@@ -76,9 +78,9 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
 
 
 def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> bool:
-    """Whether ridge keeps the features of all rows: an additive map of sparse rows has too many to sum their products.
+    """Whether ridge keeps the features of all rows, as an additive map of sparse rows has too many to sum products of.
 
-    Sparse rows have so few numbers each that passes over them are quick. given: parameters of an estimator.
+    Sparse rows have so few entries each that passes over them are quick. ``given`` are the parameters of an estimator.
     """
     asks_otherwise = (
         not RidgeSolver().supports(given["loss"])
@@ -100,12 +102,12 @@ def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> 
 
 
 def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
-    """Whether a target of several misses entries, or has weights that others do not have."""
+    """Whether one of several targets misses entries or has weights that differ from those of the others."""
     return y.ndim == 2 and not is_shared(y, weights)
 
 
 def bytes_of_exact(given: Parameters, source: Source) -> int:
-    """What features="exact" takes of a source, by the parameters of an estimator."""
+    """Return the bytes that features="exact" takes for a source with these parameters of an estimator."""
     if given["map"] is not None:
         terms = given["map"]._terms_at_most
     else:
@@ -121,21 +123,21 @@ def bytes_of_exact(given: Parameters, source: Source) -> int:
 
 
 def takes_components(settings: FeatureSettings) -> bool:
-    """Whether the features of these settings are landmarks or random ones, as many as n_components."""
+    """Whether these settings give landmarks or random features, whose number is n_components."""
     if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
         return False
     return takes_landmarks(settings) or family_of(settings) in (FourierFamily, SkewedFourierFamily)
 
 
 def takes_landmarks(settings: FeatureSettings) -> bool:
-    """Whether the features of these settings are landmarks."""
+    """Whether these settings give landmarks."""
     if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
         return False
     return family_of(settings) in (LandmarkFamily, NystroemFamily)
 
 
 def landmarks_of(n_rows: int) -> int:
-    """How many landmarks suit so many rows, whatever the memory.
+    """Return the number of landmarks that suits ``n_rows`` rows, whatever the memory.
 
     >>> [landmarks_of(n) for n in (500, 60_000, 10**9)]
     [1000, 1959, 8000]
@@ -144,9 +146,9 @@ def landmarks_of(n_rows: int) -> int:
 
 
 def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
-    """As many landmarks as suit the rows and fit the budget.
+    """Return as many landmarks as suit the rows and fit in the memory budget.
 
-    check: raises MemoryBudgetError for a number that does not fit. That error is raised where even few do not.
+    ``check`` raises MemoryBudgetError for a number that does not fit; if even few do not, that error is raised.
     """
     n = landmarks_of(n_rows)
     while True:
@@ -161,9 +163,9 @@ def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
 
 
 def most_components(n: int, check: Callable[[int], None]) -> int:
-    """The most landmarks or random features below n that the memory has room for; 0 where it has none for one.
+    """Return the largest number of landmarks or random features below ``n`` that fits; 0 if not even one does.
 
-    check: as of ``landmarks_within``.
+    See ``landmarks_within`` for ``check``.
     """
     return bisect_left(range(1, n), True, key=lambda fewer: not _fits(fewer, check))
 
@@ -177,7 +179,7 @@ def _fits(n: int, check: Callable[[int], None]) -> bool:
 
 
 def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> Parameters:
-    """Settings for rows that come in batches: random features, where the first batch is too small for landmarks."""
+    """Return settings for rows in batches: random features if the first batch is too small to choose landmarks from."""
     if settings.features == "auto" and n_rows < _BATCH and takes_landmarks(settings):
         return {"features": "fourier"}
     return {}

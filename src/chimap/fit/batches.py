@@ -1,4 +1,8 @@
-"""A model that grows by batches of rows: moments are kept, and weights are found when they are asked for."""
+"""A model that grows by batches of rows (``partial_fit``).
+
+``Batches`` fixes the features on the first batch and adds every batch to the moments; the weights are computed on
+demand. It uses the same recipe, passes and objective as ``fit.fit``.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,19 @@ from chimap.solvers.observed_moments import ObservedMoments
 class Batches:
     """Moments of the rows so far, of features that the first batch fixes.
 
-    Raises ValueError for principal components, which take two passes.
+    Parameters
+    ----------
+    recipe : Recipe
+        The checked settings.
+    codec : Codec
+        Encodes the targets of all batches.
+    first : Source
+        The first batch; it is not added yet.
+
+    Raises
+    ------
+    ValueError
+        If principal components are asked for, as they take two passes.
     """
 
     def __init__(self, recipe: Recipe, codec: Codec, first: Source):
@@ -62,12 +78,14 @@ class Batches:
 
     @property
     def count(self) -> int:
-        """Rows so far."""
+        """Number of rows so far."""
         return self.moments.n_rows
 
     def add(self, source: Source) -> None:
-        """Add a batch. Raises DataError, naming the row, for rows and labels that will not do; the chunks before it
-        have been added."""
+        """Add a batch.
+
+        Raise DataError, naming the row, if rows or labels cannot be used; the chunks before that row have been added.
+        """
         job = largest_job(self.recipe, source, self.known.codec.n_targets)
         gaps = self._observed.gaps | _gaps_of(source)
         keep = None
@@ -84,7 +102,7 @@ class Batches:
         self._observed.release_buffers()
 
     def result(self) -> FitResult:
-        """The weights of all rows so far."""
+        """Return the features, and their weights learned from all rows so far."""
         clock, recipe, objective = Stopwatch(), self.recipe, self.recipe.objective
         if self._observed.gaps:
             objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
@@ -111,8 +129,11 @@ class Batches:
 
 
 def _in_folds(recipe: Recipe) -> Recipe:
-    """Of several tasks, whose entries may be missing in a batch to come: generalised cross-validation is of complete
-    ones, and is kept where it was asked for by name."""
+    """Return the recipe for several tasks, which are compared by folds in place of generalised cross-validation.
+
+    Entries may be missing in a later batch, and generalised cross-validation needs complete targets. If the user asked
+    for it by name, it is kept.
+    """
     holding = recipe.holding
     if holding.asked != "gcv" or not holding.with_groups:
         return recipe
@@ -121,7 +142,7 @@ def _in_folds(recipe: Recipe) -> Recipe:
 
 
 def _gaps_of(source: Source) -> set[int]:
-    """The tasks that miss an entry."""
+    """Return the tasks that have missing entries."""
     y = source.labels()
     if y is None or y.ndim == 1:
         return set()
@@ -129,13 +150,13 @@ def _gaps_of(source: Source) -> set[int]:
 
 
 def _check_gaps(recipe: Recipe) -> None:
-    """Refuse missing entries where they are not summed up. Raises ValueError."""
+    """Raise ValueError if the settings do not support missing entries."""
     if recipe.holding.asked == "gcv":
         raise ValueError(
-            "selection='gcv' is of targets all of whose entries are there, and some are missing. Use selection='auto'."
+            "selection='gcv' needs targets without missing entries, but some are missing. Use selection='auto'."
         )
     if not on_host(recipe.device):
         raise ValueError(
-            f"device={recipe.device!r} sums up targets all of whose entries are there, and some are missing. "
+            f"device={recipe.device!r} needs targets without missing entries, but some are missing. "
             "Use device='cpu', or fit the tasks one by one."
         )

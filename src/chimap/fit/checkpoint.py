@@ -1,4 +1,7 @@
-"""Checkpoints: where a fit stands, written now and then, so that it can go on after whatever ended it."""
+"""Checkpoints: the state of a fit, written at intervals, so that an interrupted fit can be resumed.
+
+``fit.fit`` opens the checkpoint before it draws the sample, and calls ``reached`` after each chunk of a pass.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +24,29 @@ from chimap.fit.result import Known
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
 
-_FREE = ("n_jobs", "verbose")  # settings that change nothing but how fast it goes
+_FREE = ("n_jobs", "verbose")  # settings that may change when a fit is resumed: they do not affect the model
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a fit stands.
+    """The state to resume from.
 
-    stage: "components" or "learning". place: which of the sources is being read in that stage. next_row: the
-    first row of it that the moments have not seen. chunk_rows: rows a chunk. moments: of the blocks, or of the
-    folds. principal: the components that the first stage found, or None. known: what was learned
-    before the rows were added up.
+    Parameters
+    ----------
+    stage : str
+        The pass: "components" or "learning".
+    place : int
+        Index of the source that this pass is reading.
+    next_row : int
+        First row of that source that the moments do not contain yet.
+    chunk_rows : int
+        Rows of a chunk.
+    moments : list of Moments
+        Moments of each block ("components") or of each fold ("learning").
+    principal : list of PCA or None
+        Components that the first pass found, or None.
+    known : Known
+        What was learned before the rows were added up.
     """
 
     stage: str
@@ -44,13 +59,18 @@ class Standing:
 
 
 class Checkpoint:
-    """A file that a fit writes now and then, and goes on from where it finds it.
+    """A file that a fit writes at intervals, and resumes from if it exists.
 
-    It holds the settings, what the features have learned, the moments so far and the next row. It is written beside and
-    then renamed, so that it is whole at every moment: a process that is killed loses what it did since the last time. A
-    fit that goes on gives the same model, to the bit, as one that was never interrupted.
+    It holds the settings, the fitted features, the moments so far and the next row. Each version is written to another
+    file that then replaces the old one, so the file is complete at every moment: a process that is killed loses only
+    the work since the last version. A resumed fit gives the same model, bit for bit, as an uninterrupted one.
 
-    path: the file. seconds: between two writings.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    seconds : float, default=60.0
+        Time between two versions.
     """
 
     def __init__(self, path: str | Path, seconds: float = 60.0):
@@ -59,25 +79,30 @@ class Checkpoint:
         self._last = time.monotonic()
 
     def open(self, recipe: Recipe, sources: Sequence[Source]) -> Standing | None:
-        """Where the fit of this recipe on these sources stood; None where there is no file.
+        """Return the state of the fit of this recipe on these sources, or None if there is no file.
 
-        Raises DataError for the checkpoint of other settings, data or version, naming what differs.
+        Raises
+        ------
+        DataError
+            If the checkpoint has other settings, data or version; the message names what differs.
         """
         if not self.path.exists():
             _files.check_writable(self.path)
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
         with model_file.checked(self.path):
-            told = self._differing(meta, recipe, sources)
-        if told:
+            differing = self._differing(meta, recipe, sources)
+        if differing:
             raise DataError(
-                f"{self.path} is the checkpoint of another fit: {'; '.join(told[:3])}. Go on with the same data and "
-                "settings, remove the file to begin anew, or name another."
+                f"{self.path} is the checkpoint of another fit: {'; '.join(differing[:3])}. Resume with the same data "
+                "and settings, remove the file to begin anew, or name another file."
             )
         with model_file.checked(self.path):
             state = model_file.decode(meta["state"], arrays)
-            moments = [_moments(part, arrays, i) for i, part in enumerate(meta["moments"])]
-            known = Known(**{one.name: state[one.name] for one in fields(Known)})
+            moments = [
+                _moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])
+            ]
+            known = Known(**{field.name: state[field.name] for field in fields(Known)})
             standing = Standing(
                 meta["stage"],
                 meta["place"],
@@ -90,22 +115,22 @@ class Checkpoint:
         return standing
 
     def reached(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
-        """Write where the fit stands, if it is time. A disk that is full is warned of, and the last file kept."""
+        """Write the state if the interval has passed; if the disk is full, warn and keep the last version."""
         if time.monotonic() - self._last < self.seconds:
             return
         try:
             self.write(recipe, sources, standing)
         except OSError as error:
             warnings.warn(
-                f"the checkpoint {self.path} could not be written ({error}); the fit goes on, and the last one that "
-                "could be is kept. Make room on the disk.", stacklevel=2,
+                f"the checkpoint {self.path} could not be written ({error}); the fit continues, and the last complete "
+                "version is kept. Make room on the disk.", stacklevel=2,
             )  # fmt: skip
         self._last = time.monotonic()
 
     def write(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
-        """Write where the fit stands."""
+        """Write the state."""
         arrays: dict[str, np.ndarray] = {}
-        known = {one.name: getattr(standing.known, one.name) for one in fields(Known)}
+        known = {field.name: getattr(standing.known, field.name) for field in fields(Known)}
         state = model_file.encode(known | {"principal": standing.principal}, "state", arrays)
         meta = {
             "version": __version__,
@@ -115,44 +140,45 @@ class Checkpoint:
             "place": standing.place,
             "next_row": standing.next_row,
             "chunk_rows": standing.chunk_rows,
-            "moments": [_plain(own, arrays, i) for i, own in enumerate(standing.moments)],
+            "moments": [_plain(fold_moments, arrays, i) for i, fold_moments in enumerate(standing.moments)],
             "state": state,
         }
         _files.write_tensors(self.path, "checkpoint", meta, arrays)
 
     def remove(self) -> None:
-        """Remove the file: the fit has ended well."""
+        """Remove the file, after the fit has succeeded."""
         self.path.unlink(missing_ok=True)
 
     def _differing(self, meta: JSON, recipe: Recipe, sources: Sequence[Source]) -> list[str]:
-        told = []
+        """Return what differs between the file and this fit, a phrase for each difference."""
+        differing = []
         if meta["version"] != __version__:
-            told.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
-        told += _differences("", meta["settings"], _settings(recipe))
+            differing.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
+        differing += _differences("", meta["settings"], _settings(recipe))
         if len(meta["sources"]) != len(sources):
-            told.append(f"it was of {len(meta['sources'])} source(s), and there are {len(sources)}")
+            differing.append(f"it has {len(meta['sources'])} source(s), and this fit has {len(sources)}")
         for before, source in zip(meta["sources"], sources, strict=False):
-            told += _differences(f"of {source.name}: ", before, _fingerprint(source))
-        return told
+            differing += _differences(f"source {source.name}: ", before, _fingerprint(source))
+        return differing
 
 
 def _fingerprint(source: Source) -> JSON:
-    """Of the rows and of their weights."""
+    """Return what identifies the rows of a source and their weights."""
     weights = {} if source.weights is None else {"weights": digest(source.weights)}
     return source.fingerprint() | weights
 
 
 def _settings(recipe: Recipe) -> JSON:
-    """The parameters of the estimator as JSON holds them; arrays by their content."""
+    """Return the parameters of the estimator as JSON, arrays as lists."""
     arrays: dict[str, np.ndarray] = {}
-    given = {name: value for name, value in recipe.given.items() if name not in _FREE}
-    settings = {name: model_file.encode(value, name, arrays) for name, value in given.items()}
+    parameters = {name: value for name, value in recipe.given.items() if name not in _FREE}
+    settings = {name: model_file.encode(value, name, arrays) for name, value in parameters.items()}
     settings["arrays"] = {name: array.tolist() for name, array in arrays.items()}
     return {"estimator": recipe.estimator, **_files.plain_json(settings)}
 
 
 def _differences(where: str, before: JSON, now: JSON) -> list[str]:
-    """'kernel was "chi2" and is "exp-chi2"', for every entry that differs."""
+    """Return a phrase such as 'kernel was "chi2" and is "exp-chi2"' for every entry that differs."""
     now = _files.plain_json(now)
     names = [*before, *(name for name in now if name not in before)]
     return [
@@ -163,12 +189,14 @@ def _differences(where: str, before: JSON, now: JSON) -> list[str]:
 
 
 def _plain(moments: Moments, arrays: dict[str, np.ndarray], i: int) -> JSON:
-    meta, own = moments.state()
-    arrays.update({f"moments{i}.{name}": array for name, array in own.items()})
+    """Return the moments as JSON, and add their arrays to ``arrays`` under names with the number ``i``."""
+    meta, state = moments.state()
+    arrays.update({f"moments{i}.{name}": array for name, array in state.items()})
     return meta
 
 
 def _moments(meta: JSON, arrays: dict[str, np.ndarray], i: int) -> Moments:
+    """Return the moments with the number ``i`` from what ``_plain`` has written."""
     prefix = f"moments{i}."
-    own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-    return Moments.of_state(meta, own)
+    state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+    return Moments.of_state(meta, state)

@@ -1,4 +1,9 @@
-"""Which features a model has: of blocks of columns, how they are made, and how large they are."""
+"""How features are designed: which blocks of columns they have, how they are made, and how large they are.
+
+A ``Design`` belongs to the recipe. Before the rows are read it gives the parts and their sizes, for the memory plan;
+then it fits the features on a sample. ``PlainDesign`` has a given kernel for each block; learners of kernels have
+designs of their own, which adapt the features to the targets in ``learn``.
+"""
 
 from __future__ import annotations
 
@@ -22,36 +27,47 @@ from chimap.selection.tried import TRIED_ROWS
 
 @dataclass(frozen=True)
 class Part:
-    """Columns of the rows, by name, and the settings of their features."""
+    """A block of columns and the settings of its features.
+
+    Parameters
+    ----------
+    name : str
+        Name of the block.
+    columns : array of int
+        Its columns.
+    settings : FeatureSettings
+        Kernel and features.
+    """
 
     name: str
     columns: np.ndarray
     settings: FeatureSettings
 
     def scaled(self, scale: Scale) -> Part:
-        """The same for rows so scaled."""
+        """Return the part for rows that are multiplied by the scale."""
         if not scale.exponent:
             return self
         return replace(self, settings=replace(self.settings, kernel=scale.kernel(self.settings.exact)))
 
     @property
     def footprint(self) -> Footprint:
-        """Of its features."""
+        """Sizes of its features."""
         return family_of(self.settings).footprint(self.settings, self.columns.size)
 
     def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """What fitting its features takes beside the rows."""
+        """Return the bytes that fitting its features takes beside the rows."""
         return family_of(self.settings).fitting_bytes(self.settings, n_rows, row_bytes, itemsize)
 
     def make(self, seed: int) -> FittedFeatures:
-        """Unfitted features."""
+        """Return unfitted features."""
         return make_features(self.settings, seed)
 
 
 def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> list[Part]:
-    """The blocks with their settings, one kernel for all of them or one each; all columns where there are no blocks.
+    """Return the blocks with their settings, or one part of all columns if there are no blocks.
 
-    Raises ValueError for blocks that will not do, and for a number of kernels that is not theirs.
+    The settings have one kernel for all blocks, or a list with one for each. Raise ValueError if the blocks are invalid
+    or the number of kernels is not the number of blocks.
     """
     if not isinstance(common.features, str):
         common = settings_of(common.features)
@@ -60,29 +76,29 @@ def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> 
     names, columns = check_blocks(blocks, n_columns)
     kernels = common.kernel if isinstance(common.kernel, list | tuple) else [common.kernel] * len(columns)
     if len(kernels) != len(columns):
-        raise ValueError(f"kernel must be one, or one a block, {len(columns)} of them; got {len(kernels)}.")
+        raise ValueError(f"kernel must be one, or one for each of {len(columns)} blocks; got {len(kernels)}.")
     return [
-        Part(name, own, replace(common, kernel=kernel))
-        for name, own, kernel in zip(names, columns, kernels, strict=True)
+        Part(name, block, replace(common, kernel=kernel))
+        for name, block, kernel in zip(names, columns, kernels, strict=True)
     ]
 
 
 def features_of(parts: list[Part], seed: int) -> BlockFeatures:
-    """Unfitted features of blocks side by side; each draws its own random numbers."""
+    """Return unfitted features of the blocks, side by side; each draws its own random numbers."""
     features = [part.make(seed + j) for j, part in enumerate(parts)]
     return BlockFeatures(features, {part.name: part.columns for part in parts})
 
 
 def sizes_of(parts: list[Part]) -> Footprint:
-    """Of all blocks together: their frequencies take as much memory as a matrix of these numbers."""
-    each = [part.footprint for part in parts]
-    frequencies = sum(s.frequencies for s in each)
-    mapped = max(s.mapped for s in each)
+    """Return the sizes of all blocks together, as if one matrix had the memory of all their frequencies."""
+    sizes = [part.footprint for part in parts]
+    frequencies = sum(s.frequencies for s in sizes)
+    mapped = max(s.mapped for s in sizes)
     if frequencies:
-        mapped = -(-sum(s.mapped * s.frequencies for s in each) // frequencies)
+        mapped = -(-sum(s.mapped * s.frequencies for s in sizes) // frequencies)
     return Footprint(
-        sum(s.features for s in each), mapped, frequencies,
-        max(s.sample_rows for s in each), max(s.landmarks for s in each),
+        sum(s.features for s in sizes), mapped, frequencies,
+        max(s.sample_rows for s in sizes), max(s.landmarks for s in sizes),
     )  # fmt: skip
 
 
@@ -90,7 +106,14 @@ def sizes_of(parts: list[Part]) -> Footprint:
 class PlainDesign:
     """Features of one kernel, or of a kernel for each block, fitted on a sample of rows.
 
-    side_by_side: whether they are ``BlockFeatures`` in any case, as principal components ask.
+    Parameters
+    ----------
+    settings : FeatureSettings
+        Kernel and features.
+    blocks : mapping of names to columns, or None, default=None
+        The blocks.
+    side_by_side : bool, default=False
+        Whether to make ``BlockFeatures`` even without blocks, as principal components need.
     """
 
     settings: FeatureSettings
@@ -106,11 +129,11 @@ class PlainDesign:
         return self.parts(n_columns)
 
     def fit(self, sample: Rows, seed: int) -> FittedFeatures:
-        """See ``Design``; rows far from 1 are brought near it by a power of two."""
+        """Fit features on prepared rows; rows far from 1 are first scaled towards it by a power of two."""
         return self.keeping(sample, seed, None)
 
     def keeping(self, sample: Rows, seed: int, sample_weight: np.ndarray | None) -> FittedFeatures:
-        """The same for features that keep all rows, by their weights (n,) or None: other samples are drawn by these."""
+        """Fit features that keep all rows, with their weights (n,) or None; other samples are drawn by weight."""
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.settings.exact for part in parts])
         parts = [part.scaled(scale) for part in parts]
@@ -121,23 +144,23 @@ class PlainDesign:
         return ScaledFeatures(features, scale) if scale.exponent else features
 
     def learn(self, features: Any, *_: object) -> tuple[FittedFeatures, Parameters]:
-        """They are as they are."""
+        """Return the features unchanged."""
         return features, {}
 
 
 class Design(Protocol):
-    """How features come about: from settings, a sample of rows and, of some, the labels of more rows."""
+    """How features are made: from settings, a sample of rows and, for some, the labels of more rows."""
 
     def parts(self, n_columns: int) -> list[Part]:
-        """The blocks of the columns, by which rows are checked and normalised."""
+        """Return the blocks of the columns, by which rows are checked and normalised."""
         ...
 
     def sized(self, n_columns: int) -> list[Part]:
-        """The parts whose features are as large as those of the model."""
+        """Return parts whose features have the sizes of the model's features."""
         ...
 
     def fit(self, sample: Rows, seed: int) -> Any:
-        """Features fitted on prepared rows, or what ``learn`` adapts."""
+        """Return features fitted on prepared rows, or an object for ``learn`` to adapt."""
         ...
 
     def learn(
@@ -149,44 +172,48 @@ class Design(Protocol):
         clock: Stopwatch,
         progress: Progress,
     ) -> tuple[FittedFeatures, Parameters]:
-        """The features, adapted to rows and targets (``PreparedRows``); and what else was learned, by attribute."""
+        """Return features adapted to ``rows`` (``PreparedRows``), and further attributes that were learned, by name."""
         ...
 
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
-_PART_APART = 5  # one of so many rows: few enough to lose no landmarks worth having
+_PART_APART = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
 
 
 def sample_rows(n_bins: int) -> int:
-    """How many rows of so many bins maps, gamma and the provisional mean are fitted on."""
+    """Return the number of rows of ``n_bins`` bins that maps, gamma and the provisional mean are fitted on."""
     return min(_SAMPLE_ROWS, max(256, _SAMPLE_BYTES // max(1, 4 * n_bins)))
 
 
 def sample_size(source: Source, parts: list[Part]) -> int:
-    """Rows of the source that the features of these parts are fitted on."""
-    wanted = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
-    return min(wanted, source.n_rows - rows_apart(source, parts))
+    """Return the number of rows of the source that the features of these parts are fitted on."""
+    size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
+    return min(size, source.n_rows - rows_apart(source, parts))
 
 
 def rows_apart(source: Source, parts: list[Part]) -> int:
-    """How many rows have no part in the landmarks of these parts, if they have some. Where every row is a landmark,
-    leaving one out is exact, and none need be apart."""
+    """Return the number of rows that no landmark of these parts is made of; 0 for features without landmarks.
+
+    If every row is a landmark, leaving a row out is exact, and no rows need to be set aside.
+    """
     has_others = 0 < sizes_of(parts).landmarks < source.n_rows
     return min(TRIED_ROWS, source.n_rows // _PART_APART) if has_others else 0
 
 
 def check_rows(rows: Rows, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:
-    """Refuse entries that the kernels of their blocks do not take; see ``check_histograms``."""
+    """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
     signed = [part.settings.exact.is_signed for part in parts]
     check_histograms(rows, name=name, signed=any(signed), first_row=first_row)
     if any(signed) and not all(signed):
         for part, is_signed in zip(parts, signed, strict=True):
-            own = _arrays.take_columns(rows, part.columns)
-            check_histograms(own, name=f"{name}, block {part.name!r}", signed=is_signed, first_row=first_row)
+            block = _arrays.take_columns(rows, part.columns)
+            check_histograms(
+                block, name=f"{name}, block {part.name!r}", signed=is_signed, first_row=first_row
+            )
 
 
 def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Rows whose blocks, by their columns, have the l1 norm 1 each; empty ones stay."""
+    """Divide each row, block by block, by its l1 norm; empty blocks stay empty."""
     for columns in blocks:
         is_all = len(blocks) == 1 and columns.size == rows.shape[1]
         norms = _scaling.row_norms_l1(rows if is_all else _arrays.take_columns(rows, columns))

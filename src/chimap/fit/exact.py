@@ -1,4 +1,8 @@
-"""Fits that keep every row: ridge on the kernel matrix, its settings chosen by leaving rows out."""
+"""Exact fits: ridge, or another exact machine, on the kernel matrix of all rows.
+
+``fit.in_rows`` prepares the rows and calls ``solve_exactly``, which chooses the strength and gamma by leaving rows out
+(``selection.leave_one_out``) and solves. The kernel matrix must fit in the memory budget (``check_room``).
+"""
 
 from __future__ import annotations
 
@@ -34,10 +38,10 @@ _TILE = 512
 
 
 class ExactRows:
-    """The rows of an exact fit and the kernel among them, for ``selection.leave_one_out``.
+    """The rows of an exact fit and the kernel matrix between them, for ``selection.leave_one_out``.
 
-    One matrix is kept: a kernel exp(-gamma D^2) at twice gamma is its square, at half of it its square root, so that
-    other gammas cost a pass over it and no product.
+    A single matrix is kept. With twice the gamma, an entry exp(-gamma D^2) becomes its square, and with half of it its
+    square root, so another gamma takes one pass over the matrix and no product.
     """
 
     def __init__(
@@ -55,14 +59,14 @@ class ExactRows:
         self._octaves = 0
 
     def gamma(self, octaves: int) -> float | None:
-        """Gamma 2^octaves times that of the features; None where the kernel has none."""
+        """Return 2^octaves times the gamma of the features; None if the kernel has none."""
         kernel = self.features.kernel_
         return float(kernel.gamma) * 2.0**octaves if isinstance(kernel, Exponential) else None
 
     def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
-        """Of these rows, or of all; the machine of other rows that was made before is gone."""
+        """Return the machine of these rows, or of all; the machine of other rows made before is freed."""
         if self._ridge is None or rows is not self._rows:
-            self._ridge = None  # let go before there is another
+            self._ridge = None  # free the old matrix before the new one is allocated
             features = self.features if rows is None else self.features.take(rows)
             n = features._n_features_out
             square = np.empty((n, n), dtype=self.dtype)
@@ -75,7 +79,7 @@ class ExactRows:
         return self._ridge
 
     def posterior(self, alpha: float, octaves: int) -> DualPosterior | None:
-        """How sure the machine of all rows is; its factor is made again where another one is in memory."""
+        """Return how certain the machine of all rows is; the factor is computed again if it is no longer in memory."""
         ridge = self.ridge(None, octaves)
         if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
             return None
@@ -83,19 +87,19 @@ class ExactRows:
 
 
 def _raise_below(square: np.ndarray, octaves: int) -> None:
-    """square_ij <- square_ij^(2^octaves) below the diagonal."""
+    """Raise the entries below the diagonal to the power 2^octaves, in place."""
     n, step = square.shape[0], np.square if octaves > 0 else np.sqrt
 
     def part(first: int) -> None:
-        own = slice(first, min(first + _TILE, n))
-        for start in range(0, own.start, _TILE):
-            tile = square[own, start : start + _TILE]
+        rows = slice(first, min(first + _TILE, n))
+        for start in range(0, rows.start, _TILE):
+            tile = square[rows, start : start + _TILE]
             for _ in range(abs(octaves)):
                 step(tile, out=tile)
-        corner = np.tril(square[own, own], -1)
+        corner = np.tril(square[rows, rows], -1)
         for _ in range(abs(octaves)):
             step(corner, out=corner)
-        square[own, own] = corner
+        square[rows, rows] = corner
 
     if octaves:
         _threads.tasks(range(0, n, _TILE), part)
@@ -103,13 +107,29 @@ def _raise_below(square: np.ndarray, octaves: int) -> None:
 
 @dataclass(frozen=True)
 class ExactSettings:
-    """What an exact fit is asked for.
+    """Settings of an exact fit.
 
-    alphas: to choose from, or None for a search. chooses_gamma: whether gamma is chosen too, or stays where the
-    features have it. selection: "auto" or "leave-one-out", a number of folds, or a splitter of scikit-learn whose test
-    sets are a partition of the rows. groups (n,): rows of one group are left out together; None where there are none.
-    row_weights (n,), or (n, t) of the targets, or None. seed: of the order of rows. is_settled: whether a race has
-    chosen: the first of alphas that can be solved is taken. loss: what the machine minimises.
+    Parameters
+    ----------
+    alphas : sequence of float or None
+        Strengths to choose from, or None for a search.
+    chooses_gamma : bool
+        Whether gamma is chosen too; otherwise it stays as the features have it.
+    selection : {"auto", "leave-one-out"}, int or splitter
+        Rows that are left out together: each alone, folds, or the test sets of a splitter of scikit-learn, which must
+        partition the rows.
+    groups : array of shape (n,) or None
+        Rows of a group are left out together.
+    row_weights : array of shape (n,) or (n, t), or None
+        Weights of the rows, or of their targets.
+    dtype : dtype
+        Precision of the kernel matrix.
+    seed : int
+        Seed of the order of the rows.
+    is_settled : bool, default=False
+        Whether a race has chosen: the first of ``alphas`` that can be solved is taken.
+    loss : str or Loss, default="square"
+        What the machine minimises.
     """
 
     alphas: Sequence[float] | None
@@ -124,7 +144,7 @@ class ExactSettings:
 
 
 def check_room(n_rows: int, needed: int, budget: int) -> None:
-    """Raise MemoryBudgetError where the kernel matrix and the rows, as they are and mapped, are above the budget."""
+    """Raise MemoryBudgetError if the bytes needed for the kernel matrix and the rows exceed the budget."""
     if needed > room_in(budget):
         raise MemoryBudgetError(
             f"memory of {format_bytes(budget)} is too small for the kernel matrix of {n_rows:,} rows: it takes "
@@ -133,14 +153,17 @@ def check_room(n_rows: int, needed: int, budget: int) -> None:
 
 
 def exact_bytes(n_rows: int, row_bytes: float, dtype: np.dtype) -> int:
-    """What an exact fit takes: the matrix, three copies of the rows, and columns of the inverse of every thread."""
+    """Return the bytes of an exact fit: the matrix, three copies of the rows, and columns of the inverse per thread."""
     return int(dtype.itemsize * n_rows * (n_rows + 512 * _threads.count()) + 3 * n_rows * row_bytes)
 
 
 def order_of(
     settings: ExactSettings, y: np.ndarray | None, n_rows: int
 ) -> tuple[np.ndarray, list[np.ndarray] | None]:
-    """(order of the rows in which those that are left out together follow each other, places of these or None)."""
+    """Return an order in which rows that are left out together are adjacent, and their places in it.
+
+    The places are None if each row is left out alone.
+    """
     rng = np.random.default_rng(settings.seed)
     groups = _groups(settings, y, n_rows)
     if groups is None:
@@ -151,7 +174,7 @@ def order_of(
 
 
 def _groups(settings: ExactSettings, y: np.ndarray | None, n_rows: int) -> list[np.ndarray] | None:
-    """Rows that are left out together; None: each alone."""
+    """Return the rows that are left out together; None if each is left out alone."""
     selection, groups = settings.selection, settings.groups
     if isinstance(selection, str):
         check_choice(selection, "selection (of features='exact')", ("auto", "leave-one-out"))
@@ -162,25 +185,38 @@ def _groups(settings: ExactSettings, y: np.ndarray | None, n_rows: int) -> list[
         check_positive(selection, "selection (folds)", integer=True)
         if groups is None:
             folds = fold_of_rows(0, n_rows, int(selection), settings.seed)
-            return [own for k in range(int(selection)) if (own := np.flatnonzero(folds == k)).size]
+            return [fold for k in range(int(selection)) if (fold := np.flatnonzero(folds == k)).size]
         selection = GroupKFold(int(selection))
-    parts = [np.asarray(test) for _, test in selection.split(np.empty((n_rows, 0)), y, groups)]
-    if not np.array_equal(np.sort(np.concatenate(parts)), np.arange(n_rows)):
+    test_sets = [np.asarray(test) for _, test in selection.split(np.empty((n_rows, 0)), y, groups)]
+    if not np.array_equal(np.sort(np.concatenate(test_sets)), np.arange(n_rows)):
         raise ValueError(
-            f"selection={selection!r} must hold every row out once for features='exact'; its test sets are "
-            f"{sum(part.size for part in parts)} rows of {n_rows}. Use a splitter such as KFold or GroupKFold."
+            f"selection={selection!r} must hold every row out once for features='exact'; its test sets hold "
+            f"{sum(test_set.size for test_set in test_sets)} rows of {n_rows}. Use a splitter such as KFold or "
+            "GroupKFold."
         )
-    return parts
+    return test_sets
 
 
 @dataclass(frozen=True)
 class ExactFit:
-    """Weights of kernel values (n, t), intercepts (t,), what was chosen, and ``held_out`` (n, t): what the machine says
-    of each row when that row, or its group, is left out, in the order in which the rows came; NaN of others.
-    curve: how the score grows with the rows, or None.
+    """What an exact fit has learned.
 
-    noise (t,): the variance of the targets. posterior: how sure the machine is, made when it is asked for; None for
-    targets with missing entries, and for other losses than the square.
+    Parameters
+    ----------
+    solution : LinearSolution
+        Weights of the kernel values, (n, t), and intercepts (t,).
+    held_out : array of shape (n, t)
+        Outputs for each row when it, or its group, is left out, in the original order of the rows; NaN for rows that
+        are never left out.
+    selection : SelectionResult
+        The settings that were compared.
+    noise : array of shape (t,) or None, default=None
+        Variance of the targets.
+    posterior : callable, default=lambda: None
+        Computes, when called, how certain the machine is. It returns None for targets with missing entries and for
+        losses other than the square.
+    curve : LearningCurve or None, default=None
+        How the score grows with the rows.
     """
 
     solution: LinearSolution
@@ -201,8 +237,11 @@ def solve_exactly(
     settings: ExactSettings,
     on_score: Callable[[float, float], None],
 ) -> ExactFit:
-    """Choose and solve. features: fitted on the rows in ``order``, whose gamma is set to the chosen one; Y (n, t):
-    their targets less ``shift`` (t,), in that order."""
+    """Choose the settings and solve for the weights.
+
+    ``features`` are fitted on the rows in ``order``, and are set to the chosen gamma. ``Y`` (n, t) are the targets in
+    that order, less ``shift`` (t,).
+    """
     weights = None if settings.row_weights is None else settings.row_weights[order]
     rows = ExactRows(features, Y, weights, settings.dtype, settings.loss)
     rule = LeaveOut(
@@ -243,7 +282,7 @@ def solve_exactly(
 
 @dataclass(frozen=True)
 class _ScoreOfResiduals:
-    """The user's score, of residuals of rows by their places in the order of the fit."""
+    """The user's score, as a function of residuals and the places of their rows in the order of the fit."""
 
     score: OutputScore
     Y: np.ndarray

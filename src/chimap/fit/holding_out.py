@@ -1,4 +1,8 @@
-"""Which rows are held out together to choose, as the parameter ``selection`` asks."""
+"""Which rows are held out to choose a setting, from the parameter ``selection``.
+
+``holding_out`` checks the parameter when the recipe is made; ``HoldingOut.folds`` assigns each row of a source to a
+fold when the fit begins.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +21,24 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
 
-_HELD_PARTS = 5  # of which one is held out by selection="holdout"
+_HELD_PARTS = 5  # selection="holdout" holds out one part of so many
 
 
 @dataclass(frozen=True)
 class HoldingOut:
     """How rows are held out.
 
-    asked: "nothing" is chosen; by "gcv", without folds; by "folds"; by the score of one part, the "holdout"; by the
-    test sets of a ``splitter``. n_folds: as many as are planned for. with_groups: folds where rows come in groups.
+    Parameters
+    ----------
+    asked : {"nothing", "gcv", "folds", "holdout", "splitter"}
+        What chooses: nothing is open; generalised cross-validation without folds; folds; the score of one part of the
+        rows; or the test sets of ``splitter``.
+    n_folds : int
+        Number of folds that memory is planned for.
+    with_groups : int
+        Number of folds if rows come in groups.
+    splitter : splitter of scikit-learn or None, default=None
+        Yields the test sets.
     """
 
     asked: Asked
@@ -36,17 +49,36 @@ class HoldingOut:
     def folds(
         self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int
     ) -> RowFolds:
-        """Of so many rows (None: nobody knows), with labels, those of one group in one fold.
+        """Assign each row to a fold, the rows of a group to the same one.
 
-        Raises DataError for groups that are not one a row, or all the same; ValueError for a splitter whose test sets
-        do not hold every row out once.
+        Parameters
+        ----------
+        n_rows : int or None
+            Number of rows, or None if it is not known.
+        y : array or None
+            Labels, for the splitter.
+        groups : array of shape (n_rows,) or None
+            Group of each row.
+        seed : int
+            Seed of random folds.
+
+        Returns
+        -------
+        RowFolds
+
+        Raises
+        ------
+        DataError
+            If there is not one group for each row, or all rows have the same.
+        ValueError
+            If the test sets of the splitter do not hold every row out exactly once, or ``n_rows`` is not known.
         """
         if groups is not None and n_rows is not None:
             groups = checked_groups(groups, n_rows)
         if self.splitter is not None:
             if n_rows is None:
                 raise ValueError(
-                    "rows that come in batches have no splitter: give selection as a number of folds."
+                    "rows that come in batches cannot use a splitter: give selection as a number of folds."
                 )
             return _split(self.splitter, n_rows, y, groups)
         if groups is not None and self.with_groups > 1:
@@ -61,15 +93,30 @@ class HoldingOut:
 def holding_out(
     selection: Any, *, is_fixed: bool, has_gcv: bool, has_score: bool, by_name: str = "loss='square'"
 ) -> HoldingOut:
-    """From the parameter ``selection``.
+    """Turn the parameter ``selection`` into a ``HoldingOut``.
 
-    is_fixed: whether there is nothing to choose. has_gcv: whether generalised cross-validation is of what is chosen,
-    and has_score: whether a held-out score is. by_name: what has both. Raises ValueError.
+    Parameters
+    ----------
+    selection : {"auto", "gcv", "holdout"}, int or splitter
+        The parameter of the estimator.
+    is_fixed : bool
+        Whether nothing is open.
+    has_gcv : bool
+        Whether generalised cross-validation can choose what is open.
+    has_score : bool
+        Whether the score of held-out rows can choose it.
+    by_name : str, default="loss='square'"
+        What supports generalised cross-validation, for messages.
+
+    Raises
+    ------
+    ValueError
+        If ``selection`` is invalid.
     """
     if isinstance(selection, str):
         check_choice(selection, "selection", ("auto", "gcv", "holdout"))
         if selection == "gcv" and not has_gcv:
-            raise ValueError(f"selection='gcv' is of {by_name}. Use selection='auto'.")
+            raise ValueError(f"selection='gcv' needs {by_name}. Use selection='auto'.")
     elif not hasattr(selection, "split"):
         check_positive(selection, "selection (folds)", integer=True)
         if selection < 2 and not is_fixed:
@@ -91,13 +138,15 @@ def holding_out(
 
 
 def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
-    """Numbers (n_rows,) from 0 on of the groups of rows. Raises DataError."""
+    """Return the groups of the rows as numbers from 0, (n_rows,); raise DataError if there are not two or more."""
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
         raise DataError(
-            f"groups must be one for each of the {n_rows} rows that have labels; got {labels.shape}."
+            f"groups must have one entry for each of the {n_rows} rows that have labels; got {labels.shape}."
         )
-    missing = np.array([group is None or group != group for group in labels.tolist()])  # NaN is not itself
+    missing = np.array(
+        [group is None or group != group for group in labels.tolist()]
+    )  # NaN differs from itself
     if missing.any():
         raise DataError(
             f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
@@ -105,17 +154,19 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
         )
     names, numbers = np.unique(labels, return_inverse=True)
     if names.size < 2:
-        raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
+        raise DataError("all rows are of one group: none can be held out. Leave groups out.")
     return np.asarray(numbers)
 
 
 def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
-    """Whole groups, the largest first, each to the fold that has the fewest rows."""
+    """Assign whole groups to folds, the largest first, each to the fold that has the fewest rows."""
     sizes = np.bincount(groups)
     n_folds = min(n_folds, sizes.size)
     filled, fold_of = np.zeros(n_folds, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
     for group in np.argsort(-sizes, kind="stable"):
-        fold = n_folds - 1 - int(np.argmin(filled[::-1]))  # the last of equals: fold 0 is the one held out
+        fold = (
+            n_folds - 1 - int(np.argmin(filled[::-1]))
+        )  # ties go to the last fold: a holdout holds out fold 0
         fold_of[group] = fold
         filled[fold] += sizes[group]
     folds = fold_of[groups]
@@ -127,6 +178,7 @@ def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
 def _split(
     splitter: BaseCrossValidator, n_rows: int, y: ArrayLike | None, groups: np.ndarray | None
 ) -> GivenFolds:
+    """Return the test sets of a splitter as folds; raise ValueError unless every row is in exactly one."""
     folds = np.full(n_rows, -1)
     times = np.zeros(n_rows, dtype=np.int64)
     n_folds = 0
@@ -136,8 +188,8 @@ def _split(
         n_folds += 1
     if n_folds < 2 or (times != 1).any():
         raise ValueError(
-            f"selection={splitter!r} must hold every row out once; they hold out {int((times > 0).sum())} rows "
-            f"of {n_rows}, {int((times > 1).sum())} of them more than once. Use KFold, GroupKFold or the like, "
+            f"selection={splitter!r} must hold every row out once; its test sets hold out {int((times > 0).sum())} "
+            f"rows of {n_rows}, {int((times > 1).sum())} of them more than once. Use KFold, GroupKFold or the like, "
             "or selection='holdout'."
         )
     return GivenFolds(folds, n_folds)

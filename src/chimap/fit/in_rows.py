@@ -1,4 +1,8 @@
-"""A fit that keeps every row, from beginning to end: features="exact"."""
+"""A fit that keeps every row (features="exact"), from beginning to end.
+
+``fit.fit`` hands over to ``fit_in_rows`` if the recipe keeps all rows. There are no chunks and no sums: all rows are
+prepared at once, and ``fit.exact`` chooses the settings and solves on the kernel matrix.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +35,15 @@ from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor
 
 _CHUNK_ROWS = 2048
-_RAISES = 6  # decades that the strength of a race may be raised by, where rounding asks for it
+_RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 
 
 def fit_in_rows(
     recipe: Recipe, source: Source, progress: Progress, clock: Stopwatch, groups: np.ndarray | None
 ) -> FitResult:
-    """Fit on all rows of a source at once, the strength and gamma chosen by leaving rows out.
+    """Fit on all rows of a source at once, choosing the strength and gamma by leaving rows out.
 
-    Of an additive kernel the weights are folded into those of its map, and no row is kept.
+    For an additive kernel, the weights of the rows are folded into weights of its map, and the rows are not kept.
     """
     with clock("sample"):
         y = source.labels()
@@ -53,10 +57,10 @@ def fit_in_rows(
     with clock("map"):
         weights = None if source.weights is None else source.weights[order]
         design = recipe.design
-        assert isinstance(design, PlainDesign)  # learners of widths have no features="exact"
+        assert isinstance(design, PlainDesign)  # designs of kernel learners do not support features="exact"
         weights = None if weights is None else of_rows(weights)
         features = design.keeping(rows, recipe.seed, weights)
-        about: Parameters = mean_and_deviation(rows) | {"row_numbers_": order}
+        attributes: Parameters = mean_and_deviation(rows) | {"row_numbers_": order}
         del rows
         exact = _inner(features)
     shift, Y = codec.shift, np.asarray(codec.encode(y[order]), dtype=np.float64)
@@ -73,8 +77,8 @@ def fit_in_rows(
         solution, check_loss(recipe.given["loss"], CATALOGUE), machine.selection, 1, source.n_rows,
         posterior=machine.posterior if is_kept else partial(_posterior_of_map, exact, machine, weights, recipe.dtype),
     )  # fmt: skip
-    about |= {"held_out_": machine.held_out, "kernel_": kernel}
-    known = Known(recipe.seed, codec, features, about)
+    attributes |= {"held_out_": machine.held_out, "kernel_": kernel}
+    known = Known(recipe.seed, codec, features, attributes)
     seen = ~np.isnan(machine.held_out).all(axis=1)
     of_seen = None if source.weights is None else source.weights[seen]
     held_out = HeldOutRows(machine.held_out[seen], y[seen], of_seen, machine.noise)
@@ -93,58 +97,61 @@ def fit_in_rows(
 
 
 def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_unlabelled: bool) -> None:
-    """Refuse what a fit that keeps every row does not do. Raises ValueError."""
+    """Raise ValueError for settings that an exact fit does not support."""
     if has_checkpoint or has_unlabelled:
-        raise ValueError("features='exact' has no checkpoint and no unlabelled rows: leave them out.")
-    given = recipe.given
+        raise ValueError(
+            "features='exact' supports neither a checkpoint nor unlabelled rows: leave them out."
+        )
+    parameters = recipe.given
     refused = {
-        "blocks": given["blocks"] is not None,
-        "n_principal": given["n_principal"] is not None,
-        "loss": not has_exact_machine(given["loss"]),
+        "blocks": parameters["blocks"] is not None,
+        "n_principal": parameters["n_principal"] is not None,
+        "loss": not has_exact_machine(parameters["loss"]),
         "precision": recipe.is_rounded,
         "device": not on_host(recipe.device),
     }
     for name, is_refused in refused.items():
         if is_refused:
             raise ValueError(
-                f"features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and has no {name}="
-                f"{given[name]!r}. Leave that out, or use features='landmarks'."
+                f"features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and does not support "
+                f"{name}={parameters[name]!r}. Leave that out, or use features='landmarks'."
             )
     if not is_local:
         raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
 
 
 def _settings(recipe: Recipe, source: Source, groups: ArrayLike | None) -> ExactSettings:
+    """Return the settings of the exact fit; raise DataError for groups that cannot be used."""
     if groups is not None:
         groups = np.asarray(groups)
         if groups.shape != (source.n_rows,):
             raise DataError(
-                f"groups must be one for each of the {source.n_rows} rows that have labels; got {groups.shape}."
+                f"groups must have one entry for each of the {source.n_rows} rows that have labels; got {groups.shape}."
             )
         if np.unique(groups).size < 2:
-            raise DataError("all rows are of one group: there is none to hold out. Leave groups out.")
-    given = recipe.given
-    alpha, gamma = given["alpha"], given["gamma"]
+            raise DataError("all rows are of one group: none can be held out. Leave groups out.")
+    parameters = recipe.given
+    alpha, gamma = parameters["alpha"], parameters["gamma"]
     alphas = None if isinstance(alpha, str) else sorted(float(a) for a in np.atleast_1d(alpha))
     is_settled = recipe.is_settled
-    if is_settled:  # by fewer rows, whose matrix is farther from singular
+    if is_settled:  # the race chose alpha on fewer rows, whose matrix is farther from singular
         alphas = [alpha * 10.0**decades for decades in range(_RAISES)]
     chooses_gamma = isinstance(gamma, str) and gamma == "auto"
     return ExactSettings(
         alphas,
         chooses_gamma,
-        given["selection"],
+        parameters["selection"],
         groups,
         source.weights,
         recipe.dtype,
         recipe.seed,
         is_settled,
-        given["loss"],
+        parameters["loss"],
     )
 
 
 def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Rows:
-    """All rows, checked and prepared."""
+    """Return all rows, checked and prepared."""
     prepare, prepared = recipe.preparation(recipe.design.parts(source.n_features)), []
     for chunk in source.chunks(_CHUNK_ROWS):
         prepared.append(prepare(chunk.X, chunk.start, source.name))
@@ -153,30 +160,32 @@ def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Rows:
 
 
 def _inner(features: FittedFeatures) -> ExactFeatures:
+    """Return the exact features, without their scale."""
     inner = _unscaled(features)
     assert isinstance(inner, ExactFeatures)  # what the catalogue makes of features="exact"
     return inner
 
 
 def _unscaled(features: FittedFeatures) -> FittedFeatures:
+    """Return the features without their scale."""
     return features.features if isinstance(features, ScaledFeatures) else features
 
 
 def _posterior_of_map(
     exact: ExactFeatures, machine: ExactFit, weights: np.ndarray | None, dtype: np.dtype
 ) -> Posterior | None:
-    """Of an additive kernel, whose weights are those of its map: from the scatter of the mapped rows.
+    """Return the posterior for an additive kernel, whose weights are those of its map, from the mapped rows' scatter.
 
-    None for more features than ``MOST_MAPPED``, and for targets with missing entries.
+    It is None for more than ``MOST_MAPPED`` features, and for targets with missing entries.
     """
     rows = exact.rows_
     if machine.noise is None or rows.n_columns > MOST_MAPPED:
         return None
     moments = Moments(rows.n_columns, 0, rows.column_means(), np.zeros(0))
     for first in range(0, rows.n_rows, _CHUNK_ROWS):
-        own = np.arange(first, min(first + _CHUNK_ROWS, rows.n_rows))
-        Z = rows.take(own).centred() + moments.shifts[0]
-        moments.update(Z, np.zeros((own.size, 0)), None if weights is None else weights[own])
+        places = np.arange(first, min(first + _CHUNK_ROWS, rows.n_rows))
+        Z = rows.take(places).centred() + moments.shifts[0]
+        moments.update(Z, np.zeros((places.size, 0)), None if weights is None else weights[places])
     factor = Factor(rows.n_columns)
     factor.of(moments, machine.solution.alpha)
     return Posterior.of(factor, moments.mean, moments.count, machine.solution.alpha, dtype)
@@ -185,10 +194,12 @@ def _posterior_of_map(
 def _folded(
     features: FittedFeatures, exact: ExactFeatures, machine: ExactFit
 ) -> tuple[FittedFeatures, LinearSolution]:
-    """Features and weights for prediction: of an additive kernel the map and weights of its terms."""
+    """Return features and weights for prediction: for an additive kernel, its map and the weights of the map."""
     solution = machine.solution
     if exact.map_ is None or not isinstance(exact.kernel_, AdditiveKernel | Linear):
         return features, solution
     coef, offset = exact.rows_.combine(solution.coef)
-    made = ScaledFeatures(exact.map_, features.scale) if isinstance(features, ScaledFeatures) else exact.map_
-    return made, LinearSolution(coef, solution.intercept - offset, solution.alpha)
+    prediction_map = (
+        ScaledFeatures(exact.map_, features.scale) if isinstance(features, ScaledFeatures) else exact.map_
+    )
+    return prediction_map, LinearSolution(coef, solution.intercept - offset, solution.alpha)

@@ -1,4 +1,9 @@
-"""The learning curve of a fit from sums: they are kept in parts, which add up to those of more and more rows."""
+"""The learning curve of a fit from sums.
+
+``fit.fit`` keeps the sums in parts of an eighth, an eighth, a quarter and a half of the rows, or in folds if rows are
+held out to choose. Parts add up to the sums of more and more rows, and ridge on each of these is scored on rows of the
+last part.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +26,8 @@ from chimap.selection.learning_curve import LearningCurve, curve_of, growing, sc
 from chimap.solvers.base import Evidence
 from chimap.solvers.ridge import Factor
 
-_FEWEST = 240  # rows whose parts are worth a curve
-_MEASURED = 50  # rows held out at least
+_FEWEST = 240  # rows; a curve of fewer is not worth its parts
+_MEASURED = 50  # rows to score at least
 
 
 def planned(
@@ -34,17 +39,17 @@ def planned(
     may_keep: bool,
     has_curve: bool,
 ) -> tuple[Recipe, PreparedRows, Plan]:
-    """Recipe and rows with the folds whose sums are kept apart, and what that takes.
+    """Plan the fit, and return the recipe and rows with the folds whose sums are kept apart.
 
-    has_curve: whether they are to be parts for a learning curve where none are held out to choose and the budget allows
-    it; a fit that goes on has those that it was begun with. standing: of such a fit, or None.
+    With ``has_curve`` these are the parts of a learning curve, if no folds are held out to choose and the budget allows
+    it. A resumed fit, whose state is ``standing``, keeps the folds that it began with.
     """
     begun = None if standing is None or standing.stage != "learning" else len(standing.moments)
     chunk_rows = None if standing is None else standing.chunk_rows
 
     def over(folds: RowFolds) -> tuple[Recipe, PreparedRows, Plan]:
-        own = replace(recipe, n_folds=folds.n_folds), replace(rows, folds=folds)
-        return *own, Plan.of(*own, engine, may_keep=may_keep, chunk_rows=chunk_rows)
+        planned_fit = replace(recipe, n_folds=folds.n_folds), replace(rows, folds=folds)
+        return *planned_fit, Plan.of(*planned_fit, engine, may_keep=may_keep, chunk_rows=chunk_rows)
 
     parts = DoublingParts(rows.seed)
     is_free = rows.n_folds == 1 and recipe.objective.needs == "moments"
@@ -54,7 +59,7 @@ def planned(
         try:
             return over(parts)
         except MemoryBudgetError:
-            pass  # the model alone is what was asked for first
+            pass  # the model comes first: do without the curve
     return over(rows.folds)
 
 
@@ -66,11 +71,11 @@ def learning_curve(
     sums: Sequence[Moments],
     shown: Scoring,
 ) -> LearningCurve | None:
-    """How the score of rows that are held out grows with those that are learned from: of ridge on sums that are there
-    anyway; None where there are none.
+    """Return how the score of held-out rows grows with the rows learned from, by ridge on the sums of the fit.
 
-    sums: of more and more rows, the last of all; none where the parts are folds that were held out to choose.
-    shown: the score, None for accuracy or R^2.
+    ``sums`` are moments of more and more rows, the last of all rows, or empty if the moments are folds that were held
+    out to choose. ``shown`` is the score, None for accuracy or R^2. The curve is None if the fit has no suitable sums
+    or too few rows to score.
     """
     seen, moments, last = evidence.witnesses, evidence.moments, rows.n_folds - 1
     chooses_components = isinstance(recipe.n_principal, tuple)
@@ -88,7 +93,7 @@ def learning_curve(
     tried = rows.tried(seen.of(members), shown)
     factor = Factor(moments.shift.size, recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, tried, factor)
-    if sums and learned.held_out is not None:  # with each of these rows left out alone
+    if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
         outputs = learned.held_out.outputs[members]
         points.append((learned.n_rows, score_if_any(partial(tried.score, outputs))))
     return curve_of(tried.measure, points)

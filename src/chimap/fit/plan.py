@@ -1,4 +1,10 @@
-"""What a fit takes in memory, before it begins: the size of its sample, its passes, and whether features are kept."""
+"""The memory plan of a fit, made before the first row is mapped.
+
+``Plan.of`` computes the sizes of the largest pass (the ``Job``) from the recipe and the source, decides whether the
+features of all rows are kept in memory and whether rows help choose the strength by their score, and derives the rows
+of a chunk from the memory budget. ``keeping_job`` does the same for solvers that need all features in memory, once the
+features are fitted.
+"""
 
 from __future__ import annotations
 
@@ -21,17 +27,18 @@ from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, RowFolds
 from chimap.selection.tried import TRIED_ROWS
 
-_SAMPLE_ERROR = 1.05  # what a sample's density may fall short of that of all rows by
-_SPARSE_BELOW = 2 / 3  # density under which float64 CSR, with its columns, is the smaller
-_LABEL_BYTES = 8  # a row, which a source holds of all rows
+_SAMPLE_ERROR = 1.05  # the density of a sample may fall short of the density of all rows by this factor
+_SPARSE_BELOW = 2 / 3  # density below which float64 CSR is smaller than float64, column indices included
+_LABEL_BYTES = 8  # bytes of the label of a row; a source holds the labels of all rows
 
 
 def job_of(
     source: Source, parts: list[Part], n_targets: int, n_folds: int, dtype: np.dtype, *, normalises: bool
 ) -> Job:
-    """One pass over the source, from features of these parts, fitted on a sample of it, to moments of folds.
+    """Return the sizes of one pass over the source, from features of these parts to moments of folds.
 
-    dtype: of the features. normalises: whether rows are divided by their sums.
+    The features are fitted on a sample of the source and computed in ``dtype``. ``normalises`` says whether preparation
+    makes another copy of the rows.
     """
     sizes, n_sampled = sizes_of(parts), sample_size(source, parts)
     mapped = source.row_bytes * _arrays.conversion(source.is_sparse, source.dtype, dtype)
@@ -55,7 +62,7 @@ def job_of(
 
 
 def _label_bytes(source: Source) -> int:
-    """Of the labels of all rows, which a source holds; text is sorted once, for the classes, beside them."""
+    """Return the bytes of the labels of all rows, which a source holds; finding classes sorts a copy of text labels."""
     y = source.labels()
     if y is None or y.dtype.kind not in "US":
         return _LABEL_BYTES * source.n_rows
@@ -63,34 +70,45 @@ def _label_bytes(source: Source) -> int:
 
 
 def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int:
-    """Features of the larger of two passes: one matrix a block of the first, all components' in the second.
+    """Return the number of features whose moments take as much memory as the larger of two passes.
 
-    A block of fewer features keeps them all. Raises ValueError if none has so many.
+    The first pass has one matrix for each block, the second one matrix for the components of all blocks. A block of
+    fewer features than ``n_principal`` keeps them all. Raise ValueError if no block has as many.
     """
-    each = [part.footprint.features for part in parts]
-    if n_principal > max(each):
-        of = "there are" if len(each) == 1 else "the largest block has"
-        raise ValueError(f"n_principal={n_principal}, but {of} {max(each)} features. Give at most so many.")
-    components = sum(min(n_principal, own) for own in each)
-    return max(components, int(np.sqrt(np.square(each, dtype=float).sum() / n_folds)))
+    sizes = [part.footprint.features for part in parts]
+    if n_principal > max(sizes):
+        subject = "there are" if len(sizes) == 1 else "the largest block has"
+        raise ValueError(
+            f"n_principal={n_principal}, but {subject} {max(sizes)} features. Give at most that many."
+        )
+    components = sum(min(n_principal, size) for size in sizes)
+    return max(components, int(np.sqrt(np.square(sizes, dtype=float).sum() / n_folds)))
 
 
 def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:
-    """The largest pass of a fit, with what finding the weights takes."""
+    """Return the largest pass of a fit, with the memory that finding the weights takes."""
     parts = recipe.design.sized(source.n_features)
     job = job_of(source, parts, n_targets, recipe.n_folds, recipe.dtype, normalises=recipe.changes_rows)
     most = recipe.most_principal
     if most is not None:
         job = replace(job, n_features=principal_features(parts, most, recipe.n_folds))
-        if isinstance(recipe.n_principal, tuple):  # moments of some coordinates beside those of all
+        if isinstance(recipe.n_principal, tuple):  # moments of fewer components, beside those of all
             job = replace(job, solver_bytes=job.moments_bytes + 8 * job.n_features**2)
     return recipe.objective.footprint(job, parts)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a fit takes, and rows a chunk. job: sizes, with the features of all rows in memory if a loss passes over
-    them and the budget allows."""
+    """The sizes of a fit and the rows of a chunk.
+
+    Parameters
+    ----------
+    job : Job
+        Sizes of the largest pass. They include the features of all rows (``n_kept``) if the loss passes over them and
+        they fit in the budget, and the rows whose score helps choose the strength (``n_tried``).
+    chunk_rows : int
+        Rows of a chunk.
+    """
 
     job: Job
     chunk_rows: int
@@ -105,14 +123,34 @@ class Plan:
         may_keep: bool,
         chunk_rows: int | None = None,
     ) -> Plan:
-        """Of a recipe within its budget; chunk_rows: of a fit that goes on.
+        """Plan a fit within the memory budget of its recipe.
 
-        may_keep: False where a fit that goes on has not made the features of the rows before, and where other
-        processes make them. Raises MemoryBudgetError with the smallest budget that would do.
+        Parameters
+        ----------
+        recipe : Recipe
+            The settings.
+        rows : PreparedRows
+            The source and its folds.
+        engine : Engine
+            Where chunks are processed; some engines hold moments that wait to be merged.
+        may_keep : bool
+            Whether the features of all rows may stay in memory. They may not if other processes compute them, or if a
+            resumed fit has not computed those of its first rows.
+        chunk_rows : int or None, default=None
+            Rows of a chunk of the fit that is resumed.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the budget is too small; the message gives the smallest that is enough.
         """
         job = largest_job(recipe, rows.source, rows.codec.n_targets)
         if recipe.objective.needs == "features" and recipe.n_principal is None:
-            return cls(job, CHUNK_UNIT)  # planned once the features are there
+            return cls(job, CHUNK_UNIT)  # ``keeping_job`` plans it once the features are fitted
         asked = recipe.holding.asked
         tries = asked == "holdout" or (asked == "gcv" and rows.folds.n_held == 1)
         job = replace(
@@ -123,7 +161,7 @@ class Plan:
             try:
                 return cls(keeping, chunk_rows or chunk_rows_within(keeping, recipe.budget))
             except MemoryBudgetError:
-                pass  # they are computed again at each pass
+                pass  # each pass computes the features again
         if tries:
             trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
             try:
@@ -135,7 +173,7 @@ class Plan:
 
 
 def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -> KeptRows | None:
-    """Memory for the features of all rows, where the plan has it."""
+    """Return memory for the features of all rows, or None if the plan does not keep them."""
     if not job.n_kept:
         return None
     whole = moments.folds[0]
@@ -146,9 +184,10 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
 def keeping_job(
     job: Job, source: Source, sample: Rows, features: RowFeatures, objective: Objective
 ) -> KeepingJob:
-    """What keeping these fitted features of all rows takes, judged by a sample of prepared rows.
+    """Return the memory that keeping these fitted features of all rows takes, estimated on a sample of prepared rows.
 
-    They are CSR where zeros have features of zeros and that takes less: solvers pass over zeros in any case.
+    The features are stored as CSR if features of zeros are zero and CSR is smaller or the source is sparse. Solvers
+    skip zeros in either form.
     """
     density, is_sparse = 1.0, False
     if keeps_zeros(features):

@@ -1,4 +1,8 @@
-"""Rows and targets in the precision of a fit: what it cannot hold is refused, and not read as 0 or infinity."""
+"""Conversion of rows and targets to the precision of a fit, which refuses numbers that it cannot hold.
+
+Numbers that would become 0 or infinity are an error here, and are never used silently. ``fit.rows`` and ``fit.targets``
+call these checks.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +13,15 @@ from chimap._types import Rows
 from chimap._validation import DataError
 
 _REMEDY = "Scale the rows, or use precision='float64'."
-_LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # whose products, summed over a great many rows, float32 holds
-_ROUNDING = 1e-12  # of a mean
+_LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # float32 holds products of these, summed over very many rows
+_ROUNDING = 1e-12  # deviations up to this part of the largest target are rounding errors of a constant
 
 
 def rows_in(X: Rows, dtype: np.dtype, first_row: int | np.ndarray, name: str) -> Rows:
-    """Rows as ``as_rows`` gives them. Raises DataError, naming the row, where a bin becomes infinite or all become 0.
+    """Return the rows as ``as_rows`` converts them to ``dtype``.
 
-    Bins that vanish beside others change no kernel value by more than rounding does.
+    Bins that become 0 beside others change no kernel value by more than rounding does. Raise DataError, naming the row,
+    if a bin becomes infinite or all bins of a row become 0.
     """
     try:
         with np.errstate(over="raise", under="raise"):
@@ -24,14 +29,14 @@ def rows_in(X: Rows, dtype: np.dtype, first_row: int | np.ndarray, name: str) ->
     except FloatingPointError:
         with np.errstate(over="ignore", under="ignore"):
             rows = _arrays.as_rows(X, dtype)
-    given, taken = _row_maxima(X), _row_maxima(rows)
-    bad = np.flatnonzero((np.isfinite(given) & np.isinf(taken)) | ((given > 0) & (taken == 0)))
+    before, after = _row_maxima(X), _row_maxima(rows)
+    bad = np.flatnonzero((np.isfinite(before) & np.isinf(after)) | ((before > 0) & (after == 0)))
     if bad.size:
         row = bad[0] + first_row if isinstance(first_row, int) else first_row[bad[0]]
         limits = np.finfo(dtype)
         what = (
             f"all bins are too small for {dtype}, below {limits.smallest_subnormal:.2g}"
-            if taken[bad[0]] == 0
+            if after[bad[0]] == 0
             else f"a bin is too large for {dtype}, above {limits.max:.2g}"
         )
         raise DataError(f"{name}, row {row}: {what}. {_REMEDY}")
@@ -39,16 +44,17 @@ def rows_in(X: Rows, dtype: np.dtype, first_row: int | np.ndarray, name: str) ->
 
 
 def _row_maxima(X: Rows) -> np.ndarray:
-    """Largest magnitudes of rows, dense or CSR, (n,)."""
+    """Return the largest magnitude of each row, dense or CSR, (n,)."""
     if _arrays.is_sparse(X):
-        return abs(X).max(axis=1).toarray().reshape(-1)  # of arrays it has one axis
+        return abs(X).max(axis=1).toarray().reshape(-1)  # for sparse arrays, max has one axis
     return np.abs(X).max(axis=1, initial=0)
 
 
 def check_targets(y: np.ndarray, mean: np.ndarray | float) -> None:
-    """Refuse targets of a regression, NaN where one is missing, whose deviations sums of products cannot hold.
+    """Raise DataError if sums of products cannot hold the deviations of targets from their mean.
 
-    Deviations that are rounding errors of a constant are none.
+    ``y`` holds the targets of a regression, NaN where one is missing. Deviations that are rounding errors of a constant
+    count as none.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.nanmax(np.abs(y - mean), initial=0.0))

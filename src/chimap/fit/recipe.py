@@ -1,4 +1,10 @@
-"""The settings of a fit, checked once and frozen."""
+"""The settings of a fit, checked once and frozen.
+
+An estimator turns its constructor arguments into a ``Recipe`` with ``checked_recipe``, before any row is read. The
+recipe names the parts of the fit that vary: the ``Design`` makes the features, the ``Codec`` encodes the targets, the
+``Objective`` finds the weights, and ``HoldingOut`` says which rows are held out. ``fit.fit`` then runs any recipe in
+the same way.
+"""
 
 from __future__ import annotations
 
@@ -27,48 +33,81 @@ PRECISIONS = ("auto", "float32", "float64", "bfloat16")
 
 
 class Objective(Protocol):
-    """What the weights minimise, and how they are chosen. needs, n_vectors: as of ``Solver``."""
+    """What the weights minimise, and how they are chosen. See ``Solver`` for ``needs`` and ``n_vectors``."""
 
     @property
     def loss(self) -> str | Loss:
-        """By name, or itself."""
+        """The loss, by name or as an object."""
         ...
 
     @property
     def needs(self) -> Needs:
-        """Of the rows."""
+        """What the solver needs of the rows: moments, repeated passes, or all features in memory."""
         ...
 
     @property
     def n_vectors(self) -> int:
-        """Of the size of the weights, in memory together."""
+        """How many arrays of the size of the weights are in memory together."""
         ...
 
     @property
     def has_gcv(self) -> bool:
-        """Whether generalised cross-validation chooses what is to be chosen, and a held-out score can."""
+        """Whether generalised cross-validation and a held-out score can choose what is open."""
         ...
 
     def footprint(self, job: Job, parts: list[Part]) -> Job:
-        """The job, with what finding the weights takes."""
+        """Return the job with the memory that finding the weights takes."""
         ...
 
     def learn(
         self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
     ) -> Learned:
-        """The weights of the features."""
+        """Choose what is open, and return the weights of the features."""
         ...
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a model is fitted, whatever it is fitted to.
+    """How a model is fitted, whatever data it is fitted to.
 
-    estimator, given: its name and parameters as they came, which a checkpoint is known by. design: of the features.
-    codec: what learns the targets. n_folds: 1 where no rows are held out, as ``holding`` says. scoring: of rows that
-    are, None for accuracy and R^2. n_principal: components of each block, at most, or None. budget: bytes. dtype: of
-    features as they are computed; is_rounded: to bfloat16 before they are added up. keeps_rows: whether the machine is
-    the exact one of all rows. is_settled: whether a race has chosen alpha.
+    Parameters
+    ----------
+    estimator : str
+        Name of the estimator class. With ``given`` it identifies the fit that a checkpoint belongs to.
+    given : dict
+        Parameters of the estimator as the user gave them.
+    design : Design
+        How the features are made.
+    codec : type of Codec
+        Learns how labels or targets become numbers.
+    objective : Objective
+        What the weights minimise.
+    n_folds : int
+        Folds whose moments are kept apart, as ``holding`` says; 1 if no rows are held out.
+    holding : HoldingOut
+        Which rows are held out to choose.
+    scoring : str, callable or None
+        Score of rows that are held out; None for accuracy or R^2.
+    n_principal : int, tuple of int or None
+        Most principal components of each block, several numbers to choose from, or None for all features.
+    normalize : str or None
+        A key of ``NORMALIZATIONS``, or None.
+    bin_weights : array of shape (bins,) or None
+        Weights of the bins; None for equal ones.
+    dtype : dtype
+        Precision that features are computed in.
+    is_rounded : bool
+        Whether features are rounded to bfloat16 before they are added up.
+    device : str
+        Where sums and factors are computed.
+    budget : int
+        Memory budget in bytes.
+    seed : int
+        Seed of all random numbers of the fit.
+    keeps_rows : bool, default=False
+        Whether the machine is the exact one, which keeps all rows.
+    is_settled : bool, default=False
+        Whether a race has already chosen alpha.
     """
 
     estimator: str
@@ -91,21 +130,21 @@ class Recipe:
     is_settled: bool = False
 
     def preparation(self, parts: list[Part]) -> Preparation:
-        """Of rows whose blocks these are."""
+        """Return how rows with these blocks are checked, converted and normalised."""
         return Preparation(parts, self.dtype, self.normalize, self.bin_weights)
 
     @property
     def changes_rows(self) -> bool:
-        """Whether prepared rows are other numbers than those that came."""
+        """Whether preparation changes the numbers of the rows."""
         return self.normalize is not None or self.bin_weights is not None
 
     @property
     def most_principal(self) -> int | None:
-        """The largest number of components that is asked for."""
+        """The largest number of components to try, or None without components."""
         return None if self.n_principal is None else int(np.max(self.n_principal))
 
     def with_seed(self, seed: int) -> Recipe:
-        """The same, as it was begun."""
+        """Return the recipe with another seed: that of the fit which is resumed."""
         return replace(self, seed=seed)
 
 
@@ -126,7 +165,13 @@ def checked_recipe(
     random_state: RandomState,
     is_settled: bool = False,
 ) -> Recipe:
-    """A recipe from settings as an estimator was given them. Raises ValueError, naming the parameter."""
+    """Check the settings of an estimator and return them as a recipe.
+
+    Raises
+    ------
+    ValueError
+        If a setting is invalid or cannot be combined with another; the message names the parameter.
+    """
     check_choice(normalize, "normalize", (*NORMALIZATIONS, None))
     check_choice(precision, "precision", PRECISIONS)
     check_device(device)
@@ -136,16 +181,16 @@ def checked_recipe(
     is_rounded = precision == "bfloat16"
     if is_rounded and n_principal is not None:
         raise ValueError(
-            "n_principal takes features as they are: use precision='float32' or precision='float64'."
+            "n_principal needs features that are not rounded: use precision='float32' or precision='float64'."
         )
     if not on_host(device) and isinstance(objective.loss, Observed):
         raise ValueError(
-            f"device={device!r} sums up targets all of whose entries are there and count alike, and some are missing "
-            "or have a class_weight. Use device='cpu', or fit the tasks one by one."
+            f"device={device!r} needs targets without missing entries and with equal weights, but some entries are "
+            "missing or have a class_weight. Use device='cpu', or fit the tasks one by one."
         )
     if not on_host(device) and objective.needs != "moments":
         raise ValueError(
-            f"device={device!r} makes the passes of loss='square'; got loss={objective.loss!r}. Use device='cpu'."
+            f"device={device!r} supports loss='square' only; got loss={objective.loss!r}. Use device='cpu'."
         )
     holding = holding_of(alpha, selection, objective, n_principal, keeps_rows)
     return Recipe(
@@ -164,34 +209,34 @@ def _check_selection(
     n_principal: int | Sequence[int] | None,
     keeps_rows: bool,
 ) -> None:
-    """Refuse what one way of choosing alone has."""
+    """Raise ValueError for a way of choosing that the settings do not support."""
     if keeps_rows:
-        return  # which takes splitters too, and checks them with the rows
+        return  # features="exact" also takes splitters, and checks them once it has the rows
     if given.get("scoring") is not None and not objective.has_gcv:
         raise ValueError(
-            f"scoring is of rows held out by loss='square'; got loss={objective.loss!r}. Leave scoring out."
+            f"scoring needs rows held out by loss='square'; got loss={objective.loss!r}. Leave scoring out."
         )
     if _is_word(given.get("gamma"), "auto"):
-        raise ValueError("gamma='auto' is chosen by features='exact' alone, as yet; use gamma='mean'.")
+        raise ValueError("gamma='auto' needs features='exact'; use gamma='mean'.")
     if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
         raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
 
 
 def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
-    """One strength, several to choose from, or None for "auto". Raises ValueError for anything else."""
+    """Return one strength, several to choose from, or None for "auto". Raise ValueError for anything else."""
     if isinstance(alpha, str):
         check_choice(alpha, "alpha", ("auto",))
         return None
     if np.ndim(alpha) == 0:
         check_positive(alpha, "alpha")
         return float(alpha)
-    for one in alpha:
-        check_positive(one, "each of alpha")
-    return tuple(float(one) for one in alpha)
+    for strength in alpha:
+        check_positive(strength, "each of alpha")
+    return tuple(float(strength) for strength in alpha)
 
 
 def given_weights(given: Parameters) -> np.ndarray | None:
-    """The weights of bins among the parameters of an estimator; None for equal ones, and for words."""
+    """Return the bin weights among an estimator's parameters; None for equal weights, and if they are a word."""
     weights = given.get("bin_weights")
     return None if weights is None or isinstance(weights, str) else np.asarray(weights, dtype=np.float64)
 
@@ -207,7 +252,7 @@ def holding_of(
     n_principal: int | Sequence[int] | None,
     keeps_rows: bool = False,
 ) -> HoldingOut:
-    """Rows that are held out to choose alpha, and components where there are several numbers of them."""
+    """Return which rows are held out to choose alpha and, where several are given, the number of components."""
     chosen = checked_alpha(alpha)
     if keeps_rows:
         return HoldingOut("nothing", 1, 1)
@@ -223,7 +268,7 @@ def holding_of(
 
 
 def checked_components(n_principal: Any, objective: Objective) -> int | tuple[int, ...] | None:
-    """One number of components, several to choose from, or None."""
+    """Return one number of components, several to choose from, or None. Raise ValueError for anything else."""
     if n_principal is None or np.ndim(n_principal) == 0:
         if n_principal is not None:
             check_positive(n_principal, "n_principal", integer=True)
@@ -233,7 +278,7 @@ def checked_components(n_principal: Any, objective: Objective) -> int | tuple[in
         check_positive(number, "each of n_principal", integer=True)
     if not len(numbers) or objective.needs != "moments":
         raise ValueError(
-            "several n_principal are compared by the folds of loss='square', one of them at least; got "
+            "several n_principal are compared by the folds of loss='square', and there must be at least one; got "
             f"n_principal={n_principal!r} and loss={objective.loss!r}."
         )
     return tuple(int(number) for number in numbers)

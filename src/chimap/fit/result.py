@@ -1,4 +1,8 @@
-"""What a fit has learned."""
+"""What a fit returns: the features, their weights, and what was learned beside them.
+
+``Known`` is complete before the passes over the rows and is what a checkpoint stores. ``FitResult`` is what ``fit.fit``
+hands to the estimator, which sets its attributes from it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,19 @@ from chimap.solvers.held_out import HeldOut
 
 @dataclass(frozen=True)
 class Known:
-    """What is learned before the rows are added up: seed, targets, features, and what else a design shows."""
+    """What is learned before the rows are added up.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the fit.
+    codec : Codec
+        Encodes the targets.
+    features : FittedFeatures
+        The fitted features.
+    attributes : dict
+        Further attributes that the estimator shows, by name.
+    """
 
     seed: int
     codec: Codec
@@ -26,10 +42,18 @@ class Known:
 
 @dataclass(frozen=True)
 class HeldOutRows:
-    """Outputs (m, t) of rows by machines that have not seen them, their labels or targets y (m,) and weights, (m,)
-    or (m, t).
+    """Outputs of rows by machines that have not seen them.
 
-    noise (t,): variance of the targets about what is certain, where it is known.
+    Parameters
+    ----------
+    outputs : array of shape (m, t)
+        The outputs.
+    y : array of shape (m,) or (m, t)
+        Labels or targets of the rows.
+    weights : array of shape (m,) or (m, t), or None, default=None
+        Weights of the rows, or of their targets.
+    noise : array of shape (t,) or None, default=None
+        Variance of the targets that remains where the machine is certain; None where it is not known.
     """
 
     outputs: np.ndarray
@@ -41,7 +65,7 @@ class HeldOutRows:
     def of(
         cls, held_out: HeldOut | None, y: np.ndarray, weights: np.ndarray | None = None
     ) -> HeldOutRows | None:
-        """With the labels and weights of all rows of the source."""
+        """Add the labels and weights of the rows, taken from those of all rows of the source."""
         if held_out is None:
             return None
         rows = held_out.rows
@@ -50,10 +74,30 @@ class HeldOutRows:
 
 @dataclass(frozen=True)
 class FitResult:
-    """Features and their weights. coef (D, t), intercept (t,). shift (D,): of features that are rounded, or None.
+    """Fitted features and their weights.
 
-    held_out: what the model says of rows that it has not seen, or None where there are too few. curve: how the score
-    grows with the rows, where it comes with the fit.
+    Parameters
+    ----------
+    known : Known
+        What was learned before the rows were added up.
+    learned : Learned
+        The solution and how it was found.
+    coef : array of shape (D, t)
+        Weights of the features.
+    intercept : array of shape (t,)
+        Intercepts.
+    shift : array of shape (D,) or None
+        Shift of the features if they are rounded.
+    n_features_in : int
+        Bins of a row.
+    seconds : dict of str to float
+        Seconds of each stage.
+    chunk_rows : int
+        Rows of a chunk; 0 if the fit had no chunks to plan.
+    held_out : HeldOutRows or None, default=None
+        Outputs of rows that the model has not seen; None if there are too few.
+    curve : LearningCurve or None, default=None
+        How the score grows with the rows, if the fit gives it.
     """
 
     known: Known

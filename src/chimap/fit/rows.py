@@ -1,4 +1,9 @@
-"""Rows and targets on their way into features: read, checked, normalised, encoded, and divided into folds."""
+"""Rows and targets before they become features: read, checked, normalised, encoded and divided into folds.
+
+``Preparation`` turns raw rows into the rows that features are computed from; prediction uses it too. ``PreparedRows``
+joins a source to its preparation, codec and folds, and draws the subsets that a fit needs: the sample that features are
+fitted on, and the rows beside it that held-out outputs and scores are computed for.
+"""
 
 from __future__ import annotations
 
@@ -23,19 +28,19 @@ from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_we
 from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
-_FEWEST_WITNESSES = 64
-_WITNESS_SHARE = 32  # of the budget
-_MOST_SHARE = 4  # of the budget, that the fewest may take
+_FEWEST_WITNESSES = 64  # a calibration cannot learn from fewer
+_WITNESS_SHARE = 32  # witnesses take at most a 32nd of the budget, unless they are the fewest
+_MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
 
 def _log1p(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """ln(1 + x) of every entry, with the sign of x."""
+    """Return ln(1 + |x|) of every entry, with the sign of x."""
     return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
 
 
 def _sqrt(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """The square root of every entry, with the sign of x."""
+    """Return the square root of |x| of every entry, with the sign of x."""
     return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
 
 
@@ -44,12 +49,24 @@ NORMALIZATIONS: dict[str, Callable[[Rows, Sequence[np.ndarray]], Rows]] = {
     "log1p": _log1p,
     "sqrt": _sqrt,
 }
-"""What ``normalize`` may be besides None: from checked rows and the columns of each block to rows."""
+"""Values of ``normalize`` besides None: functions of checked rows and the columns of each block that return rows."""
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """Rows as features take them: checked, in one precision, normalised and their bins weighted if asked."""
+    """Turn raw rows into what features take: checked, in one precision, normalised, with weighted bins if asked.
+
+    Parameters
+    ----------
+    parts : list of Part
+        The blocks of columns and their kernels, which decide which entries are allowed.
+    dtype : dtype
+        Precision of the prepared rows.
+    normalize : str or None
+        A key of ``NORMALIZATIONS``, or None.
+    bin_weights : array of shape (bins,) or None, default=None
+        Weights of the bins.
+    """
 
     parts: list[Part]
     dtype: np.dtype
@@ -57,13 +74,13 @@ class Preparation:
     bin_weights: np.ndarray | None = None
 
     def __call__(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Rows of ``name`` that begin at a row, or are these; an error names the row."""
+        """Prepare rows of the source ``name``; ``first_row``, or an array of row numbers, locates errors."""
         return self.of(X, first_row, name)
 
     def of(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """The same; rows that nobody else holds are let go of once they are converted."""
+        """Do the same, and free the argument once it is converted if nothing else refers to it."""
         rows = rows_in(X, self.dtype, first_row, name)
-        del X  # as it came, where it was converted
+        del X  # frees the original where the rows were converted
         check_rows(rows, self.parts, name, first_row)
         if self.normalize is not None:
             rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
@@ -72,18 +89,18 @@ class Preparation:
 
     @cached_property
     def factors(self) -> np.ndarray | None:
-        """What columns are multiplied by at last, (bins,): a kernel of the products weighs its bins."""
+        """Factors of the columns, (bins,), applied last: a kernel of products of these columns weights its bins."""
         if self.bin_weights is None:
             return None
         factors = np.empty(self.bin_weights.size)
         for part in self.parts:
-            own = BinWeights(self.bin_weights[part.columns])
-            factors[part.columns] = own.factors(part.settings.exact)
+            block_weights = BinWeights(self.bin_weights[part.columns])
+            factors[part.columns] = block_weights.factors(part.settings.exact)
         return factors
 
 
 def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
-    """Features of many rows, by pieces of the smallest chunk, whose mapped rows the memory is planned for."""
+    """Write the features of many rows to ``out``, in pieces of the smallest chunk, which the memory is planned for."""
     for first in range(0, rows.shape[0], CHUNK_UNIT):
         piece = slice(first, first + CHUNK_UNIT)
         features.features_into(_arrays.take_rows(rows, piece), out[piece], shift)
@@ -91,7 +108,21 @@ def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift
 
 @dataclass(frozen=True)
 class PreparedRows:
-    """A source with all that is done to its rows before they are mapped."""
+    """A source, with how its rows are prepared, its targets encoded, and its rows divided into folds.
+
+    Parameters
+    ----------
+    source : Source
+        The rows.
+    prepare : Preparation
+        What is done to them before they are mapped.
+    codec : Codec
+        Encodes labels or targets.
+    folds : RowFolds
+        The fold of each row.
+    seed : int
+        Seed of the subsets that are drawn.
+    """
 
     source: Source
     prepare: Preparation
@@ -101,27 +132,27 @@ class PreparedRows:
 
     @property
     def n_folds(self) -> int:
-        """That the rows are divided into."""
+        """Number of folds of the rows."""
         return self.folds.n_folds
 
     @property
     def weights(self) -> RowWeights:
-        """Of all rows, by their place."""
+        """Weights of all rows, by their place."""
         return RowWeights(self.source.weights)
 
     def sample(self) -> Rows:
-        """Prepared rows for what depends on the data, drawn in proportion to their weights if they have some."""
+        """Return the prepared rows that features are fitted on, drawn in proportion to the row weights if any."""
         return self.sample_beside(np.zeros(0, dtype=np.intp))[0]
 
     def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
-        """(the sample, prepared rows at these places), the source being read once for both."""
+        """Return the sample and the prepared rows at the places ``others``, reading the source once for both."""
         sampled = self._sampled()
         if not others.size and self.source.weights is None:
             return self.take(sampled), None
         both = np.union1d(sampled, others)
         rows = self.take(both)
-        beside = _arrays.take_rows(rows, np.searchsorted(both, others)) if others.size else None
-        return _arrays.take_rows(rows, np.searchsorted(both, sampled)), beside
+        other_rows = _arrays.take_rows(rows, np.searchsorted(both, others)) if others.size else None
+        return _arrays.take_rows(rows, np.searchsorted(both, sampled)), other_rows
 
     @property
     def labels(self) -> np.ndarray:
@@ -132,40 +163,41 @@ class PreparedRows:
         return y
 
     def take(self, places: np.ndarray) -> Rows:
-        """Prepared rows at ascending places."""
+        """Return the prepared rows at ascending places."""
         return self.prepare.of(self.source.take(places), places, self.source.name)
 
     def witnesses(self, n_features: int, itemsize: int, budget: int) -> np.ndarray:
-        """Places of the rows whose held-out outputs are wanted: as many as a part of the budget holds.
+        """Return the places of the rows to compute held-out outputs for: as many as a share of the budget holds.
 
-        None, where the budget is too small for the fewest that a calibration can learn from (hundred thousand classes).
+        There are none if the budget does not hold the fewest that a calibration can learn from, as with a hundred
+        thousand classes.
         """
         outputs = np.dtype(np.float64).itemsize * _OUTPUTS_HELD * self.codec.n_targets
-        each = self.source.row_bytes + itemsize * n_features + outputs
-        size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / _WITNESS_SHARE / each)))
-        if size * each > budget / _MOST_SHARE:
+        bytes_each = self.source.row_bytes + itemsize * n_features + outputs
+        size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / _WITNESS_SHARE / bytes_each)))
+        if size * bytes_each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
         return self.beside(size)
 
     def beside(self, size: int) -> np.ndarray:
-        """Places of at most so many rows that are as rows to come are, as far as there are any."""
+        """Return at most ``size`` places of rows that resemble unseen rows as far as possible."""
         apart = self._apart()
         return apart[choose_rows(apart.size, size, self.seed)] if apart.size else self._beside_sample(size)
 
     def _apart(self) -> np.ndarray:
-        """Places of the rows that landmarks are not made of, so that they are as rows to come are; none for features
-        without landmarks.
+        """Return the places of the rows that no landmark is made of; none for features without landmarks.
 
-        A row lies nearer to a landmark that is a mean of it and others than rows to come do, and so do those others:
-        leaving it out takes its share of the weights away, and not that.
+        These rows stand for unseen ones. A row that contributed to a landmark, the mean of several rows, lies closer to
+        it than an unseen row does, and so do the other rows of that mean. Leaving the row out takes back its share of
+        the weights, but not its share of the landmark.
         """
         n_apart = rows_apart(self.source, self.prepare.parts)
         return choose_rows(self.source.n_rows, n_apart, self.seed + 1) if n_apart else np.zeros(0, np.int64)
 
     def _beside_sample(self, size: int) -> np.ndarray:
-        """So many rows that the features were not fitted on, or any where there are not half of them.
+        """Return ``size`` rows that the features were not fitted on, or any rows if fewer than half can be found.
 
-        Of rows with weights any: heavy ones are in the sample, and those beside it would be the light ones alone.
+        Weighted rows are taken from everywhere: the sample holds the heavy ones, so those outside it would be light.
         """
         if self._are_weighed:
             return choose_rows(self.source.n_rows, size, self.seed + 1)
@@ -178,30 +210,31 @@ class PreparedRows:
 
     @property
     def _are_weighed(self) -> bool:
-        """Whether rows have weights; equal ones are none."""
+        """Whether rows have weights that differ from each other."""
         weights = self.source.weights
         return weights is not None and bool(np.ptp(of_rows(weights)) > 0)
 
     def _sampled(self) -> np.ndarray:
+        """Return the places of the sample that features are fitted on."""
         size, apart = sample_size(self.source, self.prepare.parts), self._apart()
         weights = self.source.weights
         if weights is not None and self._are_weighed:
             weights = np.array(of_rows(weights), dtype=np.float64)
             weights[apart] = 0
             return rows_by_weight(weights, size, self.seed)
-        others = np.setdiff1d(choose_rows(self.source.n_rows, size + apart.size, self.seed), apart)
-        return others[choose_rows(others.size, size, self.seed)]
+        available = np.setdiff1d(choose_rows(self.source.n_rows, size + apart.size, self.seed), apart)
+        return available[choose_rows(available.size, size, self.seed)]
 
     def held_out(self, n: int) -> np.ndarray:
-        """Places of at most so many rows of fold 0."""
+        """Return the places of at most ``n`` rows of fold 0."""
         members = np.flatnonzero(self.folds(0, self.source.n_rows) == 0)
         return members[choose_rows(members.size, n, self.seed + 1)]
 
     def tried(self, witnesses: Witnesses, scoring: Scoring) -> TriedRows:
-        """Rows whose score has a say in a choice."""
+        """Return the witnesses with the score by which they help choose a setting."""
         score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.weights)
         return TriedRows(witnesses.Z, witnesses.Y, np.asarray(self.codec.shift), score)
 
     def over(self, source: Source, n_folds: int) -> PreparedRows:
-        """Other rows of the same kind, in random folds."""
+        """Return other rows of the same kind, in random folds."""
         return replace(self, source=source, folds=DealtFolds(n_folds, self.seed))

@@ -1,4 +1,9 @@
-"""From what the passes have given to the weights: a problem of a solver, a rule that chooses, and the solution."""
+"""From the sums of the passes to the weights.
+
+``PenalisedLoss`` is the ``Objective`` of most estimators. Its solver turns the evidence of the passes into a problem, a
+selection rule (``selection.catalogue``) chooses the strength where it is open, and the problem is solved at the chosen
+strength. The result is a ``Learned``: the solution and how it was found.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +34,26 @@ _STEPS = {"moments": "values", "rows": "passes", "features": "classes"}
 
 @dataclass(frozen=True)
 class Learned:
-    """Weights for the features and targets as they are, and how they were found.
+    """Weights for features and targets without shifts, and how they were found.
 
-    loss: None for the hinge. selection: what was compared, or None. n_passes: over the rows; LIBLINEAR's own are not
-    counted. n_rows: learned from. attributes: what else was learned, by name. held_out: outputs of rows by machines
-    that have not seen them, or None. posterior: how sure it is, made when it is asked for.
+    Parameters
+    ----------
+    solution : LinearSolution
+        Weights, intercept and strength.
+    loss : Loss or None
+        The loss that was minimised; None for the hinge.
+    selection : SelectionResult or None
+        The candidates that were compared, if any.
+    n_passes : int
+        Passes over the rows; the passes within LIBLINEAR are not counted.
+    n_rows : int
+        Rows that the weights were learned from.
+    attributes : dict, default={}
+        What else was learned, by the name of the attribute.
+    held_out : HeldOut or None, default=None
+        Outputs of rows by machines that have not seen them.
+    posterior : callable, default=lambda: None
+        Computes, when called, how certain the solution is; returns None where that is not defined.
     """
 
     solution: LinearSolution
@@ -48,10 +68,18 @@ class Learned:
 
 @dataclass(frozen=True)
 class PenalisedLoss:
-    """sum loss + alpha/2 |w|^2, by the first solver that minimises it.
+    """Minimise sum loss + alpha/2 |w|^2 with the first solver that supports the loss.
 
-    alpha: a strength, several to choose from, or None for a search. n_principal: several numbers of components that are
-    chosen together with it, or one, or None. solver_name: of another solver of the loss than the first, or None.
+    Parameters
+    ----------
+    loss : str or Loss
+        The loss.
+    alpha : float, sequence of float or None
+        A strength, several to choose from, or None for a search.
+    n_principal : int, sequence of int or None, default=None
+        Number of components; several numbers are compared together with the strengths.
+    solver_name : str or None, default=None
+        Another solver of the loss than the first.
     """
 
     loss: str | Loss
@@ -61,7 +89,7 @@ class PenalisedLoss:
 
     @property
     def solver(self) -> Solver:
-        """Of the catalogue."""
+        """The solver, from the catalogue."""
         return solver_of(self.loss) if self.solver_name is None else SOLVERS[self.solver_name]
 
     @property
@@ -103,7 +131,10 @@ def learn(
     clock: Stopwatch,
     progress: Progress,
 ) -> Learned:
-    """The minimum at a strength, or at the best of several, or (None) of a search."""
+    """Find the minimum at one strength, at the best of several, or (None) at the best strength of a search.
+
+    Where the strength is open but there are too few rows to choose it, it is the usual one of the problem.
+    """
     problem = solver.problem(loss, evidence)
     rule = (
         None
@@ -142,7 +173,7 @@ def learn_components(
     progress: Progress,
     witnesses: Witnesses | None = None,
 ) -> Learned:
-    """Ridge on the leading coordinates of each block, at the best number of them and strength by exact folds."""
+    """Fit ridge on the leading components of each block; exact folds choose their number and the strength."""
     alphas = [alpha] if isinstance(alpha, float) else alpha
     with clock("choose alpha"):
         progress.stage("alpha", None, "pairs")

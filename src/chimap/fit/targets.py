@@ -1,8 +1,11 @@
-"""From labels to the targets of a quadratic loss.
+"""Codecs: from labels to the targets of a quadratic loss.
 
-Labels (n,) are classes or one regression; a matrix (n, t) is t tasks of two classes each, 0 or 1, or t regressions. An
-entry of it may be missing, NaN, and is then left out of that task alone: the sums of the features are shared by all
-tasks, which differ in the products of features and targets (see ``solvers.observed`` for what missing entries take).
+The recipe names the codec. It learns from all labels before any row is read, encodes the labels of each chunk, and
+gives the score of linear outputs.
+
+Labels (n,) are classes or one regression. A matrix (n, t) is t tasks, each with two classes 0 and 1, or t regressions.
+An entry of it may be missing (NaN) and is then left out of its task only: all tasks share the sums of the features and
+differ in the products of features and targets (``solvers.observed`` describes what missing entries take).
 """
 
 from __future__ import annotations
@@ -25,11 +28,11 @@ from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 
 
 class Codec(Protocol):
-    """What is learned of all labels y before any row is read."""
+    """What is learned from all labels before any row is read."""
 
     @property
     def n_targets(self) -> int:
-        """t."""
+        """Number of targets, t."""
         ...
 
     @property
@@ -44,33 +47,39 @@ class Codec(Protocol):
 
     @classmethod
     def of(cls, y: Any) -> Codec:
-        """Learn from all of y. Raises DataError for labels that will not do."""
+        """Learn from all labels. Raises DataError if they cannot be used."""
         ...
 
     def encode(self, y: np.ndarray) -> Targets:
-        """Targets (n, t) less the shift; NaN where an entry is missing."""
+        """Return targets (n, t) less the shift; NaN where an entry is missing."""
         ...
 
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
-        """The score of linear outputs for rows with these labels."""
+        """Return the score of linear outputs for rows with these labels."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class ClassCodec:
-    """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes."""
+    """One-versus-all targets: 1 for the class and -1 for the others; a single target for two classes.
+
+    Parameters
+    ----------
+    classes : array of shape (k,)
+        The classes, sorted.
+    """
 
     classes: np.ndarray
     has_gaps: ClassVar[bool] = False
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
-        """See ``Codec``; of a matrix it is a ``TaskCodec``."""
+        """Return the codec of these labels; a matrix gets a ``TaskCodec``."""
         return TaskCodec.of(y) if is_matrix(y) else cls.of_classes(y)
 
     @classmethod
     def of_classes(cls, y: ArrayLike) -> ClassCodec:
-        """Of one label a row."""
+        """Return the codec of one label for each row."""
         y = column_or_1d(y)
         check_classification_targets(y)
         classes = np.unique(y)
@@ -88,7 +97,7 @@ class ClassCodec:
 
     @property
     def shift(self) -> np.ndarray:
-        """0."""
+        """Zeros, (t,)."""
         return np.zeros(self.n_targets)
 
     def encode(self, y: np.ndarray) -> Targets:
@@ -111,7 +120,15 @@ class ClassCodec:
 
 @dataclass(frozen=True)
 class TaskCodec:
-    """Several tasks of two classes: targets of 1 and -1 for labels 1 and 0, NaN for those that are missing."""
+    """Targets of several tasks of two classes: 1 and -1 for the labels 1 and 0, NaN for missing ones.
+
+    Parameters
+    ----------
+    n_targets : int
+        Number of tasks.
+    has_gaps : bool
+        Whether entries are missing.
+    """
 
     n_targets: int
     has_gaps: bool
@@ -124,7 +141,7 @@ class TaskCodec:
 
     @property
     def shift(self) -> np.ndarray:
-        """0."""
+        """Zeros, (t,)."""
         return np.zeros(self.n_targets)
 
     def encode(self, y: np.ndarray) -> np.ndarray:
@@ -145,7 +162,13 @@ class TaskCodec:
 
 @dataclass(frozen=True)
 class RealCodec:
-    """One real target, less its mean."""
+    """One real target, less its mean.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of the target.
+    """
 
     mean: float
     n_targets: ClassVar[int] = 1
@@ -153,13 +176,13 @@ class RealCodec:
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
-        """See ``Codec``; of a matrix it is a ``SeveralCodec``."""
+        """Return the codec of these targets; a matrix gets a ``SeveralCodec``."""
         if is_matrix(y):
             return SeveralCodec.of(y)
         values: np.ndarray = column_or_1d(y)
         if not np.issubdtype(values.dtype, np.number):
             raise DataError(
-                f"a regressor needs numbers for targets; got labels such as {values[:1].tolist()[0]!r}. Use a "
+                f"a regressor needs numbers as targets; got labels such as {values[:1].tolist()[0]!r}. Use a "
                 "classifier."
             )
         with np.errstate(over="ignore"):
@@ -183,7 +206,15 @@ class RealCodec:
 
 @dataclass(frozen=True, eq=False)
 class SeveralCodec:
-    """Several real targets, each less the mean of its entries; NaN where one is missing."""
+    """Several real targets, each less the mean of its entries; NaN where an entry is missing.
+
+    Parameters
+    ----------
+    means : array of shape (t,)
+        Means of the targets.
+    has_gaps : bool
+        Whether entries are missing.
+    """
 
     means: np.ndarray
     has_gaps: bool
@@ -220,13 +251,13 @@ class SeveralCodec:
 
 
 def is_matrix(y: ArrayLike) -> bool:
-    """Whether labels are of several tasks."""
+    """Whether labels have a column for each of several tasks."""
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     return len(shape) == 2 and shape[1] > 1
 
 
 def check_tasks(source: Source) -> None:
-    """Raise DataError for a task that no row has a label of, before anything is learned of the others."""
+    """Raise DataError if a task has no label in any row, before anything is learned about the others."""
     y = source.labels()
     if y is None or y.ndim == 1 or y.dtype.kind != "f":
         return
@@ -240,15 +271,15 @@ def check_tasks(source: Source) -> None:
 
 
 def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
-    """Labels of a batch: those of one task as they come, a matrix as float64. codec: of the batches before, or None.
+    """Return the labels of a batch: those of one task as they are, a matrix as float64.
 
-    Raises DataError for another number of tasks than before.
+    ``codec`` is that of the earlier batches, or None. Raise DataError if they had another number of tasks.
     """
     n_tasks = np.shape(y)[1] if is_matrix(y) else 1
     if codec is not None and isinstance(codec, TaskCodec | SeveralCodec) and n_tasks != codec.n_targets:
-        raise DataError(f"y has {n_tasks} task(s), and the batches before have {codec.n_targets}.")
+        raise DataError(f"y has {n_tasks} task(s), but the batches before have {codec.n_targets}.")
     if codec is not None and n_tasks > 1 and not isinstance(codec, TaskCodec | SeveralCodec):
-        raise DataError(f"y has {n_tasks} tasks, and the batches before have one label a row.")
+        raise DataError(f"y has {n_tasks} tasks, but the batches before have one label for each row.")
     if n_tasks == 1:
         return y
     return clean_targets(y, n_tasks, "y")

@@ -1,4 +1,8 @@
-"""Machines of a trial: each learns from the rows of a split at any strength and gamma, and scores the others."""
+"""Machines of a trial: each learns from the rows of a split, at any strength and gamma, and outputs for the others.
+
+``fit.trials`` makes them for a race, and ``fit.trial_search`` finds their best setting. ``KernelMachine`` works on a
+kernel matrix whose products are computed once for all settings; ``MarginMachine`` runs LIBLINEAR on explicit features.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +26,14 @@ from chimap.solvers.exact import DualSolution
 from chimap.solvers.exact_machines import exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
-_REPEATS = 4  # divisions of the rows into halves
-_MOST_VALUES = 2**22  # of the rows to score, that are kept for one strength after the other
-_SCORED = 512  # rows that are scored together where there are more
-MAPPED_BYTES = 2**24  # of rows to score that are mapped together, as dense ones
-_FEWEST_MAPPED = 256  # of them, however wide
-_LOOKED = 100  # rows at which bins are looked at: gradients change more between outputs than between rows
+_REPEATS = 4  # random divisions of the rows into halves
+_MOST_VALUES = 2**22  # kernel values of the rows to score that are kept from one strength to the next
+_SCORED = 512  # rows that are scored together if there are more values than that
+MAPPED_BYTES = 2**24  # size of the block of rows to score that is mapped at once, if dense
+_FEWEST_MAPPED = 256  # rows of such a block at least, however wide they are
+_LOOKED = 100  # rows at which gradients are averaged: they differ more between outputs than between rows
 
-# operations of products, of factors, pairs of rare entries, exponentials, and entries that LIBLINEAR comes by, a second
+# Operations per second: products, factors, pairs of rare entries, exponentials, and entries that LIBLINEAR visits
 _PRODUCTS, _FACTORS, _PAIRS, _EXPONENTIALS, _VISITS = 1e11, 5e10, 3e8, 2e8, 6e8
 
 Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
@@ -38,7 +42,8 @@ Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 class Machine(Protocol):
     """A machine that learns from the rows of a split, at any strength and gamma.
 
-    seconds: of its last outputs. work: of all that it did, in seconds of two usual cores, counted in operations.
+    ``seconds`` is the time of its last outputs. ``work`` estimates the time of all that it has done, in seconds of two
+    ordinary cores, from the number of operations.
     """
 
     seconds: float
@@ -46,43 +51,44 @@ class Machine(Protocol):
 
     @property
     def begins_at(self) -> int:
-        """Half decades of its scale: the strength that a search goes down from, by decades."""
+        """The strength from which a search goes down by decades, in half decades of the scale."""
         ...
 
     def scale(self) -> float:
-        """What strengths are measured by."""
+        """Return the unit of strengths."""
         ...
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
-        """For the rows to score, (m, t) less the shift of the targets; None where rounding allows no solution."""
+        """Return outputs (m, t) for the rows to score, less the target shift; None if the system is singular."""
         ...
 
 
 @dataclass(frozen=True)
 class MappedRows:
-    """Rows of a sample, mapped as they are asked for: all of them would be the largest matrix of a race."""
+    """Rows of a sample that are mapped on demand: all mapped rows together would be the largest matrix of a race."""
 
     map: AdditiveMap | IdentityMap
     rows: Rows
 
     def at(self, places: np.ndarray) -> Rows:
-        """Those at some places."""
+        """Return the mapped rows at these places."""
         return mapped(self.map, _arrays.take_rows(self.rows, places))
 
     def blocks(self, places: np.ndarray) -> Iterator[tuple[slice, Rows]]:
-        """The rows at these places, some at a time, and where they are among them."""
+        """Yield the mapped rows at these places in blocks, each with its slice of ``places``."""
         size = self.map._n_features_out * self.rows.dtype.itemsize
         step = max(_FEWEST_MAPPED, MAPPED_BYTES // size)
         for first in range(0, places.size, step):
-            own = slice(first, min(first + step, places.size))
-            yield own, self.at(places[own])
+            block = slice(first, min(first + step, places.size))
+            yield block, self.at(places[block])
 
 
 @dataclass(frozen=True, eq=False)
 class Products:
-    """u_i'u_j of mapped rows below the diagonal (n, n), |u_i|^2, and products with the rows to score (m, n).
+    """Products u_i'u_j of mapped rows to learn from, and their products with the rows to score.
 
-    spread: of both. seconds: of the latter products.
+    ``square`` (n, n) holds the former below the diagonal, ``squares`` |u_i|^2, and ``cross`` (m, n) the latter.
+    ``spread`` is that of both kinds of rows, and ``seconds`` the time that ``cross`` took.
     """
 
     square: np.ndarray
@@ -108,16 +114,16 @@ class Products:
 
     @classmethod
     def of(cls, rows: MappedRows, split: Split) -> Products:
-        """Of rows under the map of an additive kernel."""
+        """Return the products of the rows of a split, under the map of an additive kernel."""
         train, test = KeptRows(rows.at(split[0])), split[1]
         dtype, spread, seconds = train.squares.dtype, train.spread(), 0.0
         cross, cross_squares = np.empty((test.size, train.n_rows), dtype), np.empty(test.size, dtype)
-        for own, some in rows.blocks(test):
-            others = train.others(some)
-            cross_squares[own] = others.squares
+        for block, mapped_block in rows.blocks(test):
+            others = train.others(mapped_block)
+            cross_squares[block] = others.squares
             spread += train.spread_of(others)
             began = time.perf_counter()
-            train.values_of(others, None, cross[own])
+            train.values_of(others, None, cross[block])
             seconds += time.perf_counter() - began
         square = np.empty((train.n_rows, train.n_rows), dtype)
         train.gram_into(square, None)
@@ -125,7 +131,7 @@ class Products:
 
 
 class KernelMachine:
-    """On the kernel matrix: of the additive kernel, or where gamma is given of its exponential form."""
+    """An exact machine on the matrix of an additive kernel or, if gamma is given, of its exponential form."""
 
     def __init__(
         self,
@@ -142,8 +148,11 @@ class KernelMachine:
 
     @staticmethod
     def n_values(n: int, m: int) -> int:
-        """Kernel values that are in memory with n rows to learn from and m to score: the matrix and what it is made of,
-        and the products with the rows to score, with the exponentials of as many as are kept."""
+        """Return how many kernel values are in memory with n rows to learn from and m to score.
+
+        They are the matrix and the products it is made of, the products with the rows to score, and as many of their
+        exponentials as are kept.
+        """
         return n * (2 * n + m + (m if n * m <= _MOST_VALUES else min(m, _SCORED)))
 
     @property
@@ -153,7 +162,7 @@ class KernelMachine:
         return self._ridge.begins_at
 
     def scale(self) -> float:
-        """See ``Machine``: the mean scatter of a row."""
+        """Return the mean scatter of a row, the unit of strengths."""
         self._prepare(0)
         return max(self._ridge.scale(), float(np.finfo(np.float32).eps))
 
@@ -168,29 +177,32 @@ class KernelMachine:
         return self._of_others(solution) + solution.intercept
 
     def _of_others(self, solution: DualSolution) -> np.ndarray:
-        """Outputs (m, t) float64 of the rows to score less the intercept; of kernel values a block of rows at a time,
-        as a second matrix of them would be the largest of a race."""
+        """Return the outputs (m, t), float64, of the rows to score, less the intercept.
+
+        Exponentials that are not kept are computed for a block of rows at a time: a second matrix of them would be the
+        largest of a race.
+        """
         cross, began = self._cross, time.perf_counter()
         weights = solution.weights.astype(self.products.cross.dtype)
         if cross is not None:
             out = cross @ weights
         else:
             m = self.products.cross.shape[0]
-            parts = [slice(first, min(first + _SCORED, m)) for first in range(0, m, _SCORED)]
-            out = np.concatenate([self._values(rows) @ weights for rows in parts])
+            blocks = [slice(first, min(first + _SCORED, m)) for first in range(0, m, _SCORED)]
+            out = np.concatenate([self._values(rows) @ weights for rows in blocks])
         self.seconds = self._preparing + time.perf_counter() - began
         return np.asarray(out, dtype=np.float64)
 
     def _values(self, rows: slice) -> np.ndarray:
-        """Values of the kernel for some of the rows to score."""
-        given = self.products
-        self.work += given.cross[rows].size / _EXPONENTIALS
-        values = given.cross[rows].copy()
-        exponentials(values, given.cross_squares[rows], given.squares, self._gamma)
+        """Return the kernel values of a slice of the rows to score."""
+        products = self.products
+        self.work += products.cross[rows].size / _EXPONENTIALS
+        values = products.cross[rows].copy()
+        exponentials(values, products.cross_squares[rows], products.squares, self._gamma)
         return values
 
     def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
-        """Of the mapped coordinates, by machines on halves of the rows."""
+        """Return how relevant the mapped coordinates are, from machines on random halves of the rows."""
         self._prepare(octaves)
         kept, n, rng = self.products.train, self.Y.shape[0], np.random.default_rng(seed)
         values = np.tril(self._ridge.square, -1)
@@ -201,8 +213,8 @@ class KernelMachine:
         for _ in range(_REPEATS):
             order = rng.permutation(n)
             halves = [
-                self._half(np.sort(part), values, kept, alpha, mixtures)
-                for part in (order[: n // 2], order[n // 2 :])
+                self._half(np.sort(half), values, kept, alpha, mixtures)
+                for half in (order[: n // 2], order[n // 2 :])
             ]
             gradients.append(Relevance.of(*halves))
         return reduce(add, gradients)
@@ -210,49 +222,50 @@ class KernelMachine:
     def _half(
         self, rows: np.ndarray, values: np.ndarray, kept: KeptRows, alpha: float, mixtures: np.ndarray
     ) -> Half:
+        """Fit a machine on half of the rows, and return what its gradients are computed from."""
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
         machine = exact_machine(self._loss).tried(square, self._diagonal[rows], self.Y[rows], weights)
         solution = machine.solve(alpha)
-        # a half whose matrix is singular to rounding says nothing of the bins
+        # A half whose matrix is singular to rounding contributes no evidence about the bins.
         weights_of_rows = np.zeros((rows.size, mixtures.shape[0])) if solution is None else solution.weights
         coef = (weights_of_rows @ mixtures).astype(values.dtype)
         at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:_LOOKED, rows]
         return Half(kept.take(rows), coef, at)
 
     def _prepare(self, octaves: int) -> None:
-        """Values of the kernel at this gamma, and a machine on them."""
+        """Compute the kernel values for this gamma, in the matrix of the machine."""
         if octaves == self._octaves:
             return
-        given = self.products
-        if (
-            self._octaves is None
-        ):  # the matrix of one gamma is overwritten by that of the next, whose machine is near
-            self._square = np.empty_like(given.square)
-            diagonal = given.squares if self.gamma is None else np.ones(given.squares.size)
+        products = self.products
+        if self._octaves is None:
+            # One matrix and one machine serve all gammas: the next gamma overwrites the matrix, and its solution is
+            # close to that of the last, from which a machine with margins starts.
+            self._square = np.empty_like(products.square)
+            diagonal = products.squares if self.gamma is None else np.ones(products.squares.size)
             self._diagonal = diagonal.astype(np.float64)
             self._ridge = exact_machine(self._loss).tried(
                 self._square, self._diagonal, self.Y, self.row_weights
             )
         square, began = self._square, time.perf_counter()
-        np.copyto(square, given.square)
-        self._cross = given.cross if self.gamma is None else None
+        np.copyto(square, products.square)
+        self._cross = products.cross if self.gamma is None else None
         if self.gamma is not None:
             self._gamma = self.gamma * 2.0**octaves
-            if given.cross.size <= _MOST_VALUES:
+            if products.cross.size <= _MOST_VALUES:
                 self._cross = self._values(slice(None))
-            self._preparing = given.seconds + time.perf_counter() - began
+            self._preparing = products.seconds + time.perf_counter() - began
             self.work += square.size / 2 / _EXPONENTIALS
-            exponentials_below(square, given.squares, self._gamma)
+            exponentials_below(square, products.squares, self._gamma)
         else:
-            self._preparing = given.seconds
+            self._preparing = products.seconds
         self._octaves = octaves
 
 
 class MarginMachine:
-    """LIBLINEAR on features Z and those of the rows to score."""
+    """LIBLINEAR on explicit features ``Z``, applied to the features ``others`` of the rows to score."""
 
-    begins_at: ClassVar[int] = 0  # of weaker penalties it takes many times as long
+    begins_at: ClassVar[int] = 0  # LIBLINEAR takes many times as long at smaller strengths
 
     def __init__(self, Z: Rows, others: Rows, Y: np.ndarray, row_weights: np.ndarray | None, seed: int):
         self.Z, self.others, self.Y, self.seed = Z, others, np.nan_to_num(Y), seed
@@ -260,7 +273,7 @@ class MarginMachine:
         self.seconds = self.work = 0.0
 
     def scale(self) -> float:
-        """See ``Machine``."""
+        """Return the unit of strengths."""
         return usual_alpha(self.Z, self.row_weights)
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray:

@@ -1,4 +1,9 @@
-"""The best strength and gamma of the machines of a trial, by the score of the rows that they have not learned from."""
+"""The search for the best strength and gamma of a trial in a race.
+
+``fit.trials`` makes the machines of a trial, one for each split. ``Search`` moves over a grid of settings; at each, the
+machines learn and are scored on the rows to score. A setting is a pair: the place of the strength, among the given ones
+or in half decades of the machine's scale, and the octaves of gamma.
+"""
 
 from __future__ import annotations
 
@@ -18,21 +23,36 @@ from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
 
-_HALF_DECADES = 12  # strengths are looked for so far from where the search begins
-# half a decade of the strength, whose matrix is at hand, an octave of gamma
+_HALF_DECADES = 12  # how far strengths may move from the scale of the machine
+# Neighbours of a setting, the cheapest first: half a decade of the strength reuses the matrix, an octave of gamma
+# computes another one.
 _NEXT = ((-1, 0), (1, 0), (0, 1), (0, -1))
-_FEW = 1200  # rows whose machine is solved for before two threads have met
+_FEW = 1200  # rows whose machine is solved before two threads could have synchronised
 
 LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
-"""From the score and the outputs of a setting: whether those beside it are worth their work."""
+"""Takes the score and the outputs of a setting, and returns whether its neighbours are worth trying."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """The best setting of a machine, its mean score, and outputs for the rows to score of each split.
+    """The best setting of a machine.
 
-    gamma: of rows as they come; None where the kernel has none. seconds: of the outputs for one row. machines: of the
-    splits.
+    Parameters
+    ----------
+    setting : tuple of int
+        Place of the strength, and octaves of gamma.
+    score : float
+        Mean score of the splits.
+    outputs : list of arrays of shape (m, t)
+        Outputs for the rows to score of each split.
+    alpha : float
+        The strength.
+    gamma : float or None
+        Gamma for rows before they are scaled; None if the kernel has none.
+    seconds : float
+        Seconds to compute the outputs of one row.
+    machines : sequence of Machine
+        The machines of the splits.
     """
 
     setting: Setting
@@ -44,10 +64,10 @@ class Fitted:
     machines: Sequence[Machine]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
-        """The next weights (bins,), by the machine of the only split, which has these."""
+        """Return the next bin weights (bins,) from the machine of the only split, which was fitted with ``weights``."""
         (machine,) = self.machines
         if not isinstance(machine, KernelMachine):
-            raise TypeError("margins are not weighed")
+            raise TypeError("bins can only be weighted by a machine on a kernel matrix")
         relevance = machine.relevance(self.alpha, self.setting[1], seed)
         bins = np.arange(relevance.products.size) % weights.size
         # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
@@ -56,10 +76,24 @@ class Fitted:
 
 @dataclass
 class Search:
-    """The best setting of machines on splits by the mean score of the rows to score.
+    """Search for the setting of the machines with the best mean score on the rows to score.
 
-    machines, splits: in one order. Y (n, t): targets less ``shift``. score: of outputs for rows. alphas: to choose
-    from, or None for half decades about the scale of the first machine. Of equal scores that of the smaller error.
+    Parameters
+    ----------
+    machines : sequence of Machine
+        A machine for each split.
+    splits : sequence of (array, array)
+        Rows to learn from and rows to score, in the order of the machines.
+    Y : array of shape (n, t)
+        Targets less ``shift``.
+    shift : array of shape (t,)
+        Shift of the targets.
+    score : OutputScore
+        Score of outputs for rows. Ties go to the smaller squared error.
+    alphas : sequence of float or None
+        Strengths to choose from, or None for half decades about the scale of the first machine.
+    chooses_gamma : bool
+        Whether gamma is chosen too.
     """
 
     machines: Sequence[Machine]
@@ -71,9 +105,10 @@ class Search:
     chooses_gamma: bool
 
     def best(self, start: Setting | None, looks_on: LooksOn) -> Fitted:
-        """Uphill from a setting, if that is worth it, or (None) from where the search begins down by decades.
+        """Return the best setting.
 
-        Raises DataError where no setting can be solved.
+        From ``start`` the search goes uphill if ``looks_on`` says that this is worth it. Without a start it first goes
+        down by decades from where the machine begins. Raise DataError if no setting can be solved.
         """
         self._scale = self.machines[0].scale()
         self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
@@ -97,8 +132,10 @@ class Search:
         )
 
     def _solved_from(self, start: Setting) -> Setting:
-        """The smallest strength from that of a setting on that can be solved: of more rows one that is nothing beside
-        the rounding of their matrix may be too small. The setting itself where there is none."""
+        """Return the smallest strength, from that of ``start`` upwards, that can be solved; ``start`` if there is none.
+
+        With more rows, a strength that vanishes beside the rounding errors of their matrix may be too small.
+        """
         place, octaves = start
         while (trial := self._trial((place, octaves))) is not None:
             if trial[1]:
@@ -107,6 +144,7 @@ class Search:
         return start
 
     def _downhill(self) -> Setting:
+        """Return the setting to climb from: the largest of given strengths, or the best of a descent by decades."""
         if self.alphas is not None:
             return len(self.alphas) - 1, 0
         best = (self.machines[0].begins_at, 0)
@@ -115,16 +153,18 @@ class Search:
         return best
 
     def _alpha(self, place: int) -> float | None:
+        """Return the strength at a place, or None out of range."""
         if self.alphas is None:
             return self._scale * 10 ** (place / 2) if abs(place) <= _HALF_DECADES else None
         return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
 
     def _better(self, setting: Setting, best: Setting) -> bool:
-        one, other = self._trial(setting), self._trial(best)
-        return one is not None and other is not None and one[0].beats(other[0])
+        """Whether a setting is in range and beats the best one so far."""
+        candidate, incumbent = self._trial(setting), self._trial(best)
+        return candidate is not None and incumbent is not None and candidate[0].beats(incumbent[0])
 
     def _trial(self, setting: Setting) -> tuple[Scored, list[np.ndarray]] | None:
-        """How a setting fares, and its outputs; None out of range."""
+        """Return the score and the outputs of a setting; None out of range."""
         alpha = self._alpha(setting[0])
         if alpha is None or abs(setting[1]) > OCTAVES:
             return None
@@ -133,24 +173,25 @@ class Search:
         return self._tried[setting]
 
     def _score(self, alpha: float, octaves: int) -> tuple[Scored, list[np.ndarray]]:
+        """Score the machines at a setting; -inf and no outputs where one of them cannot be solved."""
         few = max(train.size for train, _ in self.splits) <= _FEW
         with (
             warnings.catch_warnings(),
             _threads.one_thread() if few and len(self.machines) == 1 else nullcontext(),
         ):
-            # a machine that LIBLINEAR left early is a candidate as it is: its score on the rows held out decides
+            # A machine that LIBLINEAR stopped early remains a candidate: its score on the held-out rows decides.
             warnings.simplefilter("ignore", ConvergenceWarning)
             answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
-        outputs = [one + self.shift for one in answers if one is not None]
+        outputs = [output + self.shift for output in answers if output is not None]
         if len(outputs) < len(answers):
             return Scored(-np.inf, np.inf), []
         tests = [test for _, test in self.splits]
         pairs = list(zip(outputs, tests, strict=True))
-        error = np.mean([self._error(one - self.shift, test) for one, test in pairs])
-        score = float(np.mean([self.score(one, test) for one, test in pairs]))
+        error = np.mean([self._error(output - self.shift, test) for output, test in pairs])
+        score = float(np.mean([self.score(output, test) for output, test in pairs]))
         return Scored(score if np.isfinite(score) else -np.inf, float(error)), outputs
 
     def _error(self, outputs: np.ndarray, rows: np.ndarray) -> float:
-        """Mean squared, by the weights of the rows."""
+        """Return the mean squared error of the rows, by their weights."""
         weights = None if self.score.sample_weight is None else self.score.sample_weight[rows]
         return mean_square(outputs - self.Y[rows], weights)

@@ -1,8 +1,8 @@
-"""Quick trials of a machine on some rows, scored on others: what a race compares candidates by.
+"""Quick trials of a machine on some rows, scored on others: the basis on which a race compares candidates.
 
-Settings of a machine are compared on the rows to score themselves: none are held out within the others. What machines
-share is computed once: the map and the products of rows serve a kernel and its exponential form, and one matrix of
-products every gamma.
+The settings of a machine are chosen by the score on the same rows that the candidate is compared on; no other rows are
+held out for this. What several machines need is computed once: a kernel and its exponential form share the map and the
+products of rows, and every gamma shares one matrix of products.
 """
 
 from __future__ import annotations
@@ -37,19 +37,39 @@ from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
 from chimap.solvers.exact_machines import has_exact_machine
 
-_LOOKED_AT = 1000  # rows whose frequent columns are counted, to judge what mapped rows take
-_EACH = 0.05  # seconds of a trial beside what is counted: maps, scores
+_LOOKED_AT = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
+_EACH = 0.05  # seconds of a trial that are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
 
 @dataclass
 class Trials:
-    """Machines on a sample of rows, which share what can be shared.
+    """Machines on a sample of rows, which share what they can.
 
-    rows, y: the sample, of which a trial maps what it takes. codec: of its labels. score: of outputs. row_weights (n,),
-    or None. dtype: of the products. alphas: to choose from, or None for a search. n_terms: of the maps. Machines of one
-    kernel, normalisation and split share their products one after the other. work: of all that was tried, see
-    ``Machine``.
+    Consecutive machines with the same kernel, normalisation, bin weights and splits share their products.
+
+    Parameters
+    ----------
+    rows : array or sparse matrix of shape (n, bins)
+        The sample. A trial maps only the rows of its splits.
+    y : array of shape (n,) or (n, t)
+        Labels or targets.
+    codec : Codec
+        Encodes them.
+    score : OutputScore
+        Score of outputs.
+    row_weights : array of shape (n,) or (n, t), or None
+        Weights of the rows.
+    dtype : dtype
+        Precision of the products.
+    alphas : sequence of float or None
+        Strengths to choose from, or None for a search.
+    n_terms : int or "auto"
+        Features of each bin in maps.
+    seed : int
+        Seed of random numbers.
+    work : float, default=0.0
+        Estimated seconds of all trials so far, see ``Machine``.
     """
 
     rows: Rows
@@ -62,20 +82,21 @@ class Trials:
     n_terms: int | str
     seed: int
     work: float = 0.0
-    _shared: tuple[object, Scale, list[Products]] = (
-        _NOTHING  # of which rows; the scale of them; of the splits
-    )
+    # (what identifies the rows and the kernel, the scale of the rows, products of each split)
+    _shared: tuple[object, Scale, list[Products]] = _NOTHING
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
 
     def let_go(self) -> None:
-        """Free what trials share: the next one makes it again."""
+        """Free what trials share; the next trial computes it again."""
         self._shared = _NOTHING
 
     def footprint(self, splits: Sequence[Split]) -> int:
-        """Bytes of machines of splits: of each its values and mapped rows, of one the rows to score that are mapped
-        together, and a copy."""
+        """Return the bytes of machines on these splits.
+
+        They are the kernel values and mapped rows of each split, one block of mapped rows to score, and a copy of it.
+        """
         row, size, total = KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms), self.dtype.itemsize, 0.0
         for n, m in ((train.size, test.size) for train, test in splits):
             total += size * KernelMachine.n_values(n, m) + n * row
@@ -83,14 +104,14 @@ class Trials:
 
     @classmethod
     def weighs(cls, settings: Parameters) -> bool:
-        """Whether such a machine says which bins matter."""
+        """Whether the machine of these settings can learn bin weights."""
         return (
             cls.takes(settings) and settings.get("features") == "exact" and settings.get("loss") == "square"
         )
 
     @staticmethod
     def takes(settings: Parameters) -> bool:
-        """Whether these settings of an estimator are those of a machine that is tried here."""
+        """Whether a trial can have these settings of an estimator."""
         if settings.get("features") == "additive":
             return bool(settings.get("loss") == "hinge")
         is_exact = settings.get("features") == "exact" and has_exact_machine(settings.get("loss", "square"))
@@ -103,11 +124,23 @@ class Trials:
         start: Setting | None,
         looks_on: LooksOn = lambda score, outputs: True,
     ) -> Fitted:
-        """The best strength and gamma of a machine, looked for from a setting on that was best of fewer rows.
+        """Return the best strength and gamma of a machine.
 
-        looks_on: whether to look beyond that setting.
+        Parameters
+        ----------
+        settings : dict
+            Settings of an estimator that ``takes`` accepts.
+        splits : sequence of (array, array)
+            Rows to learn from and rows to score.
+        start : tuple of int or None
+            Setting to begin from, which was the best for fewer rows.
+        looks_on : callable, default=lambda score, outputs: True
+            Whether to search beyond ``start``, given its score and outputs.
 
-        Raises DataError for rows that the kernel does not take, and where no setting can be solved.
+        Raises
+        ------
+        DataError
+            If the kernel does not accept the rows, or no setting can be solved.
         """
         if settings.get("features") == "additive":
             machines, gamma = self._margins(settings, splits), None
@@ -126,48 +159,51 @@ class Trials:
         )  # fmt: skip
 
     def _kernels(self, settings: Parameters, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
-        """(machines, gamma of rows as they come where octaves are 0)."""
-        wanted = settings.get("gamma", "mean")
-        kernel = FeatureSettings(settings["kernel"], "mean" if wanted == "auto" else wanted).exact
+        """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
+        gamma_setting = settings.get("gamma", "mean")
+        kernel = FeatureSettings(
+            settings["kernel"], "mean" if gamma_setting == "auto" else gamma_setting
+        ).exact
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
         scale, products = self._products(base, settings.get("normalize"), settings.get("bin_weights"), splits)
         gamma = outer = None
         if isinstance(kernel, Exponential):
-            first = products[0]  # whose rows are those of all splits
+            first = products[0]  # each split has all rows
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), first.train, first.spread)
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
-        each = zip(products, splits, strict=True)
+        products_of_splits = zip(products, splits, strict=True)
         return [
-            KernelMachine(one, gamma, self.Y[train], self._weights(train), settings["loss"])
-            for one, (train, _) in each
+            KernelMachine(split_products, gamma, self.Y[train], self._weights(train), settings["loss"])
+            for split_products, (train, _) in products_of_splits
         ], outer
 
     def _products(
         self, base: Any, normalize: str | None, bin_weights: np.ndarray | None, splits: Sequence[Split]
     ) -> tuple[Scale, list[Products]]:
-        """Products of the splits under an additive kernel, and the scale of the rows before the map."""
+        """Return the products of the splits under an additive kernel, and the scale of the rows before the map."""
         weighed = None if bin_weights is None else bin_weights.tobytes()
-        of = base.name, normalize, weighed, tuple(hash(part.tobytes()) for split in splits for part in split)
-        if self._shared[0] != of:
-            self._shared = _NOTHING  # let go before there are others
+        key = base.name, normalize, weighed, tuple(hash(part.tobytes()) for split in splits for part in split)
+        if self._shared[0] != key:
+            self._shared = _NOTHING  # free the old products before new ones are allocated
             taken, places = _taken(splits)
             rows = self._prepared(FeatureSettings(base), normalize, bin_weights, taken)
             scale = Scale.of(rows, [base])
             rows = scale.rows(rows) if scale.exponent else rows
             mapped_rows = MappedRows(fitted_map(scale.kernel(base), rows, self._terms), rows)
             products = [Products.of(mapped_rows, split) for split in places]
-            self._shared = of, scale, products
-            self.work += sum(one.work for one in products)
+            self._shared = key, scale, products
+            self.work += sum(split_products.work for split_products in products)
         return self._shared[1:]
 
     @property
     def _terms(self) -> int:
-        """Features a bin: of dense rows one, which ranks kernels as two do in half the time."""
+        """Features of each bin. For dense rows one is enough: it ranks kernels as two do, in half the time."""
         if not isinstance(self.n_terms, str):
             return self.n_terms
         return 2 if _arrays.is_sparse(self.rows) else 1
 
     def _margins(self, settings: Parameters, splits: Sequence[Split]) -> list[Machine]:
+        """Return LIBLINEAR machines on the features of an additive map."""
         features = FeatureSettings(settings["kernel"], features="additive", n_terms=self.n_terms)
         taken, places = _taken(splits)
         rows = self._prepared(features, settings.get("normalize"), settings.get("bin_weights"), taken)
@@ -194,6 +230,7 @@ class Trials:
         bin_weights: np.ndarray | None,
         taken: np.ndarray,
     ) -> Any:
+        """Return the rows that are taken, checked and normalised."""
         parts, rows = PlainDesign(settings).parts(self.rows.shape[1]), self.rows
         if taken.size < rows.shape[0]:
             rows = _arrays.take_rows(rows, taken)
@@ -201,6 +238,6 @@ class Trials:
 
 
 def _taken(splits: Sequence[Split]) -> tuple[np.ndarray, list[Split]]:
-    """(rows of the sample that splits take, ascending, the splits by their places among these)."""
+    """Return the rows that the splits use, ascending, and the splits as places among these."""
     taken = np.unique(np.concatenate([part for split in splits for part in split]))
     return taken, [(np.searchsorted(taken, train), np.searchsorted(taken, test)) for train, test in splits]

@@ -1,4 +1,7 @@
-"""Weights of rows and classes: checked, and brought to the rows of a source."""
+"""Weights of rows and classes: checked, and combined into weights of the rows of a source.
+
+Estimators call these functions before a fit; the fit itself only sees the weights of the source.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from chimap.data.views import ChosenRows
 def checked_sample_weight(
     sample_weight: ArrayLike | None, n_rows: int, where: str = "sample_weight"
 ) -> np.ndarray | None:
-    """Weights (n_rows,) float64 of rows: one number for all of them, one each, or None. Raises DataError."""
+    """Return row weights as float64 (n_rows,), from one number for all, one for each row, or None; check them."""
     if sample_weight is None:
         return None
     if isinstance(sample_weight, numbers.Real):
@@ -27,19 +30,19 @@ def checked_sample_weight(
 
 
 def checked_class_weight(class_weight: ClassWeight) -> None:
-    """Refuse what is neither None, "balanced" nor a mapping of labels to numbers above 0. Raises ValueError."""
+    """Raise ValueError unless the argument is None, "balanced" or a mapping of labels to numbers above 0."""
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
     if not isinstance(class_weight, Mapping):
         raise ValueError(
             f"class_weight must be None, 'balanced', or a dictionary of labels and weights; got {class_weight!r}. "
-            "A list of dictionaries is of several tasks, a matrix y with a column for each."
+            "For several tasks (a matrix y with a column for each) give a list of dictionaries."
         )
     for label, weight in class_weight.items():
         if not (isinstance(weight, numbers.Real) and 1e-12 <= float(weight) <= 1e12):
             raise ValueError(
                 f"class_weight: {label!r} has the weight {weight!r}; weights of classes are numbers from 1e-12 to "
-                "1e12. To leave a class out give its rows sample_weight 0."
+                "1e12. To leave a class out, give its rows sample_weight 0."
             )
 
 
@@ -49,10 +52,11 @@ def class_weights(
     y: np.ndarray | None,
     sample_weight: np.ndarray | None = None,
 ) -> np.ndarray | None:
-    """Weights (k,) of classes as scikit-learn computes them: "balanced" is n / (k n_class), sums of weights where rows
-    have some; None stays None. A class that a dictionary does not name has weight 1.
+    """Return the weights (k,) of the classes, as scikit-learn computes them; None stays None.
 
-    y: labels of all rows, which "balanced" needs. Raises ValueError for labels that are no class.
+    "balanced" is n / (k n_class), with sums of weights in place of numbers of rows if rows have weights; it needs the
+    labels ``y`` of all rows. A class that a dictionary does not name has weight 1. Raise ValueError for a label that is
+    not a class.
     """
     checked_class_weight(class_weight)
     if class_weight is None:
@@ -78,59 +82,64 @@ def weights_of_tasks(
     sample_weight: np.ndarray | None = None,
     names: Sequence[str] | None = None,
 ) -> np.ndarray | None:
-    """Weights (t, 2) of labels 0 and 1 of several tasks Y (n, t), NaN where one is missing; None stays None.
+    """Return the weights (t, 2) of the labels 0 and 1 of several tasks ``Y`` (n, t); None stays None.
 
-    "balanced" is of each task, by the rows that it is seen in, a dictionary of all tasks, and a list of them of one
-    task each, as scikit-learn's estimators of several outputs take it. Raises ValueError, naming the task by its name
-    where there are ``names``, and else by its number.
+    "balanced" applies to each task, by the rows whose entry is not missing (NaN). A dictionary applies to all tasks,
+    and a list has one for each task, as in scikit-learn's multi-output estimators. Raise ValueError, which gives the
+    task by its entry of ``names`` or by its number.
     """
     if class_weight is None:
         return None
     n_tasks, labels = Y.shape[1], np.array([0, 1])
-    several = list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
-    if len(several) != n_tasks:
+    weights_by_task = (
+        list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
+    )
+    if len(weights_by_task) != n_tasks:
         raise ValueError(
-            f"class_weight: {len(several)} dictionaries, and y has {n_tasks} tasks. Give one a task."
+            f"class_weight: {len(weights_by_task)} dictionaries, but y has {n_tasks} tasks. Give one for each task."
         )
-    made = np.ones((n_tasks, 2))
-    for task, (wanted, y) in enumerate(zip(several, Y.T, strict=True)):
+    task_weights = np.ones((n_tasks, 2))
+    for task, (class_weight_of_task, y) in enumerate(zip(weights_by_task, Y.T, strict=True)):
         seen = np.flatnonzero(~np.isnan(y))
-        own = None if sample_weight is None else sample_weight[seen]
-        both = np.unique(y[seen]).size == 2
+        seen_weights = None if sample_weight is None else sample_weight[seen]
+        has_both = np.unique(y[seen]).size == 2
         try:
-            if both or not isinstance(wanted, str):
-                made[task] = (
-                    1.0 if wanted is None else class_weights(wanted, labels, y[seen].astype(int), own)
+            if has_both or not isinstance(class_weight_of_task, str):
+                task_weights[task] = (
+                    1.0
+                    if class_weight_of_task is None
+                    else class_weights(class_weight_of_task, labels, y[seen].astype(int), seen_weights)
                 )
             else:
-                checked_class_weight(wanted)
+                checked_class_weight(class_weight_of_task)
         except ValueError as error:
             name = task if names is None else repr(str(names[task]))
             raise ValueError(f"task {name}: {error}") from error
-    return made
+    return task_weights
 
 
 def weights_of_entries(of_tasks: np.ndarray, Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
-    """Weights (n, t) of the labels Y of several tasks: those of their rows times those of the labels, (t, 2).
+    """Return the weights (n, t) of the entries of ``Y``: those of their rows times those (t, 2) of their labels.
 
-    A missing entry, which nothing is learned from, has the mean of its row, so that it does not change that.
+    A missing entry has no influence on the fit. It gets the mean weight of its row, so that it does not change that
+    mean.
     """
     seen = ~np.isnan(Y)
-    each = np.where(Y == 1, of_tasks[:, 1], of_tasks[:, 0])
-    means = np.where(seen, each, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    each = np.where(seen, each, means[:, None])
-    return each if sample_weight is None else sample_weight[:, None] * each
+    entry_weights = np.where(Y == 1, of_tasks[:, 1], of_tasks[:, 0])
+    means = np.where(seen, entry_weights, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
+    entry_weights = np.where(seen, entry_weights, means[:, None])
+    return entry_weights if sample_weight is None else sample_weight[:, None] * entry_weights
 
 
 def with_weights(source: Source, weights: np.ndarray | None) -> Source:
-    """The rows of a source with weights (n_rows,) in place of those that it has."""
+    """Return a source with the same rows and the weights (n_rows,) in place of its former ones."""
     weighted = copy.copy(source)
     weighted.weights = weights
     return weighted
 
 
 def without_absent(source: Source) -> tuple[Source, np.ndarray | None]:
-    """(the rows of a source that have a weight above 0, their places or None where all have)."""
+    """Return a source of the rows whose weight is above 0, and their places, or None if all rows are."""
     weights = source.weights
     if weights is None or (weights > 0).all():
         return source, None

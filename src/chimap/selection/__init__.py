@@ -1,4 +1,4 @@
-"""Rules by which a setting is chosen, and the one shape of what choosing comes to."""
+"""Rules that choose a setting (strength, components, candidates), and the result that all of them return."""
 
 from chimap.selection.base import SelectionResult, fold_count
 from chimap.selection.components import score_leading, score_principal

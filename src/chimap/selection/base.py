@@ -1,4 +1,8 @@
-"""What choosing a setting comes to: one shape of result for every rule."""
+"""What a selection rule is, and the result that every rule returns.
+
+A fit asks ``catalogue.rule_of`` for the rule that serves its solver, and the rule scores candidates on the solver's
+problem. Whatever the rule, the outcome is a ``SelectionResult``: the candidates, their scores, and the chosen one.
+"""
 
 from __future__ import annotations
 
@@ -32,22 +36,22 @@ class SelectionResult:
     ----------
     rule : str
         How they were scored: "folds" (exact cross-validation), "holdout" (one fold held out), "gcv", ...
-    settings : dict of arrays (s,)
-        The candidates, one entry each: ``{"alpha": ...}``, or several settings that were chosen together.
-    scores : array (s, K)
-        Of each candidate on each fold; infinite where a candidate could not be fitted.
-    weights : array (K,)
-        Of the folds in the mean: their numbers of rows.
+    settings : dict of arrays of shape (s,)
+        The candidates, an entry for each setting: ``{"alpha": ...}``, or several settings that were chosen together.
+    scores : array of shape (s, K)
+        Score of each candidate on each fold; infinite if a candidate could not be fitted.
+    weights : array of shape (K,)
+        Weights of the folds in the mean: their numbers of rows.
     chosen : int
-        Index of the candidate that was taken.
-    measure : str
-        What the scores are: "squared error" summed over targets, or "loss".
-    greater_is_better : bool
-        Which way is better.
-    baseline : float
-        The score of predicting the mean; NaN where it is not known.
-    iterations : array (s,), or None
-        Steps that each candidate took, where an iteration solved for it.
+        Index of the chosen candidate.
+    measure : str, default="squared error"
+        What the scores are: "squared error" summed over targets, or "loss", for instance.
+    greater_is_better : bool, default=False
+        Whether larger scores are better.
+    baseline : float, default=float("nan")
+        The score of predicting the mean; NaN if it is not known.
+    iterations : array of shape (s,) or None, default=None
+        Steps that each candidate took, if it was solved by iteration.
 
     Examples
     --------
@@ -74,39 +78,56 @@ class SelectionResult:
 
     @property
     def best(self) -> JSON:
-        """The settings that were chosen."""
+        """The chosen settings."""
         return {name: values[self.chosen].item() for name, values in self.settings.items()}
 
     @property
     def alphas(self) -> np.ndarray:
-        """The strengths of the penalty that were compared, (s,)."""
+        """The strengths of the penalty that were compared, of shape (s,)."""
         return self.settings["alpha"]
 
     @property
     def means(self) -> np.ndarray:
-        """Mean scores over all rows, (s,)."""
+        """Mean scores over all rows, of shape (s,)."""
         return np.asarray(np.average(self.scores, axis=1, weights=self.weights))
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """Of the mean over folds, (s,); 0 where there is one fold."""
+        """Standard errors of the means over folds, of shape (s,); 0 if there is one fold."""
         if self.n_folds == 1:
             return np.zeros(self.scores.shape[0])
         return np.asarray(self.scores.std(axis=1, ddof=1) / np.sqrt(self.n_folds))
 
     @property
     def r2(self) -> np.ndarray:
-        """Share of the targets' variance that is explained on held-out rows, (s,), for errors with a baseline."""
+        """Share of the targets' variance that is explained on held-out rows, of shape (s,); needs a baseline."""
         return 1 - self.means / self.baseline
 
     def grid(self, rows: str, columns: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Values of two settings, ascending, and the places (rows, columns) of the candidates in ``scores``."""
+        """Arrange the candidates by two of their settings.
+
+        Parameters
+        ----------
+        rows : str
+            Setting that varies from row to row.
+        columns : str
+            Setting that varies from column to column.
+
+        Returns
+        -------
+        row_values : ndarray of shape (rows,)
+            Values of the first setting, ascending.
+        column_values : ndarray of shape (columns,)
+            Values of the second setting, ascending.
+        places : ndarray of int of shape (rows, columns)
+            Index of each pair among the candidates.
+        """
         first, second = np.unique(self.settings[rows]), np.unique(self.settings[columns])
         order = np.lexsort([self.settings[columns], self.settings[rows]])
         return first, second, order.reshape(first.size, second.size)
 
     def table(self) -> list[JSON]:
-        """One row a candidate: its settings, mean score, standard error, and whether it was chosen."""
+        """Return a dict for each candidate: its settings, mean score, standard error, and whether it was chosen."""
         scored = zip(self.means.tolist(), self.standard_errors.tolist(), strict=True)
         return [
             {name: values[i].item() for name, values in self.settings.items()}
@@ -121,35 +142,46 @@ class SelectionResult:
         return words.get(self.rule, self.rule)
 
     def describe(self) -> str:
-        """The method and the score of the choice: 'cross-validated over 5 folds: R² 0.881'."""
+        """Return the method and the score of the choice: 'cross-validated over 5 folds: R² 0.881'."""
         if self.baseline > 0:
             return f"{self.method}: R² {self.r2[self.chosen]:.3f}"
         return f"{self.method}: {self.measure} {self.means[self.chosen]:.3g}"
 
     def of(self, candidates: np.ndarray) -> SelectionResult:
-        """Some of the candidates, of which the best is chosen: of equals the one that was chosen before."""
-        some = replace(
+        """Keep some of the candidates and choose the best of these; ties go to the former choice.
+
+        Parameters
+        ----------
+        candidates : array of int
+            Indices of the candidates to keep.
+
+        Returns
+        -------
+        SelectionResult
+            The result of the kept candidates.
+        """
+        subset = replace(
             self,
             settings={name: values[candidates] for name, values in self.settings.items()},
             scores=self.scores[candidates],
             iterations=None if self.iterations is None else self.iterations[candidates],
             chosen=0,
         )
-        means = -some.means if self.greater_is_better else some.means
+        means = -subset.means if self.greater_is_better else subset.means
         best = np.flatnonzero(means == means.min())
         kept = best[np.asarray(candidates)[best] == self.chosen]
-        return replace(some, chosen=int(kept[0] if kept.size else best[0]))
+        return replace(subset, chosen=int(kept[0] if kept.size else best[0]))
 
 
 Problem = TypeVar("Problem", contravariant=True)
 Choice = tuple[SelectionResult, LinearSolution | None]
-"""What was compared, and the solution at the best where that comes with the comparison."""
+"""The candidates that were compared, and the solution for the best if the comparison computes it anyway."""
 
 
 class Selection(Protocol[Problem]):
-    """A rule by which settings are chosen; a line of the catalogue.
+    """A rule that chooses settings; an entry of the catalogue.
 
-    usual_scores: how many strengths a search tries as a rule; None where nobody can say.
+    ``usual_scores`` is the number of strengths that a search usually tries; None if it varies too much.
     """
 
     rule: ClassVar[str]
@@ -157,16 +189,31 @@ class Selection(Protocol[Problem]):
 
     @classmethod
     def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
-        """Whether it chooses for a solver with these needs, from rows in so many folds (1: none are held out)."""
+        """Whether the rule chooses for a solver with these needs, from rows in ``n_folds`` folds (1: none held out)."""
         ...
 
     def choose(self, problem: Problem, alphas: Sequence[float] | None) -> Choice:
-        """Score strengths, or (None) those that a search comes to, on a problem of a solver that the rule serves."""
+        """Score the strengths, or (None) those of a search, on the problem of a solver that the rule serves."""
         ...
 
 
 def fold_count(selection: str | int) -> int:
-    """Folds that a selection takes: its number, five for "auto", one for "gcv". ValueError for anything else.
+    """Return the number of folds that a selection uses.
+
+    Parameters
+    ----------
+    selection : "auto", "gcv" or int
+        The selection.
+
+    Returns
+    -------
+    int
+        Five for "auto", one for "gcv", else the number itself.
+
+    Raises
+    ------
+    ValueError
+        If it is anything else.
 
     Examples
     --------

@@ -1,5 +1,8 @@
-"""From outputs to probabilities: of two classes Platt's sigmoid, of more a softmax of the outputs and of the sigmoid of
-each class, fitted on held-out outputs."""
+"""From outputs to probabilities, fitted on held-out outputs.
+
+Two classes get Platt's sigmoid; more classes get a softmax of the outputs and of a sigmoid of each class. Classifiers
+calibrate after a fit, on the held-out outputs that come with it.
+"""
 
 from __future__ import annotations
 
@@ -13,36 +16,37 @@ from scipy.special import log_expit, log_softmax
 from chimap.model_files import register
 from chimap.moments import as_counts, of_entries
 
-_PRIOR = 3.0  # precision of what a class has of its own, as if so many rows spoke for none
-_MOST_SCALE = 1e6  # of the scale, over that of the outputs: rows that are told apart without error have none
+_PRIOR = 3.0  # precision of the parameters of a single class, as if it had so many rows without evidence
+_MOST_SCALE = 1e6  # bound on the scale over that of the outputs: separable classes have no optimum
 _TINY = 1e-12
-_CLOSE = 1e-9  # by which the predicted class is ahead of one that is as probable
+_CLOSE = 1e-9  # relative amount by which the predicted class leads one of equal probability
 
 Objective = Callable[[np.ndarray], tuple[float, np.ndarray]]
-"""Value and gradient at the parameters."""
+"""Returns value and gradient at the parameters."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """P(class | outputs f): softmax(scale f + power ln s(f) + offsets), of two 1 / (1 + exp(-scale f - offset)).
+    """P(class | outputs f): softmax(scale f + power ln s(f) + offsets), or 1 / (1 + exp(-scale f - offset)) of two.
 
-    s_k(f_k) = 1 / (1 + exp(-a_k f_k - b_k)) is the sigmoid of class k against all others. An output says how sure one
-    class is against the rest, and of a row that is none of them all are low: the sigmoid levels off where the class is
-    certain, and the exponent of a softmax goes on. The likelihood weighs both, neither of them negatively.
+    s_k(f_k) = 1 / (1 + exp(-a_k f_k - b_k)) is the sigmoid of class k against all others. An output states how certain
+    one class is against the rest, and all outputs are low for a row that belongs to none: the sigmoid levels off where
+    the class is certain, whereas the exponent of a softmax keeps growing. The likelihood weights both; neither weight
+    is negative.
 
-    The class of the largest output, which is the one predicted, is never less probable than another: where the rest
-    would have it so, they take the mean of the two.
+    The class of the largest output, which is the one predicted, is never less probable than another: where it would be,
+    it and the classes above it get their mean probability.
 
     Parameters
     ----------
     scale : float
-        Of the outputs, one over the temperature.
-    offsets : array (t,)
-        Of the classes, or of the second of two.
-    sigmoids : array (2, t), or None
-        Slopes a and offsets b of the sigmoids; None of two classes, and where the power is 0.
-    power : float
-        Of the sigmoids.
+        Factor of the outputs, one over the temperature.
+    offsets : array of shape (t,)
+        Offsets of the classes, or of the second of two.
+    sigmoids : array of shape (2, t) or None, default=None
+        Slopes a and offsets b of the sigmoids; None for two classes, and if the power is 0.
+    power : float, default=0.0
+        Exponent of the sigmoids.
 
     References
     ----------
@@ -65,12 +69,19 @@ class Calibration:
 
     @classmethod
     def of(cls, outputs: np.ndarray, place: np.ndarray, weights: np.ndarray | None = None) -> Calibration:
-        """The calibration of least log-loss of outputs (m, t) of rows whose classes are at these places (m,).
+        """Return the calibration of least log-loss.
 
-        weights (m,): how often each row counts; those that average less than one say it beside each other alone.
+        The parameters of a single class have a normal prior: offsets about 0, sigmoids about the one that is common to
+        all. Targets of sigmoids are those of Platt, (m + 1) / (m + 2) for a class of m rows.
 
-        What a class has of its own has a normal prior: offsets about 0, sigmoids about the one that serves all. Targets
-        of sigmoids are those of Platt, (m + 1) / (m + 2) of a class of m rows.
+        Parameters
+        ----------
+        outputs : array of shape (m, t)
+            Held-out outputs.
+        place : array of int of shape (m,)
+            Index of the class of each row.
+        weights : array of shape (m,) or None, default=None
+            How often each row counts; if they average less than one, they are taken as relative.
         """
         t = outputs.shape[1]
         if not outputs.shape[0]:
@@ -89,15 +100,15 @@ class Calibration:
         bounds = [(0, _MOST_SCALE)] * 2 + [(None, None)] * t
         start = np.concatenate([[0.5, 0.5], np.zeros(t)])
         end = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
-        power, own = float(end[1]), sigmoids * np.array([[unit], [1.0]])
-        return cls(float(end[0]) * unit, end[2:], own if power else None, power)
+        power, class_sigmoids = float(end[1]), sigmoids * np.array([[unit], [1.0]])
+        return cls(float(end[0]) * unit, end[2:], class_sigmoids if power else None, power)
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Probabilities (n, classes) of outputs (n, t); each row sums to one."""
+        """Return probabilities (n, classes) of outputs (n, t); each row sums to one."""
         return np.exp(self.log(outputs))
 
     def log(self, outputs: np.ndarray) -> np.ndarray:
-        """Their logarithms, without underflow."""
+        """Return the logarithms of the probabilities, without underflow."""
         scores = self.scale * outputs + self.offsets
         if outputs.shape[1] == 1:
             # strictly increasing, and of the sign of the output
@@ -111,11 +122,14 @@ class Calibration:
 
 @dataclass(frozen=True)
 class TaskCalibration:
-    """P(1 | output f) of several tasks of two classes: 1 / (1 + exp(-scale f - offset)), a scale and an offset each.
+    """P(1 | output f) of several tasks of two classes: 1 / (1 + exp(-scale f - offset)).
 
     Parameters
     ----------
-    scales, offsets : arrays (t,)
+    scales : array of shape (t,)
+        Scale of each task.
+    offsets : array of shape (t,)
+        Offset of each task.
 
     Examples
     --------
@@ -130,55 +144,56 @@ class TaskCalibration:
 
     @classmethod
     def unknown(cls, n_tasks: int) -> TaskCalibration:
-        """Where no rows were held out."""
+        """Return the calibration if no rows were held out: scales 1 and offsets 0."""
         return cls(np.ones(n_tasks), np.zeros(n_tasks))
 
     @classmethod
     def of(cls, outputs: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> TaskCalibration:
-        """Of outputs (m, t) of rows with labels Y (m, t) of 0, 1 and NaN, each task by the rows that it is seen in.
+        """Return the calibration of each task, from the rows whose label is known.
 
-        weights: (m,) of the rows, or (m, t) of the labels.
+        ``outputs`` (m, t) have the labels ``Y`` (m, t) of 0, 1 and NaN; ``weights`` are (m,) of rows or (m, t) of
+        labels.
         """
-        each = []
+        calibrations = []
         columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
         for task, (f, y) in enumerate(zip(outputs.T, Y.T, strict=True)):
             seen = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
-            own = None if columns is None else columns[seen, task]
-            each.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), own))
-        return cls(np.array([c.scale for c in each]), np.array([c.offsets[0] for c in each]))
+            task_weights = None if columns is None else columns[seen, task]
+            calibrations.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), task_weights))
+        return cls(np.array([c.scale for c in calibrations]), np.array([c.offsets[0] for c in calibrations]))
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Probabilities (n, t) of label 1."""
+        """Return probabilities (n, t) of label 1."""
         return np.exp(self.log(outputs))
 
     def log(self, outputs: np.ndarray) -> np.ndarray:
-        """Their logarithms, without underflow."""
+        """Return their logarithms, without underflow."""
         return self.logs(outputs)[:, :, 1]
 
     def logs(self, outputs: np.ndarray) -> np.ndarray:
-        """Logarithms of the probabilities of labels 0 and 1, (n, t, 2)."""
-        each = zip(outputs.T, self.scales, self.offsets, strict=True)
+        """Return logarithms of the probabilities of labels 0 and 1, (n, t, 2)."""
+        tasks = zip(outputs.T, self.scales, self.offsets, strict=True)
         return np.stack(
-            [Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in each], axis=1
+            [Calibration(scale, np.array([offset])).log(f[:, None]) for f, scale, offset in tasks], axis=1
         )
 
 
 def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Logarithms of the nearest probabilities of which that of the chosen class is the largest, changed in place.
+    """Return the nearest log probabilities, changed in place, such that the chosen class has the largest.
 
-    Where others are above it they and it take their mean: the projection onto an order, by pooling.
+    Where other classes are above it, they and it take their mean: the projection onto an order, by pooling.
     """
     rows = np.flatnonzero(np.argmax(logs, axis=1) != chosen)
     if not rows.size:
         return logs
     p, k = np.exp(logs[rows]), chosen[rows]
     ranks = np.arange(rows.size)
-    own = p[ranks, k]
+    p_chosen = p[ranks, k]
     p[ranks, k] = -1.0
     order = np.argsort(-p, axis=1)[:, :-1]
     above = np.take_along_axis(p, order, axis=1)
-    means = (own[:, None] + above.cumsum(axis=1)) / np.arange(2, logs.shape[1] + 1)
-    before = np.hstack([own[:, None], means[:, :-1]])
+    means = (p_chosen[:, None] + above.cumsum(axis=1)) / np.arange(2, logs.shape[1] + 1)
+    before = np.hstack([p_chosen[:, None], means[:, :-1]])
     pooled = np.logical_and.accumulate(above > before, axis=1)
     mean = means[ranks, pooled.sum(axis=1) - 1]
     row, place = np.nonzero(pooled)
@@ -188,11 +203,12 @@ def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
 
 
 def _log_sigmoids(outputs: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:
+    """Return ln s of the outputs, (n, t)."""
     return _sigmoid(sigmoids[0] * outputs + sigmoids[1])[1]
 
 
 def _sigmoid(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """1 / (1 + exp(-score)) and its logarithm, without overflow: one exponential for both."""
+    """Return 1 / (1 + exp(-score)) and its logarithm, without overflow, from one exponential."""
     small = np.exp(-np.abs(scores))
     return np.where(scores >= 0, 1.0, small) / (1 + small), np.minimum(scores, 0) - np.log1p(small)
 
@@ -200,14 +216,14 @@ def _sigmoid(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _sigmoids(
     F: np.ndarray, is_second: np.ndarray, w: np.ndarray, about: np.ndarray | None = None
 ) -> np.ndarray:
-    """Slopes and offsets (2, k) of the sigmoids that tell from outputs (m, k) whether rows are of the second class.
+    """Return slopes and offsets (2, k) of the sigmoids that predict from outputs (m, k) the rows of the second class.
 
-    Targets are those of Platt, (m + 1) / (m + 2) of a class of m rows. about (2, 1): the sigmoid that logarithms of
-    slopes, and offsets, have their prior about; None for no prior.
+    Targets are those of Platt, (m + 1) / (m + 2) for a class of m rows. Logarithms of slopes, and offsets, have a prior
+    about the sigmoid ``about`` (2, 1); None for no prior.
     """
     k = F.shape[1]
     second = w @ is_second
-    wanted = np.where(is_second, (second + 1) / (second + 2), 1 / (w.sum() - second + 2))
+    targets = np.where(is_second, (second + 1) / (second + 2), 1 / (w.sum() - second + 2))
     origin = np.zeros(2 * k) if about is None else np.repeat([np.log(about[0, 0]), about[1, 0]], k)
     prior = 0.0 if about is None else _PRIOR
 
@@ -215,9 +231,9 @@ def _sigmoids(
         slopes = np.exp(x[:k])
         scores = slopes * F + x[k:]
         p, logs = _sigmoid(scores)
-        # ln(1 - sigmoid) of a score is ln sigmoid less the score; sums are no products of BLAS, whose threads cost more
-        fits = (w[:, None] * (logs - (1 - wanted) * scores)).sum()
-        errors = w[:, None] * (p - wanted)
+        # ln(1 - sigmoid) is ln sigmoid less the score. Sums are not products of BLAS, whose threads would cost more.
+        fits = (w[:, None] * (logs - (1 - targets) * scores)).sum()
+        errors = w[:, None] * (p - targets)
         value = 0.5 * prior * np.square(x - origin).sum() - fits
         gradient = np.concatenate([slopes * (errors * F).sum(axis=0), errors.sum(axis=0)])
         return float(value) / w.sum(), (gradient + prior * (x - origin)) / w.sum()
@@ -228,7 +244,7 @@ def _sigmoids(
 
 
 def _softmax(F: np.ndarray, S: np.ndarray, place: np.ndarray, w: np.ndarray) -> Objective:
-    """At (scale, power, offsets)."""
+    """Return the loss and its gradient as a function of (scale, power, offsets)."""
     rows = np.arange(place.size)
 
     def loss(x: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,4 +1,7 @@
-"""The catalogue of selection rules, in the order in which they are asked."""
+"""The catalogue of selection rules, in the order in which they are tried.
+
+``fit.solving`` calls ``rule_of`` where the strength is open.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,15 @@ from chimap.selection.holdout import HoldOut
 from chimap.solvers.base import Asked, Needs
 
 RULES = (HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
-"""The first that serves is taken."""
+"""The first rule that serves is taken."""
 
 
 def rule_of(
     needs: Needs, n_folds: int, n_rows: int, asked: Asked, on_score: Callable[[], None]
 ) -> Selection[Any] | None:
-    """The first rule that chooses for a solver with these needs; None where there are too few rows to hold some out.
+    """Return the first rule that serves a solver with these needs; None if there are too few rows to hold some out.
 
-    on_score: called after each score.
+    ``on_score`` is called after each score.
     """
     for rule in RULES:
         if rule.serves(needs, n_folds, n_rows, asked):

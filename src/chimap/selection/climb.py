@@ -1,4 +1,4 @@
-"""Looking for the best of a grid of settings step by step: most of them are never tried."""
+"""Hill climbing on a grid of settings, most of which are never tried."""
 
 from __future__ import annotations
 
@@ -11,45 +11,43 @@ from chimap.moments import of_entries
 
 Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
 
-_LESS = (
-    0.999  # of the squared error of another setting that scores the same: what is not less by that is as good
-)
+_LESS = 0.999  # of equal scores, the better one has an error below this share of the other's
 
 
 @dataclass(frozen=True)
 class Scored:
-    """How a setting fares: a score, greater is better, and an error that breaks ties."""
+    """The score of a setting, greater is better, and an error that breaks ties."""
 
     score: float
     error: float
 
     def beats(self, other: Scored) -> bool:
-        """Whether it is better: equal scores need an error that is less by more than rounding may explain."""
+        """Whether it is better; with equal scores the error must be smaller by more than rounding may explain."""
         return self.score > other.score or (self.score == other.score and self.error < _LESS * other.error)
 
 
 def climb(
     better: Callable[[Setting, Setting], bool], best: Setting, steps: Sequence[tuple[int, int]]
 ) -> Setting:
-    """From a setting to the best of those a step away, until none is better.
+    """Move from a setting to a better one among those a step away, until none is better.
 
-    better : whether the first setting is in range and beats the second.
+    ``better`` tells whether its first argument is in range and beats the second.
 
     >>> climb(lambda a, b: abs(a[0] - 5) < abs(b[0] - 5), (0, 0), [(-1, 0), (1, 0)])
     (5, 0)
     """
     while True:
         for step in steps:
-            beside = best[0] + step[0], best[1] + step[1]
-            if better(beside, best):
-                best = beside
+            neighbour = best[0] + step[0], best[1] + step[1]
+            if better(neighbour, best):
+                best = neighbour
                 break
         else:
             return best
 
 
 def mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:
-    """Of the residuals (m, t) that are there, NaN not, of rows with weights (m,), or (m, t)."""
-    there = ~np.isnan(residuals)
-    each = there if weights is None else there * of_entries(weights)
-    return float(np.average(np.where(there, np.square(residuals), 0.0), weights=each))
+    """Return the mean square of residuals (m, t), NaN where missing, with weights (m,) or (m, t) or None."""
+    is_known = ~np.isnan(residuals)
+    entry_weights = is_known if weights is None else is_known * of_entries(weights)
+    return float(np.average(np.where(is_known, np.square(residuals), 0.0), weights=entry_weights))

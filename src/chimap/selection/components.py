@@ -1,4 +1,8 @@
-"""Exact folds over the number of principal components and the strength of ridge."""
+"""Exact folds over the number of principal components together with the ridge strength.
+
+``ComponentFolds`` is the rule of a fit with several ``n_principal``. It scores every pair from the moments of
+coordinates along components of all rows; ``score_principal`` finds the components anew without each fold.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from chimap.solvers.base import Asked, Needs
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalRidge, leading
 
-DECADES = 10.0 ** np.arange(-6.0, 2.0)  # of alpha, to try with components, times the mean scatter
+DECADES = 10.0 ** np.arange(-6.0, 2.0)  # strengths to try with components, in units of the mean scatter
 
 
 def score_principal(
@@ -26,10 +30,36 @@ def score_principal(
     on_fold: Callable[[int], None] | None = None,
     device: str = "cpu",
 ) -> SelectionResult:
-    """Exact K-fold errors of every pair of n_components and strengths, at one decomposition a fold (on a ``device``).
+    """Compute the exact K-fold errors of all pairs of a number of components and a strength.
 
-    ``on_fold(k)`` is called after each. Raises DataError if a fold is empty or leaves no rows to train on, ValueError
-    for numbers out of range.
+    It takes one decomposition for each fold.
+
+    Parameters
+    ----------
+    folds : FoldMoments
+        Moments of each fold.
+    whole : Moments
+        Moments of all rows.
+    n_components : sequence of int
+        Numbers of components.
+    alphas : sequence of float
+        Strengths.
+    on_fold : callable or None, default=None
+        Called as ``on_fold(k)`` after each fold.
+    device : str, default="cpu"
+        Where matrices are decomposed.
+
+    Returns
+    -------
+    SelectionResult
+        The errors of all pairs, of which the smallest mean is chosen.
+
+    Raises
+    ------
+    DataError
+        If a fold is empty or leaves no rows to train on.
+    ValueError
+        If a number of components or a strength is out of range.
 
     Examples
     --------
@@ -68,12 +98,36 @@ def score_leading(
     alphas: Sequence[float] | np.ndarray,
     on_score: Callable[[], None] | None = None,
 ) -> SelectionResult:
-    """Exact K-fold errors of every pair of n_components and strengths, from moments of coordinates.
+    """Compute the exact K-fold errors of all pairs of a number of components and a strength, from coordinates.
 
-    The coordinates of a block lie at borders[j]:borders[j + 1] along components of its own, largest first, of which
-    n_components are kept. The components are those of all rows, which need no targets; ``score_principal`` finds them
-    anew without each fold. ``on_score()`` is called after each pair.
-    Raises DataError if a fold is empty, or if no strength is large enough for a number of components.
+    The moments are those of coordinates along principal components. The coordinates of block j are the columns
+    borders[j]:borders[j + 1], the largest component first, of which n_components are kept. The components are those of
+    all rows, which takes no targets; ``score_principal`` finds them anew without each fold.
+
+    Parameters
+    ----------
+    folds : FoldMoments
+        Moments of the coordinates in each fold.
+    whole : Moments
+        Moments of the coordinates of all rows.
+    borders : array of int of shape (blocks + 1,)
+        Where the coordinates of each block begin and end.
+    n_components : sequence of int
+        Numbers of components of each block.
+    alphas : sequence of float
+        Strengths.
+    on_score : callable or None, default=None
+        Called as ``on_score()`` after each pair.
+
+    Returns
+    -------
+    SelectionResult
+        The errors of all pairs, of which the smallest mean is chosen.
+
+    Raises
+    ------
+    DataError
+        If a fold is empty, or if no strength is large enough for a number of components.
 
     Examples
     --------
@@ -90,9 +144,9 @@ def score_leading(
     results = []
     for number in numbers:
         kept = leading(borders, int(number))
-        some = FoldMoments.of([fold.of_features(kept) for fold in folds.folds], folds.dtype)
+        leading_folds = FoldMoments.of([fold.of_features(kept) for fold in folds.folds], folds.dtype)
         results.append(
-            choose_alpha(some, whole.of_features(kept), lambdas, lambda *_: on_score and on_score())
+            choose_alpha(leading_folds, whole.of_features(kept), lambdas, lambda *_: on_score and on_score())
         )
     return _of_pairs(numbers, lambdas, np.array([s.scores for s in results]), results[0].baseline, folds)
 
@@ -100,7 +154,7 @@ def score_leading(
 def _of_pairs(
     n_components: np.ndarray, alphas: np.ndarray, errors: np.ndarray, total: float, folds: FoldMoments
 ) -> SelectionResult:
-    """Errors (P, S, K) of all pairs, of which the least mean is chosen."""
+    """Return errors (P, S, K) of all pairs as a result, which chooses the smallest mean."""
     settings = {
         "n_components": np.repeat(n_components, alphas.size),
         "alpha": np.tile(alphas, n_components.size),
@@ -114,11 +168,11 @@ def _of_pairs(
 def _fold_errors(
     rest: Moments, fold: Moments, components: np.ndarray, alphas: np.ndarray, device: str
 ) -> np.ndarray:
-    """Errors (P, S) on one fold of what the rest says.
+    """Return the errors (P, S), on one fold, of machines of the remaining rows.
 
-    With weights A along the components U of the rest, the fold's error is quadratic in A:
-    tr(A' B A) - 2 tr(A' C) + const, B = U' Hc U and C = U' Vc of the fold, plus the offset of the means. That of the
-    first p rows of A is a cumulative sum whose p-th step is A_p (B_pp A_p + 2 sum_{j<p} B_pj A_j).
+    With weights A along the components U of the remaining rows, the fold's error is quadratic in A:
+    tr(A' B A) - 2 tr(A' C) + const, with B = U' Hc U and C = U' Vc of the fold, plus the offset of the means. The error
+    of the first p rows of A is a cumulative sum, whose p-th step is A_p (B_pp A_p + 2 sum_{j<p} B_pj A_j) - 2 A_p C_p.
     """
     model = PrincipalRidge.of(rest, int(components[-1]), device)
     U = model.pca.components
@@ -139,9 +193,16 @@ def _fold_errors(
 
 
 class ComponentFolds:
-    """Exact folds over numbers of components of each block, with the strength: from moments of coordinates.
+    """The rule of exact folds over numbers of components and strengths, from moments of coordinates.
 
-    borders: where the coordinates of each block begin.
+    Parameters
+    ----------
+    borders : array of int of shape (blocks + 1,)
+        Where the coordinates of each block begin and end.
+    numbers : sequence of int
+        Numbers of components to try.
+    on_score : callable, default=lambda: None
+        Called after each pair.
     """
 
     rule: ClassVar[str] = "folds"
@@ -158,9 +219,9 @@ class ComponentFolds:
         return needs == "moments" and n_folds > 1
 
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
-        """See ``Selection``; decades about the mean scatter where there are no strengths to compare."""
-        several = problem.usual_alpha() * DECADES if alphas is None else np.asarray(alphas, dtype=np.float64)
+        """See ``Selection``; without given strengths, compare decades about the mean scatter."""
+        compared = problem.usual_alpha() * DECADES if alphas is None else np.asarray(alphas, dtype=np.float64)
         result = score_leading(
-            problem.moments, problem.whole, self._borders, self._numbers, several, self._on_score
+            problem.moments, problem.whole, self._borders, self._numbers, compared, self._on_score
         )
         return result, None

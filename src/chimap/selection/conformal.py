@@ -1,4 +1,4 @@
-"""Sets and intervals that hold the truth with a given probability: split conformal prediction by held-out rows."""
+"""Sets and intervals that contain the truth with a given probability: split conformal prediction by held-out rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chimap.model_files import register
 
 
 def checked_level(alpha: object) -> float:
-    """The share of rows whose truth may lie outside. Raises ValueError for what is not between 0 and 1."""
+    """Return the share of rows whose truth may lie outside; raise ValueError if it is not between 0 and 1."""
     if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool) or not 0 < float(alpha) < 1:
         raise ValueError(
             f"alpha must be above 0 and below 1, the share of truths that may lie outside; got {alpha!r}."
@@ -21,18 +21,18 @@ def checked_level(alpha: object) -> float:
 
 @dataclass(frozen=True)
 class Conformal:
-    """How strange the truths of held-out rows were: an answer that is no stranger than most of them is taken in.
+    """How unusual the truths of held-out rows were, so that answers no more unusual than most of them are included.
 
-    The threshold of a share alpha is the ceil((m + 1)(1 - alpha))-th smallest of m scores. If the rows to come are
-    exchangeable with those that were held out, the truth is above it with a probability of at most alpha, whatever the
-    model is. Of too few scores for alpha it is infinite, and every answer is taken in.
+    The threshold of a share alpha is the ceil((m + 1)(1 - alpha))-th smallest of m scores. If new rows are exchangeable
+    with those that were held out, the truth is above it with a probability of at most alpha, whatever the model. With
+    too few scores for alpha it is infinite, and every answer is included.
 
     Parameters
     ----------
-    scores : array (m, t)
-        Of the truths of held-out rows, for every task or target; NaN where one is missing.
-    weights : array (m,), or None
-        Of the rows: one of weight 2 is two rows.
+    scores : array of shape (m, t)
+        Scores of the truths of held-out rows, for every task or target; NaN where one is missing.
+    weights : array of shape (m,) or None, default=None
+        Weights of the rows: a row of weight 2 counts as two rows.
 
     References
     ----------
@@ -53,19 +53,22 @@ class Conformal:
 
     def __post_init__(self) -> None:
         if self.scores.ndim != 2 or (self.weights is not None and self.weights.size != self.scores.shape[0]):
-            raise ValueError(f"Conformal: scores of shape {self.scores.shape} are not a matrix of its rows")
+            raise ValueError(
+                f"Conformal: scores of shape {self.scores.shape} must be a matrix with a row per weight"
+            )
 
     def threshold(self, alpha: float) -> np.ndarray:
-        """The largest scores (t,) that are taken in at a share alpha. Raises ValueError for one that is none."""
+        """Return the largest scores (t,) that are included at a share alpha; raise ValueError for an invalid share."""
         level = checked_level(alpha)
         return np.array([self._of(task, level) for task in range(self.scores.shape[1])])
 
     def _of(self, task: int, alpha: float) -> float:
+        """Return the threshold of one task."""
         seen = np.flatnonzero(~np.isnan(self.scores[:, task]))
         order = seen[np.argsort(self.scores[seen, task], kind="stable")]
         weights = np.ones(order.size) if self.weights is None else self.weights[order]
-        wanted = (1 - alpha) * (weights.sum() + 1)
-        place = int(np.searchsorted(weights.cumsum(), wanted * (1 - 1e-12)))
+        target_weight = (1 - alpha) * (weights.sum() + 1)
+        place = int(np.searchsorted(weights.cumsum(), target_weight * (1 - 1e-12)))
         return float(self.scores[order[place], task]) if place < order.size else np.inf
 
 

@@ -1,6 +1,7 @@
-"""Areas under ROC curves, of many columns or without many parts of the rows by one sort.
+"""Areas under ROC curves, for many columns, or without each of many parts of the rows, from one sort.
 
-As ``sklearn.metrics.roc_auc_score``, which takes 6 ms to check its input: a race on a dozen tasks asks for 8000.
+``sklearn.metrics.roc_auc_score`` gives the same, but takes 6 ms to check its input: a race on a dozen tasks computes
+8000 areas.
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ import numpy as np
 
 
 def area_under_curve(is_second: np.ndarray, outputs: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """Area under the ROC curve: the share of pairs of a row of the second class and one of the first, by weight, in
-    which the former has the larger output, equal ones by half. NaN where there is but one class.
+    """Return the area under the ROC curve; NaN if there is only one class.
+
+    It is the share, by weight, of pairs of a row of the second class and one of the first in which the former has the
+    larger output. Pairs with equal outputs count half.
+
 
     >>> area_under_curve(np.array([False, True, False, True]), np.array([0.1, 0.4, 0.4, 0.8]))
     0.875
@@ -23,10 +27,11 @@ def area_under_curve(is_second: np.ndarray, outputs: np.ndarray, weights: np.nda
 
 @dataclass(frozen=True)
 class SortedOutputs:
-    """Columns of outputs from the least to the largest, for ``areas`` by any weights.
+    """Columns of outputs in ascending order, whose ``areas`` can then be computed for any weights.
 
-    order (t, n): the rows of each column. is_second (t, n): their classes. ends: of runs of equal outputs, in columns
-    laid end to end; starts (t,): the first run of each column. A row of weight 0 may stand anywhere.
+    ``order`` (t, n) has the rows of each column and ``is_second`` (t, n) their classes. ``ends`` are the ends of runs
+    of equal outputs, in columns laid end to end, and ``starts`` (t,) the first run of each column. A row of weight 0
+    may stand anywhere.
     """
 
     order: np.ndarray
@@ -36,7 +41,7 @@ class SortedOutputs:
 
     @classmethod
     def of(cls, is_second: np.ndarray, outputs: np.ndarray) -> SortedOutputs:
-        """Of outputs (n, t) and whether rows are of the second class, (n, t)."""
+        """Sort outputs (n, t), of which ``is_second`` (n, t) says whether rows are of the second class."""
         order = np.argsort(outputs.T, axis=1)
         values = np.take_along_axis(outputs.T, order, axis=1)
         is_end = np.ones(values.shape, dtype=bool)
@@ -46,7 +51,7 @@ class SortedOutputs:
         return cls(order, np.take_along_axis(is_second.T, order, axis=1), ends, starts)
 
     def areas(self, weights: np.ndarray) -> np.ndarray:
-        """The area (t,) of each column, rows by weights (n, t); NaN where one class has no weight."""
+        """Return the area (t,) of each column, with weights (n, t) of the rows; NaN where one class has no weight."""
         if not self.order.size:
             return np.full(self.order.shape[0], np.nan)
         w = np.take_along_axis(weights.T, self.order, axis=1)
@@ -55,7 +60,8 @@ class SortedOutputs:
             for of_class in (w * self.is_second, w * ~self.is_second)
         )
         seconds, firsts = (np.add.reduceat(within, self.starts) for within in (second_in, first_in))
-        # of the first class in the columns before: what a run in a column is above it is what it is above in its own
+        # Weight of the first class in earlier columns: subtracted, so that a run only counts rows below it in its
+        # column.
         before = np.repeat(np.cumsum(firsts) - firsts, np.diff(self.starts, append=self.ends.size))
         first = np.cumsum(first_in) - before
         won = np.add.reduceat(second_in * (first - first_in / 2), self.starts)

@@ -1,4 +1,9 @@
-"""Exact K-fold cross-validation of the ridge strength, from fold moments of a single pass."""
+"""Exact K-fold cross-validation of the ridge strength, from fold moments of a single pass.
+
+``Folds`` is the rule for ridge whose rows are in folds. The moments of a training set are those of all rows less those
+of the held-out fold, so every strength is scored without another pass. ``rough_alpha`` finds the starting point for
+searches of other losses.
+"""
 
 from __future__ import annotations
 
@@ -17,26 +22,26 @@ from chimap.solvers.fold_weights import FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import Factor
 
-# A fold's own factorisation costs D^3/3, iterating for t targets about 6 * 6 t D^2: from t = D/100 on it is the
-# cheaper.
+# The factorisation of each fold costs D^3/3 operations, and iterating for t targets about 6 * 6 t D^2: from t = D/100
+# on the factorisation is cheaper.
 _DIRECT = 100
-_MOST_DECADES = 9  # from the scale, that a rough search goes
-_VECTORS_DIRECTLY = 2  # (D, t), in memory together
-_VECTORS_BY_ITERATION = 27  # (D, t) a fold: the iteration's, and the weights of some strengths
+_MOST_DECADES = 9  # distance from the scale at which a rough search ends
+_VECTORS_DIRECTLY = 2  # arrays (D, t) in memory together
+_VECTORS_BY_ITERATION = 27  # arrays (D, t) for each fold: of the iteration, and weights of several strengths
 
 
 def iterates(n_features: int, n_targets: int, fewest_rows: int | None) -> bool:
-    """Whether held-out errors come by iteration, not by a factorisation a fold; fewest_rows: that a fold is left to
-    train on, None where they are not known (and taken for enough).
+    """Whether held-out errors are computed by iteration rather than by a factorisation for each fold.
 
-    With fewer training rows than features, what only a fold's own rows say is held by the strength alone: its matrix
-    and that of the whole are then far apart, and iterations would be many.
+    ``fewest_rows`` is the smallest number of training rows of a fold; None if it is not known and taken to be enough.
+    With fewer training rows than features, directions that only the held-out rows span are determined by the penalty
+    alone. The matrix of the training rows is then far from that of all rows, and it would take many iterations.
     """
     return n_targets * _DIRECT <= n_features and (fewest_rows is None or n_features <= fewest_rows)
 
 
 def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: int | None) -> int:
-    """What choosing a strength takes at its peak beside the moments of folds and whole, and the factor."""
+    """Return the peak bytes of choosing a strength, beside the moments of the folds and of all rows, and the factor."""
     vectors = _VECTORS_DIRECTLY
     if n_folds > 1 and iterates(n_features, n_targets, fewest_rows):
         vectors = _VECTORS_BY_ITERATION * n_folds
@@ -44,7 +49,7 @@ def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: in
 
 
 def check_folds(folds: FoldMoments, whole: Moments) -> None:
-    """Raise DataError where a fold has no rows, or leaves none to train on."""
+    """Raise DataError if a fold has no rows, or leaves none to train on."""
     for k, fold in enumerate(folds.folds):
         if fold.n_rows in (0, whole.n_rows):
             raise DataError(
@@ -64,11 +69,34 @@ def choose_alpha(
 ) -> SelectionResult:
     """Score strengths by exact K-fold cross-validation and choose the best.
 
-    "auto" goes down by decades from a tenth of the mean scatter of a feature until the error rises again, up while it
-    falls that way, and tries the half decades beside the best. ``on_score(strength, mean error)`` is called after
-    each. factor: as in ``ridge``. scale: the mean scatter of a feature, where the moments are of coordinates of them.
-    left_out: the folds that are, one after the other; None is all of them.
-    Raises DataError if a fold has no rows or leaves none to train on.
+    Parameters
+    ----------
+    folds : FoldMoments
+        Moments of each fold.
+    whole : Moments
+        Moments of all rows.
+    alphas : array of shape (s,) or "auto", default="auto"
+        Strengths to compare. "auto" searches: by decades down from a tenth of ``scale`` until the error rises again, up
+        while the error falls that way, and then the half decades beside the best.
+    on_score : callable or None, default=None
+        Called as ``on_score(alpha, mean_error)`` after each strength.
+    factor : Factor or None, default=None
+        Buffer of the factorisation, as in ``ridge``; None allocates one.
+    scale : float or None, default=None
+        Where a search begins; None is the mean scatter of a feature. Give that of the features if the moments are of
+        coordinates of the features.
+    left_out : sequence of int or None, default=None
+        Folds to hold out in turn; None for all of them.
+
+    Returns
+    -------
+    SelectionResult
+        Mean squared errors, summed over targets, of every strength on every fold.
+
+    Raises
+    ------
+    DataError
+        If a fold has no rows or leaves none to train on, or if every strength is too small.
 
     Examples
     --------
@@ -95,11 +123,12 @@ def choose_alpha(
 
 
 def _search(scorer: _Scorer, scale: float) -> None:
-    """Down by decades from a tenth of ``scale`` until the error rises again, up while it falls that way, half decades.
+    """Search strengths in half decades of ``scale``, see ``choose_alpha``.
 
-    Half a decade up tells whether it falls that way: a decade up is mostly far off, and costs the most iterations.
+    Half a decade up tells whether the error falls upwards: a whole decade is mostly far off, and takes the most
+    iterations.
     """
-    steps: dict[float, int] = {}  # of half a decade from ``scale``
+    steps: dict[float, int] = {}  # strength: half decades from ``scale``
 
     def best_after(step: int) -> int:
         alpha = scale * 10 ** (step / 2)
@@ -114,17 +143,17 @@ def _search(scorer: _Scorer, scale: float) -> None:
             break
     while best_after(best + 1) > best and best < 8:
         if best_after(best + 2) == best + 1:
-            return  # it and both beside it are scored
+            return  # the best and both its neighbours are scored
         best += 2
     best_after(best - 1)
 
 
 def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> float:
-    """About the best strength by the error of folds left out: a search of another loss begins there.
+    """Return roughly the best strength by the error on the folds ``left_out``, to start the search of another loss.
 
-    By decades from the mean scatter of a feature, down or up while the error falls, then to the half decade that is
-    nearest to the least of a parabola through the best and both beside it: three factorisations mostly, where
-    ``choose_alpha`` takes five. Raises DataError as that does.
+    The search goes by decades from the mean scatter of a feature, down or up while the error falls, and then to the
+    half decade nearest to the minimum of a parabola through the best and its two neighbours. It mostly takes three
+    factorisations, where ``choose_alpha`` takes five. Raise DataError in the same cases as that.
     """
     check_folds(folds, whole)
     scorer = _Scorer([folds.folds[k] for k in left_out], whole, None, Factor(whole.n_features))
@@ -137,7 +166,7 @@ def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> 
     best, step = 0, -1 if error(-1) < error(0) else 1
     while abs(best) < _MOST_DECADES and error(best + step) < error(best):
         best += step
-    scorer.result()  # which says where no strength will do
+    scorer.result()  # raises where no strength is large enough
     below, least, above = error(best - 1), error(best), error(best + 1)
     bend = below - 2 * least + above
     towards = (below - above) / (2 * bend) if np.isfinite(bend) and bend > 0 else 0.0
@@ -145,7 +174,7 @@ def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> 
 
 
 class _Scorer:
-    """Scores one strength at a time; the factor's buffer and the folds' sums are shared among them."""
+    """Scores one strength at a time. All strengths share the buffer of the factor and the sums of the folds."""
 
     def __init__(
         self,
@@ -164,13 +193,15 @@ class _Scorer:
         self.on_score = on_score
 
     def score(self, alpha: float) -> None:
+        """Compute the errors of a strength on all folds, unless they are known."""
         if alpha in self.scores:
             return
         try:
             errors = None if self.weights is None else self.weights.errors(alpha)
             errors = errors or (_errors_directly(self.folds, self.whole, alpha, self.factor), 0)
         except DataError:
-            # too small for these data, or for a fold of them: it cannot win, and it is listed with its infinite error
+            # The strength is too small for all rows or those of a fold. It is listed with infinite errors and cannot
+            # win.
             self.scores[alpha] = (np.full(len(self.folds), np.inf), 0)
             return
         self.scores[alpha] = errors
@@ -178,13 +209,16 @@ class _Scorer:
             self.on_score(alpha, float(self.mean(alpha)))
 
     def mean(self, alpha: float) -> float:
+        """Return the mean error of a strength over all rows."""
         counts = [fold.count for fold in self.folds]
         return float(np.average(self.scores[alpha][0], weights=counts))
 
     def best(self) -> float:
+        """Return the strength of the smallest mean error so far."""
         return min(self.scores, key=self.mean)
 
     def result(self) -> SelectionResult:
+        """Return all scores; raise DataError if no strength is large enough."""
         alphas = np.array(sorted(self.scores))
         best = self.best()
         if not np.isfinite(self.mean(best)):
@@ -204,7 +238,7 @@ class _Scorer:
 
 
 def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Factor) -> np.ndarray:
-    """Held-out errors of all folds at one strength, by a factorisation a fold: for many targets."""
+    """Return the held-out errors of all folds at one strength, by a factorisation for each: for many targets."""
     errors = []
     for fold in folds:
         factor.of(whole, alpha, less=fold)
@@ -214,7 +248,7 @@ def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Fa
 
 
 class Folds:
-    """Exact folds of ridge, from the moments of one pass."""
+    """The rule of exact folds for ridge, from the moments of one pass."""
 
     rule: ClassVar[str] = "folds"
     usual_scores: ClassVar[int | None] = 7

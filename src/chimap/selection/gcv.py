@@ -1,4 +1,10 @@
-"""The ridge strength by generalised cross-validation: one factor a strength, no folds, and the last is the solution."""
+"""The ridge strength by generalised cross-validation (GCV): a factor for each strength, and no folds.
+
+``GeneralisedCrossValidation`` is the rule of a fit of ridge whose rows are not in folds. ``gcv_score`` computes the
+score of one strength; this module searches for the best one. If the user's score can be computed on rows of the fit
+(``TriedRows``), it makes the final choice near the minimum. The weights come with the score, so the chosen strength is
+not solved again.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +31,9 @@ from chimap.solvers.base import Asked, Needs, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
-FEWEST_ROWS = 3  # with which a residual has degrees of freedom left
-_FAR = 1e9  # strengths are looked for within that factor of the mean scatter of a feature
-_WORTH = 0.999  # of the score: a decade that gains less is the last
+FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
+_FAR = 1e9  # a search stays within this factor of the mean scatter of a feature
+_WORTH = 0.999  # the search ends at a decade whose score is not below this share of the last one
 
 
 def choose_by_gcv(
@@ -39,48 +45,54 @@ def choose_by_gcv(
     tried: Tried | None = None,
     dtype: DTypeLike = np.float64,
 ) -> tuple[LinearSolution, SelectionResult]:
-    """The strength of least generalised cross-validation, and ridge at it.
+    """Choose the ridge strength of least generalised cross-validation, and return ridge at that strength.
 
         GCV(alpha) = (RSS / n) / (1 - df / n)^2,   df = 1 + D - alpha tr (Hc + alpha I)^-1
 
-    is the mean squared error of leaving one row out with every row's leverage the mean one. It takes the moments of all
-    rows and a Cholesky factor a strength, in float32 with refinement by the sums where that is accurate; the trace from
-    32 random signs solved for, the same for all strengths, or exactly where these are too few. Factor and probes give
-    the slope too, so that "auto" needs three or four: it goes downhill by decades until the slope turns and ends at the
-    minimum of the cubic between the last two. From 4000 features on it does so with half of them, and confirms the
-    strength with all.
+    is the mean squared error of leaving out one row, with the leverage of every row replaced by the mean one. It takes
+    the moments of all rows and one Cholesky factor for each strength, in float32 with refinement by the sums where that
+    is accurate. The trace is estimated from solutions for 32 random vectors of signs, the same for all strengths, or
+    computed exactly where these are too few. Factor and vectors also give the slope, so "auto" needs three or four
+    strengths: it goes downhill by decades until the slope turns, and ends at the minimum of the cubic between the last
+    two. From 4000 features on, it searches with half of them and confirms the strength with all (``gcv_coarse``).
 
-    Of rows with weights n is the sum of these: a row of weight 2 is two rows. Weights that average less than one say
-    what rows count beside each other, and n is the number of rows.
+    With weighted rows, n is the sum of the weights: a row of weight 2 counts as two rows. If the weights average less
+    than one, they are taken as relative, and n is the number of rows.
 
-    A strength at which the rounding of the sums could make the residuals or n - df what they are scores infinite.
+    A strength scores infinite if rounding errors of the sums could be as large as the residuals or n - df.
 
-    It presumes independent rows: with duplicates, or several rows of one thing, every row is predicted from its twins
-    and the strength comes out too small. Folds by group are right there.
+    The rows must be independent. With duplicates, or several rows of one object, every row is predicted from its
+    copies, and the strength comes out too small; choose by folds of groups then.
 
     Parameters
     ----------
     whole : Moments
-        Of all rows.
-    alphas : "auto", or strengths to choose from
-    on_score : called with (strength, score) after each
-    scale : what a search begins from, the mean scatter of a feature where it is None
-    seed : of the probes
-    tried : rows of these moments whose score has the last word between that strength and two decades below it, each
-        predicted from all others in closed form; or None
-    dtype : of the features, in which their products were summed
+        Moments of all rows.
+    alphas : sequence of float or "auto", default="auto"
+        Strengths to choose from, or "auto" for a search.
+    on_score : callable or None, default=None
+        Called as ``on_score(alpha, score)`` after each strength.
+    scale : float or None, default=None
+        The search begins at a tenth of it; None for the mean scatter of a feature.
+    seed : int, default=0
+        Seed of the random signs.
+    tried : Tried or None, default=None
+        Some rows of these moments, each predicted from all others in closed form. Their score makes the final choice
+        between the strength of least GCV and two decades below it.
+    dtype : dtype, default=np.float64
+        Precision of the features, in which their products were summed.
 
     Returns
     -------
     solution : LinearSolution
-        At the chosen strength.
+        Ridge at the chosen strength.
     result : SelectionResult
-        Scores of all that were tried; infinite where the matrix is singular to rounding.
+        Scores of all strengths that were tried; infinite where the matrix is singular to rounding.
 
     Raises
     ------
     DataError
-        For fewer than three rows, and where every strength is too small.
+        If there are fewer than three rows, or if every strength is too small.
 
     References
     ----------
@@ -110,7 +122,7 @@ def _chosen(
     tried: Tried | None,
     dtype: DTypeLike,
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
-    """See ``choose_by_gcv``; and outputs of the tried rows, each left out, at that strength, if they had a say."""
+    """Do the same, and also return the left-out outputs of the tried rows, if they made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
         raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
     precision = float(np.finfo(dtype).eps)
@@ -128,18 +140,20 @@ def _chosen(
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)
     best = scorer.best()
-    word = None if tried is None else LastWord(scorer, tried)
-    if word is not None and coarse is not None:
-        best = word.beside(best, coarse.share)
-    elif word is not None:
-        best = word.between(best, None if isinstance(alphas, str) else alphas)
+    final_choice = None if tried is None else LastWord(scorer, tried)
+    if final_choice is not None and coarse is not None:
+        best = final_choice.beside(best, coarse.share)
+    elif final_choice is not None:
+        best = final_choice.between(best, None if isinstance(alphas, str) else alphas)
     compared = sorted(scorer.scores.values(), key=lambda score: score.alpha)
     settings = {
         "alpha": np.array([score.alpha for score in compared]),
         "df": np.array([score.df for score in compared]),
     }
-    if word is not None:
-        settings[word.name] = np.array([word.scores.get(score.alpha, np.nan) for score in compared])
+    if final_choice is not None:
+        settings[final_choice.name] = np.array(
+            [final_choice.scores.get(score.alpha, np.nan) for score in compared]
+        )
     result = SelectionResult(
         "gcv",
         settings,
@@ -149,7 +163,7 @@ def _chosen(
         "gcv",
         baseline=float(whole.target_scatter().sum()) / whole.count,
     )
-    left_out = None if word is None else word.outputs_at(best.alpha)
+    left_out = None if final_choice is None else final_choice.outputs_at(best.alpha)
     return solution(whole, best.coef, best.alpha), result, left_out
 
 
@@ -191,7 +205,10 @@ def _confirm(scorer: GcvScorer, coarse: CoarseChoice, scale: float) -> bool:
 
 
 def _descend(scorer: GcvScorer, start: float, scale: float) -> None:
-    """Downhill by decades from ``start`` until it is no longer worth it, and the minimum between."""
+    """Search alpha downhill by decades from ``start``.
+
+    Once the slope turns or a decade no longer pays, add the minimum of the cubic between the last two.
+    """
     alpha = start
     before, now = None, scorer.scores.get(start) or scorer.at(start)
     factor = 10.0 if now.slope < 0 or not np.isfinite(now.score) else 0.1
@@ -216,7 +233,7 @@ def _between(scorer: GcvScorer, before: GcvScore, now: GcvScore) -> None:
 
 
 def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
-    """Where the cubic of two values and slopes, of ln GCV in ln alpha, is least between them."""
+    """Return where the cubic with these values and slopes of ln GCV, as a function of ln alpha, is least."""
     step = x[1] - x[0]
     t = np.linspace(0, 1, 201)
     values, slopes = np.log([one.score, other.score]), step * np.array([one.slope, other.slope])
@@ -230,7 +247,7 @@ def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
 
 
 class GeneralisedCrossValidation:
-    """``choose_by_gcv`` as a rule of the catalogue: for ridge whose rows are not in folds."""
+    """The rule that calls ``choose_by_gcv``: for ridge whose rows are not in folds."""
 
     rule: ClassVar[str] = "gcv"
     usual_scores: ClassVar[int | None] = 4
@@ -245,9 +262,9 @@ class GeneralisedCrossValidation:
 
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
-        several: Sequence[float] | str = "auto" if alphas is None else alphas
+        strengths: Sequence[float] | str = "auto" if alphas is None else alphas
         weights, result, left_out = _chosen(
-            problem.whole, several, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
+            problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
             problem.moments.dtype,
         )  # fmt: skip
         if left_out is not None:

@@ -1,4 +1,7 @@
-"""Ridge by the score of rows that are held out: the moments of the others, and the features of these."""
+"""The rule for ridge that scores held-out rows: from the moments of the other rows and the features of these.
+
+It serves ``selection="holdout"``; the rows of fold 0 are the ones held out.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,15 @@ from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import ridge
 
 _MOST_STEPS = 20  # half decades down
-_LESS = 0.999  # of the squared error of another strength that scores the same
+_LESS = 0.999  # of two strengths with the same score, the error of the better one is below this share of the other's
 
 
 class HeldOutMoments:
-    """The best score of predictions for rows of fold 0, each strength solved from the moments of the others.
+    """Choose the best score of predictions for rows of fold 0, with each strength solved from the other rows' moments.
 
-    Without strengths to compare it goes down by decades from a tenth of the mean scatter of a feature while that is
-    better, and tries the half decades beside the best. Of equal scores the one of the smaller squared error is better.
+    A search without given strengths goes down by decades from a tenth of the mean scatter of a feature while the score
+    improves, and then tries the half decades beside the best. Of equal scores, that with the smaller squared error is
+    better.
     """
 
     rule: ClassVar[str] = "holdout"
@@ -36,14 +40,14 @@ class HeldOutMoments:
         return needs == "moments" and asked == "holdout" and n_folds == 2
 
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
-        """See ``Selection``. Raises DataError where every strength is too small."""
+        """See ``Selection``. Raises DataError if every strength is too small."""
         tried, rest = problem.tried, problem.moments.folds[1]
         if tried is None or not len(tried) or not rest.n_rows:
             raise DataError("too few rows to hold some out: give selection='gcv', or alpha as one number.")
         scores: dict[float, tuple[float, float]] = {}
 
         def at(alpha: float) -> tuple[float, float]:
-            """(score, less the squared error), the larger the better."""
+            """Return (score, minus the squared error) of a strength."""
             if alpha not in scores:
                 scores[alpha] = self._score(problem, tried, alpha)
                 self._on_score()
@@ -59,11 +63,12 @@ class HeldOutMoments:
                 at(scale * 10 ** (step / 2 - 1)), at(scale * 10 ** (step / 2))
             ):
                 step -= 2
-            for beside in (step - 1, step + 1):
-                at(scale * 10 ** (beside / 2))
+            for neighbour in (step - 1, step + 1):
+                at(scale * 10 ** (neighbour / 2))
         return _result(scores, tried.measure), None
 
     def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
+        """Return (score, minus the squared error) of a strength; -inf if it is too small."""
         rest = problem.moments.folds[1]
         try:
             solution = ridge(rest, alpha, problem.factor)
@@ -76,10 +81,12 @@ class HeldOutMoments:
 
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether one pair of (score, minus squared error) is better than another, by more than rounding."""
     return one[0] > other[0] or (one[0] == other[0] and -one[1] < _LESS * -other[1])
 
 
 def _result(scores: dict[float, tuple[float, float]], measure: str) -> SelectionResult:
+    """Return the scores as a result, which chooses the best; raise DataError if none is finite."""
     alphas = sorted(scores)
     best = alphas[-1]
     for alpha in alphas[-2::-1]:

@@ -1,4 +1,4 @@
-"""One fold held out: for losses that take passes over the rows, where more folds would be dear."""
+"""The rule of one held-out fold, for losses that take passes over the rows: more folds would be expensive."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import Asked, Needs, Trials
 
-_STEP = 10**0.5  # from a strength to the next that is tried
+_STEP = 10**0.5  # factor from one strength to the next
 _MOST_STEPS = 10
-_LITTLE = 1e-3  # of the loss: a step that gains less is the last
+_LITTLE = 1e-3  # the search ends with a step that gains less than this share of the loss
 
 
 class HoldOut:
-    """The least loss on the rows of fold 0, each strength fitted on the others.
+    """Choose the least loss on the rows of fold 0, with each strength fitted on the other rows.
 
-    Without strengths to compare it goes down from a first one by half decades, or up, while the loss falls by a
-    thousandth a step. The first is about the best of ridge where there are moments.
+    A search without given strengths goes from a first one by half decades, down or else up, while the loss falls by a
+    thousandth for each step. If there are moments, the first strength is roughly the best one of ridge.
     """
 
     rule: ClassVar[str] = "holdout"
     usual_scores: ClassVar[int | None] = None
 
     def __init__(self, on_score: Callable[[], None] = lambda: None):
-        """Steps are told by the solver: ``on_score`` is not called."""
+        """Ignore ``on_score``: the solver reports its own steps."""
 
     @classmethod
     def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
@@ -60,14 +60,16 @@ class HoldOut:
         return _result(losses), None
 
     def _first(self, problem: Trials) -> float:
+        """Return the strength to begin with."""
         if problem.moments is None or problem.loss is None:
             return problem.usual_alpha()
         return rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.curvature
 
 
 def _result(losses: dict[float, float]) -> SelectionResult:
+    """Return the losses as a result, which chooses the smallest."""
     alphas = np.array(sorted(losses))
     scores = np.array([losses[alpha] for alpha in alphas])
-    # of equals the largest: rows that are told apart with room to spare are so whatever the strength
+    # Ties go to the largest: classes that are separated with a margin have no loss whatever the strength.
     chosen = int(np.flatnonzero(scores == scores.min())[-1])
     return SelectionResult("holdout", {"alpha": alphas}, scores[:, None], np.ones(1), chosen, measure="loss")

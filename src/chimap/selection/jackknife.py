@@ -1,4 +1,7 @@
-"""How far a score of held-out rows may be off, whatever the score is: the jackknife over parts of the rows."""
+"""The standard error of a score of held-out rows, whatever the score is: the jackknife over parts of the rows.
+
+A race compares candidates by it: the difference of two scores on the same rows has a smaller error than either score.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ N_PARTS = 10
 
 
 def parts_of_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarray:
-    """The part (n_rows,) that each row is in, from 0 on; rows of one group are in one part."""
+    """Return the part of each row, (n_rows,), numbered from 0; rows of one group are in one part."""
     rng = np.random.default_rng(seed)
     if groups is None:
         return rng.permutation(n_rows) % min(N_PARTS, n_rows)
@@ -20,20 +23,21 @@ def parts_of_rows(n_rows: int, groups: np.ndarray | None, seed: int) -> np.ndarr
 
 
 def scores_without(score: Callable[[np.ndarray], float], parts: np.ndarray) -> np.ndarray:
-    """The scores (k,) without the rows of each part; NaN without all rows, those of the only part.
+    """Return the scores (k,) without the rows of each part; NaN if that leaves no rows.
 
-    score : of the rows at given places. parts (n,) : see ``parts_of_rows``.
+    ``score`` takes the places of rows; ``parts`` (n,) are those of ``parts_of_rows``.
     """
-    each = (np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1))
-    return np.array([score(rows) if rows.size else np.nan for rows in each])
+    remaining = (np.flatnonzero(parts != part) for part in range(int(parts.max()) + 1))
+    return np.array([score(rows) if rows.size else np.nan for rows in remaining])
 
 
 def deviations_of(scores: np.ndarray) -> np.ndarray:
-    """sqrt((k - 1) / k) (s_i - mean of s), (k,), of the scores s_i without the rows of part i.
+    """Return sqrt((k - 1) / k) (s_i - mean of s), (k,), from the scores s_i without the rows of part i.
 
-    Their norm is the standard error of the score; the norm of the differences between two machines, scored on the same
-    parts, is that of the difference, which is far smaller where both are wrong on the same rows. A score that is not
-    defined without some part counts as the mean; of fewer than two parts, or scores, there are no deviations.
+    Their norm is the standard error of the score. The norm of the differences between two machines, scored on the same
+    parts, is the standard error of the difference, which is far smaller if both are wrong on the same rows. A score
+    that is not defined without some part counts as the mean; there are no deviations for fewer than two parts, or if no
+    score is defined.
 
     References
     ----------
@@ -55,5 +59,5 @@ def deviations_of(scores: np.ndarray) -> np.ndarray:
 
 
 def standard_error(deviations: Sequence[float] | np.ndarray) -> float:
-    """The norm of deviations; NaN where there are none."""
+    """Return the norm of the deviations; NaN if there are none."""
     return float(np.linalg.norm(deviations)) if len(deviations) else float("nan")

@@ -9,12 +9,14 @@ import numpy as np
 from chimap.selection.gcv_score import GcvScore, GcvScorer
 from chimap.solvers.base import Tried
 
-_DOWN = 100  # how far below the strength of least squared error the score is still asked
+_DOWN = 100  # factor by which the user's score may lower the strength of least squared error
 
 
 class LastWord:
-    """The user's score of rows that are left out one by one, between the strength of least squared error and two
-    decades below it: scores of classes want a weaker one.
+    """The final choice by the user's score of rows that are left out one by one.
+
+    It is made between the strength of least squared error and two decades below it, as scores of classes favour a
+    weaker penalty. A row is left out in closed form:
 
         y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
     """
@@ -23,14 +25,14 @@ class LastWord:
         self._scorer, self._tried = scorer, tried
         self.name = tried.measure
         self.scores: dict[float, float] = {}
-        self._outputs: tuple[float, np.ndarray] | None = None  # of the best so far
+        self._outputs: tuple[float, np.ndarray] | None = None  # at the best strength so far
 
     def outputs_at(self, alpha: float) -> np.ndarray | None:
-        """Of the rows, each left out, (h, t), less the targets' shift, at the best strength; None at others."""
+        """Return left-out outputs (h, t), less the shift of the targets, at the best strength; None at others."""
         return self._outputs[1] if self._outputs is not None and self._outputs[0] == alpha else None
 
     def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:
-        """The best of some strengths from that of ``top`` down; of equals the largest."""
+        """Return the strength with the best score among some from that of ``top`` down; ties go to the largest."""
         if alphas is not None:
             for alpha in alphas:
                 if top.alpha / _DOWN <= alpha <= top.alpha:
@@ -51,12 +53,13 @@ class LastWord:
         return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
 
     def _at_both(self, top: float, weaker: float) -> bool:
-        """Whether the weaker strength is as good; that of the factor at hand first, which the other's overwrites."""
+        """Whether the weaker strength scores at least as well; begin with the one whose factor is in memory."""
         for alpha in sorted((top, weaker), key=lambda alpha: alpha != self._scorer.factor_of):
             self._at(alpha)
         return self.scores[top] <= self.scores[weaker]
 
     def _at(self, alpha: float) -> float:
+        """Return the score of a strength, -inf if it cannot be solved."""
         if alpha not in self.scores:
             outputs = self._scorer.left_out(self._tried, alpha)
             self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
@@ -65,5 +68,5 @@ class LastWord:
         return self.scores[alpha]
 
     def _best(self) -> float:
-        """Of equals the largest."""
+        """Return the strength of the best score; ties go to the largest."""
         return max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))

@@ -1,4 +1,7 @@
-"""How the held-out score grows with the rows to learn from, from what one fit has in memory anyway."""
+"""How the held-out score grows with the rows to learn from, computed from what a fit has in memory anyway.
+
+``fit.learning_curve`` uses it for fits from sums, and ``leave_one_out`` for fits that keep every row.
+"""
 
 from __future__ import annotations
 
@@ -15,24 +18,24 @@ from chimap.moments import FoldMoments, Moments
 from chimap.selection.tried import TriedRows
 from chimap.solvers.ridge import Factor, ridge
 
-_FEWEST = 30  # rows to learn from, and rows to be measured on, below which a score says little
+_FEWEST = 30  # rows to learn from, or to score; with fewer, a score is mostly noise
 _HALVINGS = (8, 4, 2)
 
 
 @dataclass(frozen=True)
 class LearningCurve:
-    """Scores of machines that learned from more and more rows, all on the same rows, which none of them has seen.
+    """Scores of machines that learned from more and more rows, on the same rows, which none of them has seen.
 
-    They have the strength and the features of the machine of all rows, the last point.
+    All machines have the strength and the features of the machine of all rows, which is the last point.
 
     Parameters
     ----------
     measure : str
-        What the scores are: "accuracy", "r2", or the name of a scorer of scikit-learn; greater is better.
-    rows : array (k,)
+        Name of the score: "accuracy", "r2", or a scorer of scikit-learn; greater is better.
+    rows : array of shape (k,)
         Rows to learn from, ascending.
-    scores : array (k,)
-        On the rows held out.
+    scores : array of shape (k,)
+        Scores on the held-out rows.
 
     Examples
     --------
@@ -46,12 +49,12 @@ class LearningCurve:
 
     @property
     def last_gain(self) -> float:
-        """What the last step added to the score: about what as large a step more would add at most."""
+        """Gain in score of the last step: about the most that another step of the same size would add."""
         return round(float(self.scores[-1] - self.scores[-2]), 12)
 
 
 def curve_of(measure: str, points: list[tuple[int, float]]) -> LearningCurve | None:
-    """Of (rows, score); points without a score are left out, and None is returned where fewer than two are left."""
+    """Return the curve of (rows, score) points, without those that have no score; None if fewer than two are left."""
     kept = [(rows, score) for rows, score in points if np.isfinite(score)]
     if len(kept) < 2:
         return None
@@ -60,9 +63,10 @@ def curve_of(measure: str, points: list[tuple[int, float]]) -> LearningCurve | N
 
 
 def score_if_any(score: Callable[[], float]) -> float:
-    """A score; NaN where fewer rows have none, for want of a class or of a strength beyond the rounding of their sums.
+    """Return a score; NaN if DataError says that there is none.
 
-    A fit does not fail for want of a point of its curve.
+    Fewer rows may lack a class, or their sums may need a larger strength to be regular to rounding. A fit does not fail
+    for a missing point of its curve.
     """
     try:
         return score()
@@ -71,26 +75,26 @@ def score_if_any(score: Callable[[], float]) -> float:
 
 
 def leading_sizes(n_rows: int, starts: np.ndarray | None = None) -> list[int]:
-    """An eighth, a quarter and a half of so many rows, as far as they are enough to say something.
+    """Return an eighth, a quarter and a half of the rows, as far as these are enough for a score.
 
-    starts: ascending places where groups of rows begin, each taken whole; None where rows stand alone.
+    ``starts`` are the ascending places where groups of rows begin, each taken whole; None for single rows.
 
     >>> leading_sizes(1000), leading_sizes(40)
     ([125, 250, 500], [])
     """
-    sizes = [n_rows // part for part in _HALVINGS]
+    sizes = [n_rows // divisor for divisor in _HALVINGS]
     if starts is not None:
         sizes = [int(starts[starts <= size].max(initial=0)) for size in sizes]
     return [size for size in dict.fromkeys(sizes) if size >= _FEWEST]
 
 
 def nested(moments: FoldMoments) -> list[Moments]:
-    """Moments of the first part, the first two, and so on: in the memory of the parts, which are no more."""
+    """Return moments of the first part, the first two, and so on, in the memory of the parts, which are consumed."""
     return list(accumulate(moments.folds, lambda sum, part: part.merge(sum)))
 
 
 def growing(moments: FoldMoments) -> Iterator[Moments]:
-    """The same of all parts but the last, one after the other in the memory of one; the parts stay."""
+    """Yield moments of the first part, the first two, and so on without the last, in one memory; the parts stay."""
     grown = moments.folds[0].copy()
     yield grown
     for part in moments.folds[1:-1]:
@@ -100,14 +104,18 @@ def growing(moments: FoldMoments) -> Iterator[Moments]:
 def score_growing(
     sums: Iterable[Moments], alpha: float, tried: TriedRows, factor: Factor
 ) -> list[tuple[int, float]]:
-    """(rows, score of the ridge on them for rows that are in none of these sums)."""
+    """Return (rows, score) for each of the sums: ridge on it, scored on rows that are in none of them."""
 
-    def score(own: Moments) -> float:
-        machine, (shift, target_shift) = ridge(own, alpha, factor), own.shifts
+    def score(moments: Moments) -> float:
+        machine, (shift, target_shift) = ridge(moments, alpha, factor), moments.shifts
         intercept = machine.intercept + shift @ machine.coef - target_shift
         return tried.scored(tried.outputs(machine.coef, np.zeros(shift.size), intercept))
 
-    return [(own.n_rows, score_if_any(partial(score, own))) for own in sums if own.n_rows >= _FEWEST]
+    return [
+        (moments.n_rows, score_if_any(partial(score, moments)))
+        for moments in sums
+        if moments.n_rows >= _FEWEST
+    ]
 
 
 register(LearningCurve)

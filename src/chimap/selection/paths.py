@@ -1,4 +1,4 @@
-"""Exact folds along a path of strengths, such as that of the LASSO."""
+"""Exact K-fold errors along a path of strengths, such as that of the LASSO, from fold moments."""
 
 from __future__ import annotations
 
@@ -19,9 +19,34 @@ def score_path(
     solve: Callable[[Moments, np.ndarray], SparsePath],
     on_fold: Callable[[int], None] | None = None,
 ) -> SelectionResult:
-    """Exact held-out errors of the strengths (s,) of a path, mean |f(z) - y|^2 over the rows of each fold.
+    """Compute the exact held-out errors of the strengths of a path.
 
-    alphas: descending, as ``solve`` gives their solutions. Raises ValueError for others.
+    The error of a fold is the mean of |f(z) - y|^2 over its rows.
+
+    Parameters
+    ----------
+    folds : FoldMoments
+        Moments of each fold.
+    whole : Moments
+        Moments of all rows.
+    alphas : array of shape (s,)
+        Strengths, descending.
+    solve : callable
+        Called as ``solve(moments, alphas)``; returns the ``SparsePath`` of their solutions, in the same order.
+    on_fold : callable or None, default=None
+        Called as ``on_fold(k)`` after each fold.
+
+    Returns
+    -------
+    SelectionResult
+        The errors of all strengths, of which the smallest mean is chosen.
+
+    Raises
+    ------
+    ValueError
+        If the strengths do not descend.
+    DataError
+        If a fold has no rows or leaves none to train on.
 
     Examples
     --------
@@ -36,7 +61,7 @@ def score_path(
     0.01
     """
     check_folds(folds, whole)
-    if (np.diff(alphas) > 0).any():  # solutions would be scored as those of another strength
+    if (np.diff(alphas) > 0).any():  # solutions would be paired with the wrong strengths
         raise ValueError(
             f"alphas must descend, as a path does: sort them; got {np.asarray(alphas).tolist()}."
         )
@@ -49,7 +74,22 @@ def score_path(
 
 
 def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.ndarray) -> SelectionResult:
-    """What held-out squared errors (s, K) of a path say.
+    """Choose the strength of a path with the smallest mean held-out error.
+
+    Parameters
+    ----------
+    folds : FoldMoments
+        Moments of each fold.
+    whole : Moments
+        Moments of all rows.
+    alphas : array of shape (s,)
+        The strengths.
+    errors : array of shape (s, K)
+        Mean squared error of each strength on each fold.
+
+    Returns
+    -------
+    SelectionResult
 
     Examples
     --------

@@ -1,4 +1,9 @@
-"""The race: candidates of all kinds on the same held-out rows, the better ones with more rows each round."""
+"""The race: successive halving over candidates of all kinds, scored on the same held-out rows.
+
+Estimators that choose their kernel or features run it before the fit, and the winner's settings become the recipe of
+the fit. ``race`` decides only which candidates run on how many rows: a ``Runner`` fits and scores them, mostly by way
+of ``fit.trials``, and ``race_trials`` defines candidates, trials and results.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,9 @@ from math import ceil
 from chimap._validation import DataError
 from chimap.selection.race_trials import Candidate, RaceResult, Runner, Trial, is_behind, loss_of, trial_of
 
-KEPT = 1 / 2  # share of the candidates that goes on
-HOPELESS = 2.0  # errors of the difference that a candidate is behind by when it is out of the race
-CLOSE = 1.0  # and when it may not win the last round
+KEPT = 1 / 2  # share of the candidates that enters the next round
+HOPELESS = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race
+CLOSE = 1.0  # the same before the last round
 
 
 def race(
@@ -28,42 +33,46 @@ def race(
 ) -> RaceResult:
     """Compare candidates by successive halving.
 
-    All run with the rows of the first round, but for families whose first candidate is more than two errors of the
-    difference behind the best. The better half goes on to the next round, with the best of every family, and without
-    those that are two errors behind, or one before the last round: a share alone would drop what is as good, and keep
-    what is clearly worse. Baselines run in every round. A candidate that fails leaves the race with its error. Equal
-    scores: the candidate that is listed first wins, so list the simpler one first.
+    All candidates run with the rows of the first round, except those of a family whose first candidate is more than two
+    standard errors of the difference behind the best. The better half enters the next round, and so does the best
+    candidate of every family. Candidates more than two standard errors behind the best do not, nor do those more than
+    one behind before the last round: a fixed share alone would drop candidates that are as good and keep clearly worse
+    ones. Baselines run in every round. A candidate that fails leaves the race with its error. Ties go to the candidate
+    that is listed first, so list the simpler one first.
 
     Parameters
     ----------
     candidates : sequence of Candidate
+        The candidates, the simpler ones first.
     run : Runner
+        Fits and scores a candidate.
     rows_by_round : sequence of int
-        Rows to learn from, ascending.
+        Number of rows to learn from in each round, ascending.
     measure : str
         Name of the score, for tables.
     n_held_out : int
-        Rows that are scored.
-    families_to_the_end : bool
-        Whether the best of every family enters the last round too. Scores of few rows say too little to do without;
-        those of many have told families apart before, and the last round is the longest.
-    seconds : float, optional
-        Start no further trial after so many; the last round that is complete then decides, or what there is of the
-        first.
-    clock : callable, optional
-        What the seconds are counted by. None: the time; work that is counted makes the result the same on every
+        Number of rows that are scored.
+    families_to_the_end : bool, default=True
+        Whether the best of every family also enters the last round. Scores on few rows are too noisy to do without.
+        Scores on many rows have already separated the families, and the last round takes the longest.
+    seconds : float or None, default=None
+        Time limit: no trial starts after it. The last complete round then decides, or the finished part of the first
+        round.
+    clock : callable or None, default=None
+        Measures the seconds; None for elapsed time. A clock that counts work makes the result the same on every
         machine.
-    on_trial : callable, optional
-        Told of each trial when it ends.
+    on_trial : callable or None, default=None
+        Called with each trial when it ends.
 
     Returns
     -------
     RaceResult
+        The last trial of every candidate, the best first.
 
     Raises
     ------
     DataError
-        If no candidate could be fitted, with the first reason.
+        If no candidate could be fitted; the message has the first reason.
 
     References
     ----------
@@ -94,7 +103,7 @@ def race(
         others = [c for c in _together(_best_first(running, last)) if c.name not in this_round]
         this_round |= run_each(others, i, n_rows)
         if last and len(this_round) < len(running):
-            break  # out of time: scores of more rows are not compared with those of fewer
+            break  # out of time: scores on more rows cannot be compared with scores on fewer
         last |= this_round
         listed = [this_round[c.name] for c in running if c.name in this_round]
         is_next_last = i + 2 >= len(rows_by_round)
@@ -111,7 +120,7 @@ def race(
 
 
 def _firsts(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """The first of each family, and those that have none."""
+    """Return the first candidate of each family, and all that have no family."""
     first: dict[str, Candidate] = {}
     for candidate in candidates:
         first.setdefault(candidate.family or candidate.name, candidate)
@@ -121,20 +130,20 @@ def _firsts(candidates: Sequence[Candidate]) -> list[Candidate]:
 def _not_hopeless(
     candidates: Sequence[Candidate], firsts: Sequence[Candidate], trials: dict[str, Trial]
 ) -> list[Candidate]:
-    """Those that ran, and the families of those that are not far behind."""
+    """Return the candidates that ran, and the rest of each family whose first candidate is not far behind."""
     ran = [trials[c.name] for c in firsts if c.name in trials]
     best = max(ran, key=lambda t: t.score)
-    out = {t.candidate.family for t in ran if t.candidate.family and is_behind(t, best, HOPELESS)}
-    return [c for c in candidates if c in firsts or c.family not in out]
+    left_behind = {t.candidate.family for t in ran if t.candidate.family and is_behind(t, best, HOPELESS)}
+    return [c for c in candidates if c in firsts or c.family not in left_behind]
 
 
 def _best_first(candidates: Sequence[Candidate], last: dict[str, Trial]) -> list[Candidate]:
-    """By the score of the round before, so that those behind are soon known to be."""
+    """Sort by the score of the last round: bad candidates are recognised early if the best has run."""
     return sorted(candidates, key=lambda c: loss_of(last[c.name]) if c.name in last else 0)
 
 
 def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Those that share work one after the other, where the first of them is."""
+    """Sort such that candidates which share work run one after the other, at the place of the first of them."""
     first: dict[str, int] = {}
     for i, candidate in enumerate(candidates):
         first.setdefault(candidate.shares or candidate.name, i)
@@ -142,9 +151,9 @@ def _together(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _go_on(trials: Sequence[Trial], errors: float, *, with_families: bool) -> list[Candidate]:
-    """The best of the candidates, and of each family, that are not behind, and all baselines, as they are listed."""
+    """Return, in the given order, the candidates for the next round: the best half, family bests, and baselines."""
     rivals = [t for t in trials if not t.candidate.is_baseline]
-    ranked = sorted(rivals, key=loss_of)  # stable: of equals the first that is listed
+    ranked = sorted(rivals, key=loss_of)  # stable: ties go to the candidate that is listed first
     near = [t for t in ranked if not is_behind(t, ranked[0], errors)]
     best = _firsts([t.candidate for t in near if t.candidate.family]) if with_families else []
     kept = {t.candidate.name for t in near[: ceil(KEPT * len(ranked))]} | {c.name for c in best}
@@ -152,6 +161,6 @@ def _go_on(trials: Sequence[Trial], errors: float, *, with_families: bool) -> li
 
 
 def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]:
-    """The best first: of the last round before those that left earlier; equal scores in the order of the list."""
+    """Sort trials: later rounds first, then by score; ties in the order of the list, and failures last."""
     place = {c.name: i for i, c in enumerate(candidates)}
     return sorted(trials, key=lambda t: (bool(t.error), -t.round, loss_of(t), place[t.candidate.name]))

@@ -1,4 +1,7 @@
-"""What a race tries and tells: candidates, what their fits came to, and the table of all."""
+"""What a race works with: candidates, outcomes of their fits, trials, and the table of all.
+
+``race.race`` runs candidates and returns a ``RaceResult``; the ``Runner`` that fits them is given by the caller.
+"""
 
 from __future__ import annotations
 
@@ -17,21 +20,21 @@ SAME = 1e-9  # scores closer than this are equal, and the candidate that was lis
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to fit: a name for tables, and the settings that it changes.
+    """One way to fit.
 
     Parameters
     ----------
     name : str
-        Such as "exp-chi2, l1 rows".
+        Name for tables, such as "exp-chi2, l1 rows".
     settings : dict
-        Settings of a fit by name, and their values.
-    is_baseline : bool
-        A linear machine: it runs to the last round whatever it scores, to be compared with.
-    shares : str
-        Candidates of the same word share work, and run one after the other; empty where there is none.
-    family : str
-        Candidates of the same word are much alike: the others run if the first of them is not far behind, and the best
-        of them goes on as long as it is not. Empty for one that is like no other.
+        Settings of a fit by name.
+    is_baseline : bool, default=False
+        Whether it is a linear machine, which runs to the last round whatever its score, for comparison.
+    shares : str, default=""
+        Candidates with the same key share work and run one after the other; empty if there is none to share.
+    family : str, default=""
+        Candidates with the same key are similar: the others run only if the first of them is not far behind, and the
+        best of them enters the next round as long as it is not. Empty for a candidate without similar ones.
     """
 
     name: str
@@ -43,18 +46,18 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a fit of a candidate came to.
+    """The result of fitting a candidate.
 
     Parameters
     ----------
     score : float
-        On the rows held out; greater is better.
-    learned : dict
+        Score on the held-out rows; greater is better.
+    learned : dict, default={}
         What the fit chose by itself, such as ``{"gamma": ...}``.
-    deviations : tuple of float
-        Of the jackknife, see ``chimap.selection.jackknife``; empty where none are known.
-    predict_seconds : float
-        A row that is predicted.
+    deviations : tuple of float, default=()
+        Jackknife deviations of the score, see ``chimap.selection.jackknife``; empty if they are not known.
+    predict_seconds : float, default=np.nan
+        Seconds to predict one row.
     """
 
     score: float
@@ -65,27 +68,28 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a candidate scored in a round.
+    """The score of a candidate in a round.
 
     Parameters
     ----------
     candidate : Candidate
+        The candidate.
     round : int
-        From 0; later rounds have more rows.
+        Number of the round, from 0; later rounds have more rows.
     n_rows : int
-        That it learned from.
+        Rows that it learned from.
     score : float
-        On the rows held out; greater is better. -inf where it failed.
+        Score on the held-out rows; greater is better. -inf if it failed.
     seconds : float
-        Of the fit and of the predictions.
-    learned : dict
+        Seconds of the fit and the predictions.
+    learned : dict, default={}
         What the fit chose by itself, such as ``{"gamma": ...}``.
-    error : str
-        Why it failed; empty where it did not.
-    deviations : tuple of float
-        Of the jackknife of the score; trials of one round have them of the same rows. Empty where none are known.
-    predict_seconds : float
-        A row that is predicted.
+    error : str, default=""
+        Why it failed; empty if it did not.
+    deviations : tuple of float, default=()
+        Jackknife deviations of the score, from the same rows in all trials of a round; empty if they are not known.
+    predict_seconds : float, default=np.nan
+        Seconds to predict one row.
     """
 
     candidate: Candidate
@@ -100,7 +104,7 @@ class Trial:
 
     @property
     def standard_error(self) -> float:
-        """Of the score; NaN where it is not known."""
+        """Standard error of the score; NaN if it is not known."""
         return standard_error(self.deviations)
 
 
@@ -108,7 +112,7 @@ class Runner(Protocol):
     """Fits a candidate to ``n_rows`` rows of the sample and scores it on the rows that are held out."""
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
-        """What comes of it. Raises ValueError for settings that the rows do not allow."""
+        """Fit and score. Raises ValueError for settings that the rows do not allow."""
         ...
 
 
@@ -119,15 +123,15 @@ class RaceResult:
     Parameters
     ----------
     trials : list of Trial
-        Those of the last round first, each round by score.
+        Trials of the last round first, each round sorted by score.
     measure : str
-        The name of the score; greater is better.
+        Name of the score; greater is better.
     n_held_out : int
-        Rows that the scores are of.
+        Number of rows that were scored.
     seconds : float
-        Of the race.
-    history : list of Trial
-        All trials in the order in which they ran: the curves of candidates over the rounds.
+        Seconds of the race.
+    history : list of Trial, default=[]
+        All trials in the order in which they ran; they give the curve of each candidate over the rounds.
 
     Examples
     --------
@@ -147,18 +151,18 @@ class RaceResult:
 
     @property
     def winner(self) -> Candidate:
-        """The best of the last round."""
+        """The best candidate of the last round."""
         return self.trials[0].candidate
 
     @property
     def baseline(self) -> Trial | None:
-        """The best of the linear machines; None where none could be fitted."""
+        """The best trial of a linear machine; None if none could be fitted."""
         linear = [t for t in self.trials if t.candidate.is_baseline and not t.error]
         return max(linear, key=lambda t: t.score) if linear else None
 
     @property
     def failures(self) -> str:
-        """What to tell of candidates that failed; empty where none did."""
+        """A message about candidates that failed; empty if none did."""
         failed = [t for t in self.trials if t.error]
         if not failed:
             return ""
@@ -168,17 +172,17 @@ class RaceResult:
         )
 
     def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
-        """With another trial in the place of one, ranked by its score."""
+        """Return the result with ``new`` in place of ``old``, ranked by its score."""
         trials = [new if trial is old else trial for trial in self.trials]
         ranked = sorted(trials, key=lambda t: (bool(t.error), -t.round, loss_of(t)))
         return replace(self, trials=ranked, seconds=self.seconds + new.seconds, history=[*self.history, new])
 
     def led_by(self, trial: Trial) -> RaceResult:
-        """With one of the trials first."""
-        return replace(self, trials=[trial, *(other for other in self.trials if other is not trial)])
+        """Return the result with one of its trials first."""
+        return replace(self, trials=[trial, *(follower for follower in self.trials if follower is not trial)])
 
     def table(self) -> list[JSON]:
-        """One row a candidate: name, score, rows, seconds, round, whether it is a linear baseline, error."""
+        """Return a dict for each candidate: name, score, rows, seconds, round, whether it is a baseline, error."""
         return [
             {
                 "name": t.candidate.name,
@@ -194,12 +198,14 @@ class RaceResult:
 
 
 def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Trial:
-    """A candidate in the round at a place, with so many rows; what it failed with where it did."""
+    """Run a candidate in a round and return the trial; if it fails, the trial has the error."""
     began = time.perf_counter()
     trial = Trial(candidate, place, n_rows, -np.inf, 0.0)
     try:
         outcome = run(candidate, n_rows)
-    except ValueError as error:  # settings that do not suit the rows; a fault of the program raises others
+    except (
+        ValueError
+    ) as error:  # settings that do not suit the rows; programming errors raise other exceptions
         return replace(trial, seconds=time.perf_counter() - began, error=str(error))
     if np.isnan(outcome.score):
         return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")
@@ -210,15 +216,15 @@ def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Tria
 
 
 def is_behind(trial: Outcome | Trial, best: Outcome | Trial, errors: float) -> bool:
-    """Whether a score is below another by more than so many errors of their difference, as far as these are known."""
+    """Whether a score is below the best by more than ``errors`` standard errors of the difference, if known."""
     if len(trial.deviations) != len(best.deviations):
         return False
     error = standard_error(np.subtract(best.deviations, trial.deviations))
-    return bool(best.score - trial.score > errors * error)  # of an error that is not known nothing is
+    return bool(best.score - trial.score > errors * error)  # False for an unknown (NaN) error
 
 
 def loss_of(trial: Trial) -> float:
-    """Less is better; scores that differ by rounding alone are equal."""
+    """Return a number that is smaller for better trials and equal for scores that differ only by rounding."""
     return -round(trial.score / SAME) if np.isfinite(trial.score) else np.inf
 
 

@@ -1,4 +1,8 @@
-"""The user's score of held-out predictions: accuracy, R^2, or any scorer of scikit-learn."""
+"""The user's score of held-out predictions: accuracy, R^2, or any scorer of scikit-learn.
+
+A codec (``fit.targets``) makes the ``OutputScore`` of its labels. Races, rules that leave rows out and learning curves
+call it with linear outputs.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +22,24 @@ from chimap.moments import of_entries
 from chimap.selection.curves import SortedOutputs, area_under_curve
 from chimap.selection.jackknife import scores_without
 
-_TEMPERATURES = (-3.0, 3.0)  # decades that a factor of the outputs is looked for in
+_TEMPERATURES = (-3.0, 3.0)  # range of the search for a factor of the outputs, in decades
 
 
 @dataclass(frozen=True)
 class HeldOutScore:
-    """A score, greater is better, of linear outputs (n, t) for rows that were held out.
+    """A score, greater is better, of linear outputs (n, t) for held-out rows.
 
     Parameters
     ----------
-    y : array (n,)
-        Labels, or targets, of all rows.
-    classes : array of the classes, or None for regression
-    scoring : None, str or callable
-        None is accuracy, or R^2; else the name of a scorer of scikit-learn, or one that is called as
+    y : array of shape (n,)
+        Labels or targets of all rows.
+    classes : array of shape (k,) or None
+        The classes; None for regression.
+    scoring : None, str or callable, default=None
+        None for accuracy or R^2; else the name of a scorer of scikit-learn, or a scorer that is called as
         ``scorer(model, rows, y)``. Scorers of probabilities get ``probabilities`` at the best temperature.
-    sample_weight : array (n,), or None
+    sample_weight : array of shape (n,) or None, default=None
+        Weights of all rows.
 
     Examples
     --------
@@ -49,13 +55,13 @@ class HeldOutScore:
 
     @property
     def name(self) -> str:
-        """What the score is called in tables."""
+        """Name of the score in tables."""
         if self.scoring is None:
             return "r2" if self.classes is None else "accuracy"
         return self.scoring if isinstance(self.scoring, str) else getattr(self.scoring, "__name__", "score")
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
-        """The score of the outputs of some rows; NaN where it is not defined for them (the AUC of one class)."""
+        """Return the score of the outputs of some rows; NaN if it is not defined for them (the AUC of one class)."""
         y, weight = self.y[rows], None if self.sample_weight is None else self.sample_weight[rows]
         if self.scoring is None and self.classes is not None:
             return float(np.average(labels_of(outputs, self.classes) == y, weights=weight))
@@ -78,33 +84,37 @@ class OutputScore(Protocol):
 
     @property
     def name(self) -> str:
-        """What the score is called in tables."""
+        """Name of the score in tables."""
         ...
 
     @property
     def sample_weight(self) -> np.ndarray | None:
-        """Of all rows (n,), or None."""
+        """Weights of all rows, (n,), or None."""
         ...
 
     def __call__(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> float:
-        """The score; NaN where it is not defined for them."""
+        """Return the score of the outputs of ``rows``; NaN if it is not defined for them."""
         ...
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """The scores (k,) without the rows of each part; parts (n,): of the rows, from 0 on."""
+        """Return the scores (k,) without the rows of each part; ``parts`` (n,) has the part of each row, from 0."""
         ...
 
 
 @dataclass(frozen=True)
 class MeanScore:
-    """The mean over several tasks of a score of the entries that are there.
+    """The mean score of several tasks, from the entries that are not missing.
 
     Parameters
     ----------
-    Y : array (n, t)
+    Y : array of shape (n, t)
         Labels 0 and 1, or targets; NaN where an entry is missing.
-    classes : array [0, 1], or None for regression
-    scoring, sample_weight : as of ``HeldOutScore``; weights may be (n, t), of the entries
+    classes : array [0, 1] or None
+        The classes; None for regression.
+    scoring : None, str or callable, default=None
+        See ``HeldOutScore``.
+    sample_weight : array of shape (n,) or (n, t), or None, default=None
+        Weights of the rows, or of the entries.
 
     Examples
     --------
@@ -120,11 +130,11 @@ class MeanScore:
 
     @property
     def name(self) -> str:
-        """What the score is called in tables."""
+        """Name of the score in tables."""
         return f"mean {HeldOutScore(self.Y, self.classes, self.scoring).name}"
 
     def each(self, outputs: np.ndarray, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
-        """The scores of the tasks (t,); NaN where one is not defined for the rows."""
+        """Return the scores of the tasks (t,); NaN where the score is not defined for the rows."""
         Y, columns = self.Y[rows], self._weights(rows)
         if self._is_area:
             return SortedOutputs.of(Y == 1, outputs).areas(self._seen(outputs, rows))
@@ -134,8 +144,8 @@ class MeanScore:
             if seen.size < 2 or (self.scoring is not None and y[seen].min() == y[seen].max()):
                 continue
             labels = y[seen] if self.classes is None else y[seen].astype(np.intp)
-            own = None if columns is None else columns[seen, task]
-            scores[task] = HeldOutScore(labels, self.classes, self.scoring, own)(
+            task_weights = None if columns is None else columns[seen, task]
+            scores[task] = HeldOutScore(labels, self.classes, self.scoring, task_weights)(
                 outputs[seen, task : task + 1]
             )
         return scores
@@ -145,7 +155,7 @@ class MeanScore:
         return _mean(self.each(outputs, rows))
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
-        """See ``OutputScore``; areas under curves by one sort for all parts."""
+        """See ``OutputScore``; areas under curves take one sort for all parts."""
         if not self._is_area:
             return scores_without(lambda some: self(outputs[some], rows[some]), parts)
         curves, seen = SortedOutputs.of(self.Y[rows] == 1, outputs), self._seen(outputs, rows)
@@ -155,31 +165,32 @@ class MeanScore:
 
     @property
     def _is_area(self) -> bool:
+        """Whether the score is the area under the ROC curve."""
         return self.scoring == "roc_auc" and self.classes is not None
 
     def _weights(self, rows: slice | np.ndarray) -> np.ndarray | None:
-        """Of the entries of some rows."""
+        """Return the weights of the entries of some rows."""
         weights = None if self.sample_weight is None else self.sample_weight[rows]
         return None if weights is None else np.broadcast_to(of_entries(weights), self.Y[rows].shape)
 
     def _seen(self, outputs: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
-        """Weights of the entries of some rows, 0 where a label or an output is missing."""
+        """Return the weights of the entries of some rows; 0 where a label or an output is missing."""
         weights = self._weights(rows)
         is_seen = np.isfinite(outputs) & ~np.isnan(self.Y[rows])
         return np.where(is_seen, 1.0 if weights is None else weights, 0.0)
 
 
 def _mean(scores: np.ndarray) -> float:
-    """Of those that are defined."""
+    """Return the mean of the scores that are defined; NaN if none is."""
     defined = np.isfinite(scores)
     return float(scores[defined].mean()) if defined.any() else float("nan")
 
 
 def r_squared(targets: np.ndarray, outputs: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """R^2 of outputs (m, t), the mean over the targets: that of a constant one is 1 where it is met, and else 0.
+    """Return R^2 of outputs (m, t), averaged over targets; a constant target has 1 if it is met, and else 0.
 
-    NaN for fewer than two rows. As ``sklearn.metrics.r2_score``, whose checks of its input take longer than all else in
-    a race on few rows.
+    It is NaN for fewer than two rows. ``sklearn.metrics.r2_score`` gives the same, but the checks of its input take
+    longer than all else in a race on few rows.
     """
     if len(targets) < 2:
         return float("nan")
@@ -199,7 +210,7 @@ def scored(
     y: np.ndarray,
     **more: object,
 ) -> float:
-    """What a scorer says. Raises DataError, naming it, for whatever one of the user raises."""
+    """Return the result of a scorer; raise DataError, with its name, for any exception of a user's scorer."""
     try:
         return float(scorer(model, X, y, **more))
     except Exception as error:
@@ -207,14 +218,14 @@ def scored(
 
 
 def labels_of(outputs: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The class of the largest output (n, t); of a single one the second where it is positive."""
+    """Return the class of the largest output (n, t); for a single output, the second class where it is positive."""
     if outputs.shape[1] == 1:
         return np.asarray(classes[(outputs[:, 0] > 0).astype(np.intp)])
     return np.asarray(classes[np.argmax(outputs, axis=1)])
 
 
 def probabilities(outputs: np.ndarray, temperature: float = 1.0) -> np.ndarray:
-    """Probabilities (n, classes) of outputs (n, t): a softmax of outputs / temperature, or the logistic function."""
+    """Return probabilities (n, classes): a softmax of outputs / temperature, or the logistic function of one output."""
     if outputs.shape[1] == 1:
         second = expit(outputs[:, 0] / temperature)
         return np.column_stack([1 - second, second])
@@ -222,8 +233,10 @@ def probabilities(outputs: np.ndarray, temperature: float = 1.0) -> np.ndarray:
 
 
 def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
-    """The temperature whose ``probabilities`` of held-out outputs (n, t) have the least log-loss; place (n,): indices
-    of the rows' classes."""
+    """Return the temperature of least log-loss of ``probabilities`` of held-out outputs (n, t).
+
+    ``place`` (n,) has the index of the class of each row.
+    """
     if outputs.shape[1] == 1:
         outputs = np.column_stack([np.zeros(outputs.shape[0]), outputs[:, 0]])
     rows = np.arange(outputs.shape[0])
@@ -236,7 +249,7 @@ def best_temperature(outputs: np.ndarray, place: np.ndarray) -> float:
 
 
 class _Regressor(RegressorMixin, BaseEstimator):
-    """A model whose rows are the outputs themselves."""
+    """A model for scorers whose rows are the outputs themselves."""
 
     def fit(self, X: np.ndarray, y: np.ndarray | None = None) -> _Regressor:
         return self
@@ -249,7 +262,7 @@ class _Regressor(RegressorMixin, BaseEstimator):
 
 
 class _Classifier(ClassifierMixin, BaseEstimator):
-    """A model whose rows are the outputs themselves."""
+    """A model for scorers whose rows are the outputs themselves."""
 
     def __init__(self, classes: Any = None, y: Any = None):
         self.classes, self.y = classes, y

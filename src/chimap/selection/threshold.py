@@ -1,4 +1,7 @@
-"""The output from which on a row is of the second of two classes, chosen on rows that were held out."""
+"""The threshold on the output above which a row is assigned to the second of two classes.
+
+Classifiers choose it after a fit, from the outputs of held-out rows.
+"""
 
 from __future__ import annotations
 
@@ -12,36 +15,44 @@ WORDS = ("f1", "balanced")
 
 
 def checked_threshold(threshold: str | float | None) -> None:
-    """Refuse what is neither None, a word nor a cost above 0. Raises ValueError."""
+    """Raise ValueError unless the threshold is None, one of ``WORDS``, or a cost above 0."""
     if threshold is None or (isinstance(threshold, str) and threshold in WORDS):
         return
     is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not (is_number and 0 < float(threshold) < np.inf):
         raise ValueError(
-            "threshold must be None, 'f1', 'balanced', or a cost above 0 (of a row of the second class that is missed, "
-            f"in units of a false alarm); got {threshold!r}."
+            "threshold must be None, 'f1', 'balanced', or a cost above 0 (of missing a row of the second class, in "
+            f"units of a false alarm); got {threshold!r}."
         )
 
 
 def best_threshold(
     outputs: np.ndarray, is_second: np.ndarray, wanted: str | float, weights: np.ndarray | None = None
 ) -> float:
-    """The cut c of outputs (m,) of rows held out for which "f > c is the second class" is best.
+    """Return the threshold c for which "f > c is the second class" is best on held-out rows.
 
         "f1":        2 TP / (2 TP + FP + FN) is largest
         "balanced":  (TP / P + TN / N) / 2 is largest
         a cost:      cost FN + FP is least
 
-    in sums of weights of rows, the second class being the positive one. The cut lies between two outputs; of several
-    that are as good it is 0, or the nearest to it.
+    These are sums of weights of rows, and the second class is the positive one. The threshold lies between two
+    outputs; among equally good ones it is 0, or the nearest to 0.
 
     Parameters
     ----------
-    outputs : array (m,)
-    is_second : array (m,) of bool
+    outputs : array of shape (m,)
+        Outputs of held-out rows.
+    is_second : array of bool of shape (m,)
         Whether each row is of the second class.
     wanted : "f1", "balanced" or float
-    weights : array (m,), or None
+        What is optimised; a number is the cost of missing a row of the second class, in units of a false alarm.
+    weights : array of shape (m,) or None, default=None
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        The threshold.
 
     Raises
     ------
@@ -56,13 +67,13 @@ def best_threshold(
     """
     if is_second.all() or not is_second.any():
         raise DataError(
-            f"threshold={wanted!r} is chosen on rows that are held out, and the {outputs.size} that are have one class "
+            f"threshold={wanted!r} is chosen on held-out rows, but the {outputs.size} that are held out have one class "
             "only: too few rows. Leave threshold out."
         )
     w = np.ones(outputs.size) if weights is None else np.asarray(weights, dtype=np.float64)
     order = np.argsort(-outputs, kind="stable")
     f, hits, alarms = outputs[order], (w * is_second)[order], (w * ~is_second)[order]
-    true = np.concatenate([[0.0], np.cumsum(hits)])  # of the k rows of largest output
+    true = np.concatenate([[0.0], np.cumsum(hits)])  # entry k is about the k rows of largest output
     false = np.concatenate([[0.0], np.cumsum(alarms)])
     with np.errstate(invalid="ignore"):
         gain = {

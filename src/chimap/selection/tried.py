@@ -1,4 +1,4 @@
-"""Some rows of a pass with their features, by which a score of predictions has its say."""
+"""Rows of a fit with their features, whose score of predictions helps choose the strength."""
 
 from __future__ import annotations
 
@@ -9,15 +9,24 @@ import numpy as np
 
 from chimap.selection.scoring import OutputScore
 
-TRIED_ROWS = 2000  # whose score is known to a percent
-_BLOCK = 512  # rows that are in float64 together
+TRIED_ROWS = 2000  # enough to know a score to a percent
+_BLOCK = 512  # rows that are in float64 at the same time
 
 
 @dataclass(frozen=True)
 class TriedRows:
-    """Features Z (h, D) and targets Y (h, t), less the shifts of the moments; and the score of outputs for them.
+    """Features and targets of some rows, less the shifts of the moments, and the score of outputs for them.
 
-    target_shift (t,): what the targets are less by.
+    Parameters
+    ----------
+    Z : array of shape (h, D)
+        Features less their shift.
+    Y : array of shape (h, t)
+        Targets less ``target_shift``.
+    target_shift : array of shape (t,)
+        Shift of the targets.
+    score : OutputScore
+        Score of outputs for these rows.
     """
 
     Z: np.ndarray
@@ -27,31 +36,31 @@ class TriedRows:
 
     @property
     def weights(self) -> np.ndarray | None:
-        """Of the rows, (h,), or None."""
+        """Weights of the rows, (h,), or None."""
         return self.score.sample_weight
 
     @property
     def measure(self) -> str:
-        """What the score is called."""
+        """Name of the score."""
         return self.score.name
 
     def __len__(self) -> int:
         return int(self.Z.shape[0])
 
     def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """(z - origin)'coef + intercept, (h, t) float64, of the shifted targets."""
+        """Return (z - origin)'coef + intercept, (h, t) float64, for the shifted targets."""
         outputs = np.empty((len(self), coef.shape[1]))
-        for part in self.blocks():
-            outputs[part] = (self.Z[part].astype(np.float64) - origin) @ coef
+        for block in self.blocks():
+            outputs[block] = (self.Z[block].astype(np.float64) - origin) @ coef
         return outputs + intercept
 
     def scored(self, outputs: np.ndarray) -> float:
-        """The score of outputs for the shifted targets; -inf where it is not defined."""
+        """Return the score of outputs for the shifted targets; -inf if it is not defined."""
         score = self.score(outputs + self.target_shift)
         return score if np.isfinite(score) else -np.inf
 
     def projected(self, basis: np.ndarray) -> TriedRows:
-        """The same in coordinates of the columns of ``basis`` (D, p)."""
+        """Return the rows in the coordinates of the columns of ``basis`` (D, p)."""
         return replace(self, Z=np.asarray(self.Z @ basis))
 
     def of_features(self, chosen: np.ndarray) -> TriedRows:
@@ -59,5 +68,5 @@ class TriedRows:
         return replace(self, Z=self.Z[:, chosen])
 
     def blocks(self) -> Iterator[slice]:
-        """Of rows."""
+        """Return slices that cover the rows."""
         return (slice(first, first + _BLOCK) for first in range(0, len(self), _BLOCK))
