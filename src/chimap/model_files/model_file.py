@@ -1,8 +1,8 @@
-"""Model files: what a fitted model is made of, as arrays and JSON.
+"""Model files: the contents of a fitted model as arrays and JSON.
 
-An object is written as the name of its class and its attributes, and only classes of the package that were registered
-are made again, so that opening a file never runs code that came with it. Classes of the folders above this one are
-registered here; the folders below register their own when they are imported.
+An object is written as the name of its class and its attributes. Only registered classes of the package are restored,
+so opening a file never runs code that came with it. Classes that this module can import are registered here; folders
+that import this module register their classes when they are imported.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _classes: dict[str, type] = {}
 
 
 def register(*classes: type) -> None:
-    """Let objects of these classes be written to model files and made again from them."""
+    """Let objects of these classes be written to model files and restored from them."""
     _classes.update({cls.__name__: cls for cls in classes})
 
 
@@ -59,35 +59,55 @@ register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts)
 
 
 def _import_folders() -> None:
-    """Import every folder of the package: each has then registered what it writes to model files."""
+    """Import every folder of the package, so that each registers the classes that it writes to model files."""
     for folder in iter_modules([str(Path(__file__).parents[1])]):
         if folder.ispkg and folder.name != "cli":
             import_module(f"chimap.{folder.name}")
 
 
 def _class_of(name: str) -> type:
-    """The registered class. Raises KeyError for other names."""
-    if (
-        name not in _classes
-    ):  # of a folder that this process has had no use for: an image model, opened by ``load``
+    """Return the registered class with this name. Raises KeyError for other names."""
+    if name not in _classes:
+        # The class may be in a folder that is not imported yet, for example if ``load`` opens an image model.
         _import_folders()
     return _classes[name]
 
 
 class SavedModel:
-    """Of estimators that are written to model files. ``_refresh`` brings them up to date, or refuses."""
+    """Mixin for estimators that are written to model files. Their ``_refresh`` brings them up to date, or raises."""
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the model to a file that opens safely anywhere (safetensors and JSON; no code in it).
+        """Write the model to a file of safetensors and JSON, which is safe to open: it holds no code.
 
-        Raises FileExistsError if the path exists, unless ``overwrite``.
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
         """
         self._refresh()  # type: ignore[attr-defined]
         save(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
+        """Return a model that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        DataError
+            If the file is not one that ``save`` wrote, or holds a model of another class.
+        """
         model = load(path, kind="model")
         if not isinstance(model, cls):
             raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
@@ -95,26 +115,28 @@ class SavedModel:
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
-    """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them; nothing half-written stays.
+    """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them to a file.
 
-    The file is of arrays and plain metadata; opening it runs no code. Of a pipeline's steps those of chimap are
-    written, and of scikit-learn's the ones that ``pipelines.STEPS`` names.
+    The file holds arrays and plain metadata; opening it runs no code. An interrupted write leaves no file. The steps of
+    a pipeline may be estimators of chimap, and those of scikit-learn that ``pipelines.STEPS`` names.
 
     Parameters
     ----------
-    model : object
+    model : estimator
+        The fitted model, transformer or pipeline.
     path : str or Path
-    overwrite : bool
-        Whether a file that exists is replaced.
-    kind : str, optional
-        "words" for what turns images into histograms; else the object says itself.
+        The file.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+    kind : str, default=None
+        "words" for transformers of images into histograms; None derives it from the object.
 
     Raises
     ------
     FileExistsError
-        If the path exists, unless ``overwrite``.
+        If the path exists and ``overwrite`` is False.
     DataError
-        For an object, or a step, that no file holds.
+        If the object, or a step, cannot be written.
 
     Examples
     --------
@@ -143,12 +165,30 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
 
 
 def load(path: str | Path, kind: str | None = None) -> Any:
-    """A model, transformer or pipeline as ``save`` wrote it, whatever its class; no code from the file is run.
+    """Return the model, transformer or pipeline that ``save`` wrote, whatever its class; no code from the file is run.
 
-    kind: what the file must hold, "model", "transformer", or "words" for what turns images into histograms; None is
-    one of the first two. Raises FileNotFoundError, and DataError for any other file, one that is cut off, or one of a
-    later version.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    kind : str, default=None
+        Required content: "model", "transformer", or "words" for transformers of images into histograms. None accepts
+        "model" and "transformer".
 
+    Returns
+    -------
+    estimator
+        The fitted model, transformer or pipeline.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DataError
+        If the file is of another kind, is cut off, or was written by a later version.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -167,17 +207,17 @@ def load(path: str | Path, kind: str | None = None) -> Any:
 
 @contextmanager
 def checked(path: str | Path) -> Iterator[None]:
-    """Have errors of making what a file describes be a DataError that names the file."""
+    """Turn errors within the block, which restores objects from a file, into a DataError that names the file."""
     try:
         yield
     except RecursionError as error:
-        raise DataError(f"{path} is damaged: its metadata are too deep. Write it again.") from error
+        raise DataError(f"{path} is damaged: its metadata are nested too deep. Write it again.") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
         raise DataError(f"{path} is damaged: {error}. Write it again.") from error
 
 
 def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
-    """A value as JSON holds it; its arrays go into ``arrays``, under names that begin with ``place``."""
+    """Return a value in JSON form; its arrays go into ``arrays``, under names that begin with ``place``."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.generic):
@@ -204,30 +244,30 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
     if isinstance(value, StationaryKernel):
         return _encoded_stationary(value, place)
     if isinstance(value, np.random.RandomState | np.random.Generator):
-        return None  # a generator is a seed that was used up; what it drew is in the arrays
+        return None  # a generator is only needed by the fit; the numbers that it drew are in the arrays
     if pipelines.is_step(value):
         return pipelines.encoded(value, place, arrays, encode)
-    name = type(value).__name__
-    if _classes.get(name) is not type(value):
-        raise DataError(f"cannot save {place}: a {name} is not part of a model file.")
+    class_name = type(value).__name__
+    if _classes.get(class_name) is not type(value):
+        raise DataError(f"cannot save {place}: a {class_name} is not part of a model file.")
     if is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
         state = {k: v for k, v in vars(value).items() if k not in kinds.UNKEPT}
-    return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+    return {"object": class_name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
 
 
 def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matrix:
-    """Rows whose parts agree. Raises ValueError for those that do not."""
+    """Return a CSR matrix. Raises ValueError if its parts do not agree."""
     rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
     rows.check_format(full_check=True)
     return rows
 
 
 def _decoded_slice(ends: list[int | None]) -> slice:
-    """A range of columns. Raises ValueError for ends that are no whole numbers."""
+    """Return a range of columns. Raises ValueError for ends that are not whole numbers."""
     if not all(kinds.is_of(end, int | None) for end in ends):
-        raise ValueError(f"a range of columns from, to and by {ends}")
+        raise ValueError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
     return slice(*ends)
 
 
@@ -244,7 +284,7 @@ def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
 
 
 def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The value that ``encode`` was given. Runs no code that came with it."""
+    """Return the value that ``encode`` was given. It runs no code that came with the file."""
     if not isinstance(value, dict):
         return value
     if "texts" in value:
@@ -273,8 +313,8 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     contracts.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
     if is_dataclass(cls):
         return cls(**state)
-    made: object = object.__new__(cls)
-    made.__setstate__(state) if hasattr(made, "__setstate__") else vars(made).update(state)
-    if hasattr(made, "_check_parameters"):
-        made._check_parameters()
-    return made
+    restored: object = object.__new__(cls)
+    restored.__setstate__(state) if hasattr(restored, "__setstate__") else vars(restored).update(state)
+    if hasattr(restored, "_check_parameters"):
+        restored._check_parameters()
+    return restored
