@@ -60,7 +60,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 
-# Learned arrays that are younger than some files: those that compute what the objects of these files did.
+# Learned arrays that older files lack, with values under which the object computes the same as before.
 YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
     "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
     "SkewedFourierFeatures": {
@@ -70,7 +70,7 @@ YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
 
 
 def _errors_by_output(state: JSON) -> np.ndarray:
-    """Bounds (bins, pieces, t): files of before gave one for all outputs, which holds for each."""
+    """Return error bounds (bins, pieces, t). Older files hold a common bound for all outputs, which holds for each."""
     errors, lines = state["errors"], state.get("lines")
     if not (
         isinstance(errors, np.ndarray)
@@ -81,10 +81,10 @@ def _errors_by_output(state: JSON) -> np.ndarray:
     return np.repeat(errors[:, :, None], lines.shape[3], axis=2)
 
 
-# Arrays that had other axes in some files.
+# Arrays that have other axes in older files.
 RESHAPED: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {"LineTables": {"errors": _errors_by_output}}
 
-# Arrays of every estimator that has them: the weights of the features.
+# The weights of the features, for every estimator that has them.
 _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
 
 
