@@ -20,9 +20,7 @@ from chimap.backends.uploads import Uploads, float32_products
 warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
 
 PIECE_ROWS = 16384  # rows of a fold on the device at once; each piece costs a pass over the float64 sums
-_PIECE_NUMBERS = (
-    2**28
-)  # entries of the widest array of a piece, 1 GiB in float32; some four such are alive at a time
+_PIECE_NUMBERS = 2**28  # entries of the widest array of a piece, 1 GiB in float32; some four such are alive
 _PANEL = 2048  # rows of the symmetric product computed at once; blocks below its diagonal are left out
 
 
@@ -148,9 +146,8 @@ class TorchFoldSums:
                         Z = self._map(uploaded if n_folds == 1 else self._map.take(uploaded, members))
                         self._sums.add(fold, Z, targets[first + members])
                 self._upload.pace()
-            for fold in range(
-                n_folds
-            ):  # sums over targets alone are computed on the CPU, once for each chunk
+            # Sums over targets alone are computed on the CPU, once for each chunk.
+            for fold in range(n_folds):
                 self.moments.add_targets(fold, targets[folds == fold])
 
     def finish(self, clock: Clock) -> None:

@@ -107,7 +107,7 @@ class DaskEngine:
         work: Work,
         source: Source,
         chunk_rows: int,
-        untold: dict[int, int],
+        unreported: dict[int, int],
         progress: Progress,
     ) -> Iterator[Accumulated]:
         """Yield the moments of each group, and report the rows of a part to ``progress`` when it has been summed."""
@@ -120,7 +120,7 @@ class DaskEngine:
             for next_group in islice(following, wanted):
                 submitted.append(self._submit_group(template, source, next_group, chunk_rows))
             merged, added = submitted.popleft()
-            self._watch(added, [start for start, _ in group], untold, progress)
+            self._watch(added, [start for start, _ in group], unreported, progress)
             yield merged.result()
 
     def _check_scheduler(self) -> None:
@@ -149,9 +149,8 @@ class DaskEngine:
     def _submit_part(
         self, template: Future, source: Source, start: int, stop: int, chunk_rows: int
     ) -> Future:
-        if isinstance(
-            source, DaskSource
-        ):  # the scheduler knows its blocks, and may have them in memory already
+        # The scheduler knows the blocks of a DaskSource, and may have them in memory already.
+        if isinstance(source, DaskSource):
             y = source.labels()
             X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
             labels = None if y is None else y[start:stop]
@@ -203,7 +202,7 @@ class DaskEngine:
             ) from error
 
     def _watch(
-        self, parts: list[Future], starts: list[int], untold: dict[int, int], progress: Progress
+        self, parts: list[Future], starts: list[int], unreported: dict[int, int], progress: Progress
     ) -> None:
         """Report parts as they are summed and release them, so that merged parts leave the workers' memory."""
         from distributed import KilledWorker, as_completed
@@ -222,7 +221,7 @@ class DaskEngine:
                         "memory or fewer n_components."
                     ) from error
             elif done.status == "finished":
-                progress.advance(untold.pop(start_of[done.key], 0))
+                progress.advance(unreported.pop(start_of[done.key], 0))
 
 
 def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[tuple[int, int]]]:

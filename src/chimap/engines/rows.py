@@ -16,9 +16,7 @@ from chimap.engines.local import Engine, Pass
 from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets, split
 
-_ROWS = (
-    1024  # kept rows of a chunk: enough for fast products, few enough to stay in cache for the second product
-)
+_ROWS = 1024  # kept rows of a chunk: enough for fast products, few enough to stay in cache between them
 _PARTS = 8  # parts of the chunks, each for a thread; fixed, so that sums do not depend on the machine
 
 

@@ -12,9 +12,7 @@ from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 
-_ORDERS = (
-    8  # orders in which bins are changed if a model has no gradient; half of them are reversals of the others
-)
+_ORDERS = 8  # orders in which bins are changed if a model has no gradient; half are reversals of the others
 _STEPS = 64  # groups of bins that are changed one after the other in such an order
 _ROWS = 2048  # rows that are mapped at once
 

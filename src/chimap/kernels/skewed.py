@@ -172,20 +172,18 @@ class Skewed(Kernel):
         kernel = self.fitted(left)
         right_dense = _arrays.to_dense(_arrays.as_rows(right, np.float64))
         centre = kernel.centre(right_dense)
-        prepared_right = kernel._prepared(
-            kernel.logarithms(right_dense, centre, "Y" if Y is not None else "X")
-        )
+        right_logs = kernel._prepared(kernel.logarithms(right_dense, centre, "Y" if Y is not None else "X"))
         out = np.empty((left.shape[0], right.shape[0]))
         size = max(1, _BLOCK_NUMBERS // max(1, left.shape[1]))
-        tile = max(1, _TILE_BYTES // max(1, prepared_right.shape[1] * prepared_right.itemsize))
+        tile = max(1, _TILE_BYTES // max(1, right_logs.shape[1] * right_logs.itemsize))
         for first in range(0, left.shape[0], size):
             block = _arrays.as_rows(_arrays.take_rows(left, slice(first, first + size)), np.float64)
-            own, part = kernel._prepared(kernel.logarithms(block, centre)), out[first : first + size]
+            logs, sums = kernel._prepared(kernel.logarithms(block, centre)), out[first : first + size]
             _threads.over_rows(
-                part.shape[0],
-                prepared_right.size,
-                lambda rows, own=own, part=part: _loops.pair_sums[kernel._form](  # type: ignore[misc]
-                    own[rows], prepared_right, tile, part[rows]
+                sums.shape[0],
+                right_logs.size,
+                lambda rows, logs=logs, sums=sums: _loops.pair_sums[kernel._form](  # type: ignore[misc]
+                    logs[rows], right_logs, tile, sums[rows]
                 ),
             )
         return kernel._finish(out)
