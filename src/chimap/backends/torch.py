@@ -29,26 +29,26 @@ class TorchCholesky:
     def __init__(self, lower: torch.Tensor):
         self._lower = lower
 
-    def _there(self, values: np.ndarray) -> torch.Tensor:
+    def _on_device(self, values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._lower.device)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        return np.asarray(torch.cholesky_solve(self._there(B), self._lower).cpu().numpy())
+        return np.asarray(torch.cholesky_solve(self._on_device(B), self._lower).cpu().numpy())
 
     def whiten(self, B: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        solution = torch.linalg.solve_triangular(self._lower, self._there(B), upper=False)
+        solution = torch.linalg.solve_triangular(self._lower, self._on_device(B), upper=False)
         return np.asarray(solution.cpu().numpy())
 
     def unwhiten(self, V: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        solution = torch.linalg.solve_triangular(self._lower.T, self._there(V), upper=True)
+        solution = torch.linalg.solve_triangular(self._lower.T, self._on_device(V), upper=True)
         return np.asarray(solution.cpu().numpy())
 
     def coordinates(self, W: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        return np.asarray((self._lower.T @ self._there(W)).cpu().numpy())
+        return np.asarray((self._lower.T @ self._on_device(W)).cpu().numpy())
 
 
 class Torch:

@@ -206,11 +206,11 @@ class Sum(_Combined):
         weights = tuple(w * factor ** (self.degree - (k.degree or 0.0)) for w, k in parts)
         return Sum(tuple(kernel.rescaled(factor) for kernel in self.kernels), weights)
 
-    def _sum(self, of: Callable[[Kernel], np.ndarray]) -> np.ndarray:
+    def _sum(self, term: Callable[[Kernel], np.ndarray]) -> np.ndarray:
         # The parts are added one by one, so that no more than two matrices are in memory.
-        total = self.weights[0] * of(self.kernels[0])
+        total = self.weights[0] * term(self.kernels[0])
         for weight, kernel in zip(self.weights[1:], self.kernels[1:], strict=True):
-            total += weight * of(kernel)
+            total += weight * term(kernel)
         return total
 
 

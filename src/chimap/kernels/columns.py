@@ -61,19 +61,19 @@ class OnColumns(Kernel):
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
         """Return the same selection for the kernel fitted to these columns of X."""
-        return replace(self, kernel=self.kernel.fitted(self._own(X), random_state))
+        return replace(self, kernel=self.kernel.fitted(self._selected(X), random_state))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m)."""
-        return self.kernel(self._own(X), None if Y is None else self._own(Y))
+        return self.kernel(self._selected(X), None if Y is None else self._selected(Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
         """Return K(x, x) for every row, (n,)."""
-        return self.kernel.diagonal(self._own(X))
+        return self.kernel.diagonal(self._selected(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the squared distances (n, m)."""
-        return self.kernel.distance(self._own(X), None if Y is None else self._own(Y))
+        return self.kernel.distance(self._selected(X), None if Y is None else self._selected(Y))
 
-    def _own(self, X: MatrixLike) -> Rows:
+    def _selected(self, X: MatrixLike) -> Rows:
         return _arrays.take_columns(_arrays.as_rows(X), self.columns)

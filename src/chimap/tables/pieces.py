@@ -14,7 +14,7 @@ from chimap.tables.lines import LineTables
 _POWERS = (0, 1, 2, 3)  # pieces of equal length in u, nearly its root, its fourth root or its eighth root
 _FIRST = 32  # number of pieces at which the powers are compared
 _MOST = 4096  # largest number of pieces
-_SOME = 64  # number of bins on which the spacing is chosen
+_COMPARED_BINS = 64  # number of bins on which the spacing is chosen
 _NUMBERS = 2**21  # values of the functions that are in memory at once
 _TESTED = np.array([0.0, 0.07, 0.25, 0.4, 0.5, 0.6, 0.75, 0.93, 1.0])  # places in a piece where it is tested
 # The Chebyshev points of a piece, at which it meets the function.
@@ -39,7 +39,7 @@ def line_tables(
     """
     check_positive(tolerance, "tolerance")
     bins = np.arange(functions.n_bins)
-    chosen = np.unique(np.linspace(0, bins.size - 1, min(bins.size, _SOME)).astype(int))
+    chosen = np.unique(np.linspace(0, bins.size - 1, min(bins.size, _COMPARED_BINS)).astype(int))
     grid = _best_grid(functions, chosen, tolerance)
     while True:
         if grid.n_pieces > _MOST:
@@ -124,16 +124,16 @@ class _Fitted:
         return float((self.worst / allowed).max())
 
 
-def _best_grid(functions: BinFunctions, some: np.ndarray, tolerance: float) -> _Grid:
-    """Return the spacing that needs the fewest pieces, judged on some bins."""
+def _best_grid(functions: BinFunctions, bins: np.ndarray, tolerance: float) -> _Grid:
+    """Return the spacing that needs the fewest pieces, judged on the given bins."""
     for n_pieces in sorted(functions.kinks):
         straight = _Grid(0, n_pieces)
-        if n_pieces <= _MOST and _fitted(functions, straight, some).excess(tolerance) <= 1:
+        if n_pieces <= _MOST and _fitted(functions, straight, bins).excess(tolerance) <= 1:
             return straight
     grids = []
     for power in _POWERS:
         first = _Grid(power, _FIRST)
-        excess = _fitted(functions, first, some).excess(tolerance)
+        excess = _fitted(functions, first, bins).excess(tolerance)
         grid = (
             first.finer(excess)
             if excess > 1
