@@ -217,8 +217,8 @@ class DaskEngine:
                 except KilledWorker as error:
                     raise DataError(
                         f"workers at {self._address} died one after the other as they added up rows from "
-                        f"{start_of[done.key]} on, for want of memory in most cases. Give them more, or give a smaller "
-                        "memory or fewer n_components."
+                        f"{start_of[done.key]} on, most likely because they ran out of memory. Give them more memory, "
+                        "or choose a smaller memory= or fewer n_components."
                     ) from error
             elif done.status == "finished":
                 progress.advance(unreported.pop(start_of[done.key], 0))

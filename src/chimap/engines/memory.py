@@ -174,7 +174,7 @@ class Job:
         """The end of the error message, which says what would take less memory."""
         return (
             "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, a "
-            "fixed strength instead of cross-validation, or (HistogramClassifier) loss='hinge', which keeps the "
+            "fixed alpha instead of cross-validation, or (HistogramClassifier) loss='hinge', which keeps the "
             "features of the rows instead of a matrix of them squared"
         )
 

@@ -128,7 +128,7 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     additive = CATALOGUE.get(base.replace("-", "_"))
     if additive is None:
         raise ValueError(
-            f"kernel must be one of {', '.join(names())}, several of them joined by '+', or a kernel object; "
+            f"kernel must be one of {', '.join(names())}, several of these joined by '+' or '*', or a kernel object; "
             f"got {kernel!r}."
         )
     return Exponential(additive, gamma) if is_exponential else additive

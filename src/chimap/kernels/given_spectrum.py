@@ -45,7 +45,7 @@ class ScaledSpectrum:
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
             raise ValueError(
-                f"the spectrum of {name!r} must be finite and nowhere negative; it is {values[at]:g} at the frequency "
+                f"the spectrum of {name!r} must be finite and nowhere negative; it is {values[at]:g} at frequency "
                 f"{frequencies[at]:g}."
             )
         mass = 2 * cosine_integral(function, 0.0)

@@ -149,8 +149,8 @@ class StationaryKernel(Kernel):
         """
         if self.spectrum_function is None:
             raise ValueError(
-                f"the spectrum of {self.name!r} is not given: use window='least-squares' or 'rectangular', which take "
-                "the signature alone."
+                f"the spectrum of {self.name!r} is not given: use window='least-squares' or 'rectangular', which need "
+                "only the signature."
             )
         return self.spectrum_function(np.asarray(frequency, dtype=np.float64))
 

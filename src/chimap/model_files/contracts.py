@@ -128,7 +128,7 @@ def _check_array(name: str, array: object, axes: tuple[Axis, ...], sizes: dict[s
     wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis
               for axis, n in zip(axes, array.shape, strict=True)]  # fmt: skip
     if list(array.shape) != wanted:
-        raise ValueError(f"{name} has shape {array.shape} where the rest needs {tuple(wanted)}")
+        raise ValueError(f"{name} has shape {array.shape}, but the other attributes need {tuple(wanted)}")
     values = array.data if _arrays.is_sparse(array) else array
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
         raise ValueError(f"{name} holds a value that is not a finite number")
@@ -170,7 +170,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         agreeing += AGREEMENTS[name](state, sizes)
     for what, actual, wanted in agreeing:
         if actual != wanted:
-            raise ValueError(f"{name}: {what}: {actual} where the rest needs {wanted}")
+            raise ValueError(f"{name}: {what}: {actual}, but the other attributes need {wanted}")
 
 
 def _is_fitted(name: str, state: JSON) -> bool:

@@ -89,7 +89,7 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
     cls = STEPS[name]
     for wanted in inspect.signature(cls).parameters:
         if wanted not in state:
-            raise ValueError(f"{name} has no {wanted}; it was written by another scikit-learn")
+            raise ValueError(f"{name} has no {wanted}; it was written with another version of scikit-learn")
     for wanted, kind in _LEARNED[cls].items():
         if not kinds.is_of(state.get(wanted, _MISSING), kind):
             raise ValueError(f"{name} has no {wanted}, or it is of another kind")
