@@ -59,8 +59,9 @@ class BinFunctions:
     def tops(self) -> np.ndarray:
         """End of the table of each bin, (bins,), never 0: twice the largest magnitude in the fit of the maps.
 
-        Bins that were seldom filled may hold larger values than a sample of them showed. They are given up to half of
-        the largest magnitude of all bins, but not more than sixteen times the largest in the bin.
+        Bins that were seldom filled may hold larger values than a sample of them showed. Unless a map is straight in
+        pieces (``kinks``), their largest magnitude is therefore raised to half of that of all bins, but to no more than
+        sixteen times its value.
         """
         largest = np.zeros(self.n_bins)
         for part in self.parts:
