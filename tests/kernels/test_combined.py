@@ -42,7 +42,7 @@ def test_bins_may_be_negative_where_every_part_allows_it():
 def test_bad_parts():
     with pytest.raises(ValueError, match=r"each of weights .* must be a positive number; got -1"):
         -1 * chi2
-    with pytest.raises(ValueError, match="weights must be one a kernel, 2; got 1"):
+    with pytest.raises(ValueError, match="weights must hold one number for each of the 2 kernels; got 1"):
         Sum((chi2, hellinger), (1.0,))
     with pytest.raises(ValueError, match="kernels must hold at least one"):
         Product(())

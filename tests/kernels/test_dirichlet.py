@@ -227,7 +227,7 @@ def test_bad_rows(kind):
     with pytest.raises(DataError, match="Y, row 3"):
         given(X, kind(wrong))
     wrong[1:] = 0
-    with pytest.raises(DataError, match=r"two rows, not empty, .* n_samples = 1"):
+    with pytest.raises(DataError, match=r"two non-empty rows .* n_samples = 1"):
         DirichletKernel().fitted(kind(wrong))
     with pytest.raises(DataError, match="n_samples = 1"):
         DirichletKernel().fitted(kind(X[:1]))

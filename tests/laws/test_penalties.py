@@ -183,7 +183,7 @@ def test_bad_parameters_are_named():
             make(0.0)
     with pytest.raises(ValueError, match="group_weights must be 1 positive numbers"):
         L21(1.0, [[0, 1]], 2, group_weights=[1.0, 2.0])
-    with pytest.raises(ValueError, match="weights of 3 features; the groups are of 6"):
+    with pytest.raises(ValueError, match="W holds weights of 3 features; the groups cover 6"):
         GROUP_NORM.value(np.ones(3))
     for parts in ((), (L1(1.0), L1(2.0)), (L2(1.0), Sum(L1(1.0)))):
         with pytest.raises(ValueError, match="each at most once"):

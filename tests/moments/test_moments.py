@@ -127,7 +127,7 @@ def test_files_that_are_not_moments(tmp_path):
 @pytest.mark.parametrize(
     ("Z", "Y", "message"),
     [
-        (np.ones((3, 6)), np.ones((3, 2)), r"rows of 7 features and 2 targets.*\(3, 6\)"),
+        (np.ones((3, 6)), np.ones((3, 2)), r"Z of 7 features and Y of 2 targets.*\(3, 6\)"),
         (np.ones((3, 7)), np.ones((4, 2)), r"\(3, 7\) and Y \(4, 2\)"),
         (np.ones((3, 7)), np.ones(3), "2 targets"),
         (np.where(np.eye(3, 7, 2), np.nan, 1), np.ones((3, 2)), "Z, row 0, column 2: nan"),

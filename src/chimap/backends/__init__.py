@@ -1,4 +1,4 @@
-"""Where arrays are computed on: this machine, or a device of torch."""
+"""Backends: the CPU of this machine, or a torch device."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from chimap.backends.host import HOST
 
 
 def on_host(device: str) -> bool:
-    """Whether the compiled loops and the BLAS of this machine do the work: device "cpu"."""
+    """Whether the compiled loops and BLAS do the work, which is the case for device "cpu"."""
     return device == "cpu"
 
 
 def backend_of(device: str) -> Backend:
-    """What computes on a device."""
+    """Return the backend for a device."""
     if on_host(device):
         return HOST
     from chimap.backends.torch import Torch
@@ -25,7 +25,10 @@ def backend_of(device: str) -> Backend:
 
 
 def check_device(device: object) -> None:
-    """Refuse what is no device of this machine. Raises ValueError, or ImportError where torch is missing."""
+    """Check that ``device`` names a device of this machine.
+
+    Raises ValueError for any other value, and ImportError if torch is needed but missing.
+    """
     if not isinstance(device, str):
         raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
     if on_host(device):

@@ -1,4 +1,4 @@
-"""What a backend does: four primitives, of which the rest of the package knows no more than these protocols."""
+"""The protocols of a backend: four primitives, and all that the rest of the package knows about backends."""
 
 from __future__ import annotations
 
@@ -13,43 +13,43 @@ from chimap._types import Rows, RowTargets
 T = TypeVar("T", bound=RowTargets)
 
 Clock = Callable[[str], AbstractContextManager[object]]
-"""Puts the time of a block down to a stage."""
+"""Returns a context manager that adds the time of a block to the stage of the given name."""
 Keep = Callable[[int, np.ndarray, Any], None]
-"""Handed the fold, features and targets of rows, both less their shifts, as they are added up."""
+"""Called with the fold, features and targets of rows, both less their shifts, as they are summed."""
 
 
 class RowFeatures(Protocol):
-    """Fitted features, as rows are mapped to them."""
+    """Fitted features, as a map of rows."""
 
     @property
     def _n_features_out(self) -> int: ...
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
-        """Features of checked rows less a shift (D,), into out (n, D)."""
+        """Write the features of checked rows, less a shift (D,), into ``out`` (n, D)."""
 
 
 class BlockedFeatures(RowFeatures, Protocol):
-    """Fitted features of several blocks of columns, side by side; those of a block begin at its border."""
+    """Fitted features in several blocks of columns, side by side; ``borders_`` holds where each block begins."""
 
     borders_: np.ndarray
 
 
 class SumsOfRows(Protocol):
-    """Sums over rows of a fold or a block, to which those that were made elsewhere are added."""
+    """Sums over the rows of a fold or a block, to which sums computed elsewhere are added."""
 
     @property
     def n_features(self) -> int:
-        """D."""
+        """Number of features D."""
         ...
 
     @property
     def n_targets(self) -> int:
-        """t."""
+        """Number of targets t."""
         ...
 
     @property
     def shifts(self) -> tuple[np.ndarray, np.ndarray]:
-        """What features (D,) and targets (t,) are less by."""
+        """Shifts that are subtracted from the features (D,) and the targets (t,)."""
         ...
 
     def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
@@ -62,29 +62,29 @@ class SumsOfRows(Protocol):
 
 
 class FoldedMoments(Protocol):
-    """Sums over rows, fold by fold, about one shift; see ``moments.FoldMoments``."""
+    """Sums over rows, fold by fold, about a common shift; see ``moments.FoldMoments``."""
 
     @property
     def shift(self) -> np.ndarray:
-        """What features are less by, (D,)."""
+        """Shift that is subtracted from the features, (D,)."""
         ...
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the features."""
+        """Dtype of the features."""
         ...
 
     @property
     def folds(self) -> Sequence[SumsOfRows]:
-        """One for each fold."""
+        """The sums of each fold."""
         ...
 
     def fresh(self) -> FoldedMoments:
-        """Empty ones about the same shifts."""
+        """Return empty sums about the same shifts."""
         ...
 
     def buffer(self, n_rows: int) -> np.ndarray:
-        """Memory (n_rows, D) for features."""
+        """Return an array (n_rows, D) for features, whose memory is reused."""
         ...
 
     def collecting(self) -> AbstractContextManager[None]:
@@ -96,24 +96,24 @@ class FoldedMoments(Protocol):
         ...
 
     def add_sums(self, fold: int, square: np.ndarray, sums: np.ndarray) -> None:
-        """Add sums made elsewhere to a fold."""
+        """Add sums computed elsewhere to a fold."""
         ...
 
     def add_targets(self, fold: int, Y: Any) -> None:
-        """Count targets of rows whose features come by ``add_sums``."""
+        """Count the targets of rows whose features are added by ``add_sums``."""
         ...
 
 
 class BlockedMoments(Protocol):
-    """Sums over rows, block by block of their features."""
+    """Sums over rows for each block of features."""
 
     @property
     def blocks(self) -> Sequence[SumsOfRows]:
-        """One for each block."""
+        """The sums of each block."""
         ...
 
     def fresh(self) -> BlockedMoments:
-        """Empty ones about the same shifts."""
+        """Return empty sums about the same shifts."""
         ...
 
     def add(self, features: Any, rows: Rows, no_targets: Any) -> None:
@@ -122,23 +122,25 @@ class BlockedMoments(Protocol):
 
 
 class Sums(Protocol):
-    """Accumulate: features of checked rows are mapped and added to the moments of their folds."""
+    """The accumulate primitive: map checked rows to features and add these to the moments of their folds."""
 
     @property
     def moments(self) -> Any:
-        """What is added to."""
+        """The moments to which rows are added."""
         ...
 
     def fresh(self) -> Sums:
-        """The same, with nothing added up yet."""
+        """Return the same with empty moments."""
         ...
 
     def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
-        """Add rows (n, bins) and targets (n, t) less their shifts, which may have the weights of the rows
-        (``moments.WeightedTargets``), to the folds (n,) that they are in."""
+        """Add rows (n, bins) with targets (n, t) to the folds (n,) that they belong to.
+
+        The targets are less their shifts, and may carry the weights of the rows (``moments.WeightedTargets``).
+        """
 
     def finish(self, clock: Clock) -> None:
-        """Bring the sums to ``moments``, where they are elsewhere; nothing is added after that."""
+        """Bring the sums to ``moments`` if they are elsewhere; nothing is added after that."""
 
 
 class HostSums(Sums, Protocol):
@@ -147,50 +149,53 @@ class HostSums(Sums, Protocol):
     def pieces(
         self, rows: Rows, targets: T, folds: np.ndarray, wanted: Iterable[int], clock: Clock
     ) -> Iterator[tuple[int, np.ndarray, T]]:
-        """(fold, features, targets) of the rows in the wanted folds, some at a time, less their shifts.
+        """Yield (fold, features, targets) for pieces of the rows in the wanted folds, less their shifts.
 
-        The features are in a buffer that the next ones overwrite.
+        The features are in a buffer that the next piece overwrites.
         """
         ...
 
     def without_keeping(self) -> HostSums:
-        """The same, which hands its features to nobody."""
+        """Return the same without a ``keep`` callback."""
         ...
 
 
 class Cholesky(Protocol):
-    """L with L L' = A."""
+    """The factor L with L L' = A."""
 
     def solve(self, B: np.ndarray) -> np.ndarray:
-        """A^-1 B for B (D, columns)."""
+        """Return A^-1 B for B (D, columns)."""
         ...
 
     def whiten(self, B: np.ndarray) -> np.ndarray:
-        """L^-1 B for B (D, columns)."""
+        """Return L^-1 B for B (D, columns)."""
         ...
 
     def unwhiten(self, V: np.ndarray) -> np.ndarray:
-        """L^-T V, the weights whose ``coordinates`` are V."""
+        """Return L^-T V, the weights whose ``coordinates`` are V."""
         ...
 
     def coordinates(self, W: np.ndarray) -> np.ndarray:
-        """L' W, whose square is W'AW."""
+        """Return L' W, whose square is W'AW."""
         ...
 
 
 class Backend(Protocol):
-    """Where features, their sums and factors are computed.
+    """The place where features, their sums and factors are computed.
 
-    Map and multiply are ``scorer``: rows to outputs. Map and accumulate are ``sums`` and ``block_sums``. Factorise is
-    ``cholesky`` and ``eigenpairs``, of matrices in the memory of this machine.
+    ``scorer`` maps and multiplies: rows to outputs. ``sums`` and ``block_sums`` map and accumulate. ``cholesky`` and
+    ``eigenpairs`` factorise matrices in the memory of this machine.
     """
 
     def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> Sums:
-        """Sums of all features, fold by fold, about the shifts of ``moments``; keep: is handed what is added."""
+        """Return sums of all features, fold by fold, about the shifts of ``moments``.
+
+        ``keep`` is called with the rows as they are added.
+        """
         ...
 
     def block_sums(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype) -> Sums:
-        """Sums of each block's features, without targets."""
+        """Return sums of the features of each block, without targets."""
         ...
 
     def scorer(
@@ -201,16 +206,16 @@ class Backend(Protocol):
         intercept: np.ndarray,
         dtype: np.dtype,
     ) -> Callable[[Rows], np.ndarray]:
-        """f(x) = coef' z(x) + intercept of checked rows, (n, t) float64."""
+        """Return a function of checked rows that computes f(x) = coef' z(x) + intercept, (n, t) float64."""
         ...
 
     def cholesky(self, square: np.ndarray) -> Cholesky | None:
-        """Of a matrix (D, D) float64 whose upper triangle is given; None where it is not positive definite.
+        """Factorise a matrix (D, D) float64 whose upper triangle is given; return None if it is not positive definite.
 
-        The matrix may be overwritten, and is used as long as the factor is.
+        The matrix may be overwritten, and must stay alive as long as the factor.
         """
         ...
 
     def eigenpairs(self, square: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """The leading ``wanted`` at least, values ascending, of a matrix as for ``cholesky``."""
+        """Return at least the ``wanted`` leading eigenpairs, values ascending, of a matrix as for ``cholesky``."""
         ...

@@ -1,4 +1,4 @@
-"""This machine: compiled loops, BLAS and LAPACK."""
+"""The backend of this machine's CPU: compiled loops, BLAS and LAPACK."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from chimap import _arrays
 from chimap._types import Rows, RowTargets
 from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, FoldedMoments, Keep, RowFeatures, T
 
-PIECE_ROWS = 2048  # of one fold, whose features are in memory together: enough for products at full rate
+PIECE_ROWS = 2048  # rows of a fold whose features are in memory at once; enough for products at full rate
 
-# Up to so many of D eigenpairs LAPACK's partial solver is the faster; beyond it, divide and conquer for all of them.
-# (Lanczos iterations were measured too: they win below D/50 alone, and there by a fifth.)
+# For at most D / _PARTIAL of D eigenpairs LAPACK's partial solver is faster; for more, divide and conquer for all of
+# them. (Lanczos iterations were measured too: they win only below D/50, and there by a fifth.)
 _PARTIAL = 7
 
 
 @dataclass(frozen=True)
 class FoldSums:
-    """Features of rows added to the moments of their folds; see ``base.HostSums``."""
+    """Adds the features of rows to the moments of their folds; see ``base.HostSums``."""
 
     features: RowFeatures
     moments: FoldedMoments
@@ -44,12 +44,12 @@ class FoldSums:
             for fold, Z, Y in pieces:
                 if self.keep is not None:
                     self.keep(fold, Z, Y)
-                self.moments.add_shifted(fold, Z, Y)  # which changes rows that have weights
+                self.moments.add_shifted(fold, Z, Y)  # after keep, because it changes rows with weights
 
     def pieces(
         self, rows: Rows, targets: T, folds: np.ndarray, wanted: Iterable[int], clock: Clock
     ) -> Iterator[tuple[int, np.ndarray, T]]:
-        """See ``HostSums``; one fold after the other."""
+        """See ``HostSums``; folds come one after the other."""
         is_whole = len(self.moments.folds) == 1
         for fold in wanted:
             members = np.arange(rows.shape[0]) if is_whole else np.flatnonzero(folds == fold)
@@ -62,12 +62,12 @@ class FoldSums:
                 yield fold, Z, targets[chosen]
 
     def finish(self, clock: Clock) -> None:
-        """The sums are on this machine."""
+        """Do nothing: the sums are in ``moments`` already."""
 
 
 @dataclass(frozen=True)
 class BlockSums:
-    """Features of rows added to the moments of their blocks."""
+    """Adds the features of rows to the moments of their blocks."""
 
     features: BlockedFeatures
     moments: BlockedMoments
@@ -77,19 +77,19 @@ class BlockSums:
         return replace(self, moments=self.moments.fresh())
 
     def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
-        """See ``Sums``; the targets are none (n, 0), with the weights of the rows, and folds are not looked at."""
+        """See ``Sums``; the targets are (n, 0) with the weights of the rows, and folds are ignored."""
         with clock("components"):
             self.moments.add(self.features, rows, targets)
 
     def finish(self, clock: Clock) -> None:
-        """The sums are on this machine."""
+        """Do nothing: the sums are in ``moments`` already."""
 
 
 class HostCholesky:
     """See ``base.Cholesky``; the factor is in the memory of the matrix."""
 
     def __init__(self, square: np.ndarray):
-        self._lower = square.T  # an upper triangle in C order is the lower one in Fortran's
+        self._lower = square.T  # an upper triangle in C order is a lower one in Fortran order
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""

@@ -1,4 +1,4 @@
-"""A device of torch: features, their sums and factors are made there, and come back to this machine."""
+"""The backend of a torch device: features, sums and factors are computed there and copied back."""
 
 from __future__ import annotations
 
@@ -15,52 +15,52 @@ from chimap.backends.uploads import Uploads, float32_products
 
 
 def has_room(nbytes: int, device: str) -> bool:
-    """Whether a CUDA device has so many bytes free, what torch keeps for itself included; True of this machine."""
+    """Whether a CUDA device has ``nbytes`` free, torch's cache included; True for the CPU."""
     if torch.device(device).type != "cuda":
         return True
-    torch.cuda.empty_cache()  # what it keeps of work that is done counts as taken
+    torch.cuda.empty_cache()  # torch's cache of finished work would count as taken
     free, _ = torch.cuda.mem_get_info(torch.device(device))
     return nbytes < free
 
 
 class TorchCholesky:
-    """See ``base.Cholesky``; lower: on the device, float64."""
+    """See ``base.Cholesky``; ``lower`` is the factor on the device, float64."""
 
     def __init__(self, lower: torch.Tensor):
         self._lower = lower
 
-    def _there(self, values: np.ndarray) -> torch.Tensor:
+    def _on_device(self, values: np.ndarray) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(values)).to(self._lower.device)
 
     def solve(self, B: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        return np.asarray(torch.cholesky_solve(self._there(B), self._lower).cpu().numpy())
+        return np.asarray(torch.cholesky_solve(self._on_device(B), self._lower).cpu().numpy())
 
     def whiten(self, B: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        solution = torch.linalg.solve_triangular(self._lower, self._there(B), upper=False)
+        solution = torch.linalg.solve_triangular(self._lower, self._on_device(B), upper=False)
         return np.asarray(solution.cpu().numpy())
 
     def unwhiten(self, V: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        solution = torch.linalg.solve_triangular(self._lower.T, self._there(V), upper=True)
+        solution = torch.linalg.solve_triangular(self._lower.T, self._on_device(V), upper=True)
         return np.asarray(solution.cpu().numpy())
 
     def coordinates(self, W: np.ndarray) -> np.ndarray:
         """See ``Cholesky``."""
-        return np.asarray((self._lower.T @ self._there(W)).cpu().numpy())
+        return np.asarray((self._lower.T @ self._on_device(W)).cpu().numpy())
 
 
 class Torch:
-    """See ``base.Backend``. What does not fit the device's memory is factorised by this machine."""
+    """See ``base.Backend``. Matrices that do not fit the device's memory are factorised on the CPU."""
 
     def __init__(self, device: str):
         self.device = device
 
     def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> TorchFoldSums:
-        """See ``Backend``. Raises ValueError for ``keep``: features stay on the device."""
+        """See ``Backend``. Raises ValueError if ``keep`` is given, because features stay on the device."""
         if keep is not None:
-            raise ValueError(f"features on {self.device!r} are not kept on this machine.")
+            raise ValueError(f"features on {self.device!r} cannot be kept in memory here: keep must be None.")
         return TorchFoldSums(features, moments, self.device)
 
     def block_sums(
@@ -92,15 +92,15 @@ class Torch:
         return score
 
     def cholesky(self, square: np.ndarray) -> Cholesky | None:
-        """See ``Backend``; the matrix, its factor and as much to work in must fit."""
+        """See ``Backend``; the device must hold the matrix, its factor and as much workspace."""
         if not has_room(3 * square.nbytes, self.device):
             return HOST.cholesky(square)
-        # of our upper triangle, which is the lower one of the transpose
+        # The given upper triangle is the lower one of the transpose.
         lower, info = torch.linalg.cholesky_ex(torch.from_numpy(square).to(self.device).T)
         return None if int(info) else TorchCholesky(lower)
 
     def eigenpairs(self, square: np.ndarray, wanted: int) -> tuple[np.ndarray, np.ndarray]:
-        """See ``Backend``; the matrix, its vectors and as much again to work in must fit."""
+        """See ``Backend``; the device must hold the matrix, its vectors and as much workspace again."""
         if not has_room(5 * square.nbytes, self.device):
             return HOST.eigenpairs(square, wanted)
         values, vectors = torch.linalg.eigh(torch.from_numpy(square).to(self.device), UPLO="U")

@@ -1,4 +1,4 @@
-"""Units that multiply bfloat16: whether a processor or a device has them, and what precision="auto" is there."""
+"""Detection of units that multiply bfloat16, and the meaning of precision="auto"."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from chimap.backends import on_host
 
 _CPUINFO = Path("/proc/cpuinfo")
-_LEAST_CAPABILITY = (8, 0)  # of a CUDA device: from Ampere on
+_LEAST_CAPABILITY = (8, 0)  # compute capability of a CUDA device: Ampere or later
 
 
 def automatic_precision(device: str) -> str:
-    """What precision="auto" stands for on a device: "bfloat16" where units multiply it faster, else "float32"."""
+    """Return the meaning of precision="auto" on a device: "bfloat16" if its units make that faster, else "float32"."""
     return "bfloat16" if has_bfloat16_units(device) else "float32"
 
 
 def has_bfloat16_units(device: str = "cpu") -> bool:
-    """Whether products of bfloat16 are faster than of float32 on a device, by torch.
+    """Whether torch multiplies bfloat16 faster than float32 on a device.
 
-    They are on AMX. AVX-512's instructions for bfloat16 were measured: torch reaches 134 GFLOP/s by them where
-    BLAS multiplies float32 at 177.
+    It does on AMX. AVX-512's instructions for bfloat16 were measured: with them torch reaches 134 GFLOP/s, whereas BLAS
+    multiplies float32 at 177.
     """
     if importlib.util.find_spec("torch") is None:
         return False
@@ -32,7 +32,7 @@ def has_bfloat16_units(device: str = "cpu") -> bool:
 
 
 def processor_flags() -> frozenset[str]:
-    """What this processor can do, as Linux names it; empty on other systems."""
+    """Return the features of this processor by their Linux names; empty on other systems."""
     try:
         lines = _CPUINFO.read_text(errors="replace").splitlines()
     except OSError:

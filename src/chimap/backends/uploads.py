@@ -1,4 +1,4 @@
-"""What is particular to torch: copies to its device beside the work there, and the precision of its products."""
+"""Helpers for torch: copies to a device while it works, and the precision of its products."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-_AHEAD = 2  # pieces of work that may wait on the device while the next is made ready
+_AHEAD = 2  # pieces of work that may wait on the device while the next is prepared
 
 
 @contextmanager
 def float32_products(precision: str) -> Iterator[None]:
-    """Multiply float32 within the block as "highest" (float32), "high" (TF32 on a CUDA device) or "medium" (bfloat16),
-    whatever the caller's program has set for itself."""
+    """Multiply float32 within the block as "highest" (float32), "high" (TF32 on a CUDA device) or "medium" (bfloat16).
+
+    The setting of the caller's program is restored afterwards.
+    """
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision(precision)
     try:
@@ -25,11 +27,11 @@ def float32_products(precision: str) -> Iterator[None]:
 
 
 class Uploads:
-    """Copies of numpy arrays on a device, by a stream of their own while the device computes.
+    """Copies numpy arrays to a device on a separate stream while the device computes.
 
-    They go through page-locked memory that torch hands out: it takes a buffer back only once the copy out of it has
-    finished, so that no copy reads what the next one writes. ``pace``, called after each piece of work, waits for the
-    device where more than two pieces are queued there: rows that wait would otherwise fill its memory.
+    The copies go through page-locked memory from torch's cache, which reuses a buffer only after the copy from it has
+    finished, so no copy reads what the next one writes. Call ``pace`` after each piece of work: it waits for the device
+    if more than two pieces are queued, because rows that wait would otherwise fill its memory.
     """
 
     def __init__(self, device: str | torch.device):
@@ -39,8 +41,8 @@ class Uploads:
         self._queued: deque[torch.cuda.Event] = deque()
 
     def __call__(self, values: np.ndarray) -> torch.Tensor:
-        """An array on the device, of the dtype and shape of ``values``."""
-        # torch warns of arrays that it must not write to, such as rows of a file that is mapped
+        """Return the array on the device, with the dtype and shape of ``values``."""
+        # torch warns about read-only arrays, such as rows of a memory-mapped file, so these are copied.
         host = torch.from_numpy(np.require(values, requirements=["C", "W"]))
         if not self._is_cuda:
             return host.to(self.device)
@@ -48,13 +50,12 @@ class Uploads:
         with torch.cuda.stream(self._stream):
             moved = host.pin_memory().to(self.device, non_blocking=True)
         current.wait_stream(self._stream)
-        moved.record_stream(
-            current
-        )  # its memory is used again only after what is queued there now has read it
+        # Its memory is reused only after the work that is queued now has read it.
+        moved.record_stream(current)
         return moved
 
     def pace(self) -> None:
-        """See the class."""
+        """Wait for the device if more than two pieces of work are queued."""
         if not self._is_cuda:
             return
         done = torch.cuda.Event()

@@ -1,4 +1,4 @@
-"""Engines: where chunks run, within a memory budget and with progress."""
+"""Engines run the chunks of a pass over the rows, within a memory budget and with progress."""
 
 from __future__ import annotations
 
@@ -29,11 +29,13 @@ __all__ = [
 
 @contextmanager
 def engine_of(engine: str | Engine | Client) -> Iterator[Engine]:
-    """The engine of a name: "local"; "dask", workers on this machine that end with the block; the address of a
-    scheduler; of a client of ``dask.distributed``; or an ``Engine``, itself.
+    """Return a context manager that gives the engine for a name or an object.
 
-    Raises ValueError for other names, ImportError where Dask is wanted and not installed, DataError for a
-    scheduler that does not answer.
+    "local" is this process. "dask" starts workers on this machine, which end with the block. The address of a scheduler
+    connects to it. A client of ``dask.distributed`` is used as it is, and so is an ``Engine``.
+
+    Raises ValueError for other names, ImportError if Dask is needed but not installed, and DataError if a scheduler
+    does not answer.
     """
     if isinstance(engine, str) and engine == "local":
         yield LocalEngine()
@@ -53,7 +55,7 @@ def engine_of(engine: str | Engine | Client) -> Iterator[Engine]:
 
 
 def current_engine() -> str | Client:
-    """The current client of ``dask.distributed``, or "local" where there is none."""
+    """Return the current client of ``dask.distributed``, or "local" if there is none."""
     try:
         from distributed import get_client
 

@@ -1,4 +1,4 @@
-"""Compilation made visible: its seconds as a stage of their own, and a word to whoever waits."""
+"""Time of compilation as a separate stage, with a note to the user."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from chimap._progress import Progress, Stopwatch
 
 @contextmanager
 def compilation(clock: Stopwatch, progress: Progress) -> Iterator[None]:
-    """Put down what loops compile within the block to the stage "compile" of the clock; the first one tells progress.
+    """Count the compilation of loops within the block as the stage "compile"; the first one sends a note to progress.
 
-    A loop compiles at its first call for each kind of array after the installation, and is kept on disk from then on.
+    A loop compiles at its first call for each kind of array after the installation, and is then cached on disk.
     """
     from numba.core import event
 

@@ -1,4 +1,4 @@
-"""What listens to the compiler: in a file of its own, since it imports numba."""
+"""A listener for the compiler, in a separate file because it imports numba."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from chimap._progress import Progress, Stopwatch
 
 
 class Watch(event.Listener):
-    """A loop that calls others compiles them within its own time: the outermost counts."""
+    """Times compilations. A loop that calls others compiles them within its time, so only the outermost counts."""
 
     def __init__(self, clock: Stopwatch, progress: Progress):
         self._clock, self._progress = clock, progress
         self._depth, self._began, self._told = 0, 0.0, False
 
     def on_start(self, event: object) -> None:
-        """A compilation begins; one at a time, since the compiler holds a lock."""
+        """Note the start of a compilation. The compiler holds a lock, so there is only one at a time."""
         if self._depth == 0:
             self._began = time.perf_counter()
         self._depth += 1
         if not self._told:
             self._told = True
-            self._progress.note("compiling loops for this machine: once, they are kept on disk")
+            self._progress.note("compiling loops for this machine; this happens once, they are kept on disk")
 
     def on_end(self, event: object) -> None:
-        """It ends."""
+        """Add the time of the outermost compilation to the clock when it ends."""
         self._depth -= 1
         if self._depth == 0:
             self._clock.put("compile", time.perf_counter() - self._began)

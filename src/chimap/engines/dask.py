@@ -1,16 +1,17 @@
 """Passes over the rows on the workers of ``dask.distributed``.
 
-The rows are divided into parts whose borders come from the chunks alone. Each part is added up on a worker, and the
-moments of the parts are merged there in pairs, in a tree that does not depend on who is ready first: the result is the
-same, to the bit, however many workers there are and whichever of them die. (A pass on one machine adds the same chunks
-one after the other, which rounds the sums of float64 in another order.) No row passes through this process unless it
-comes from here; moments come back merged, a group of parts at a time, which is where a checkpoint can be written.
+The rows are divided into parts whose borders depend only on the chunks. Each part is summed on a worker, and the
+moments of the parts are merged there in pairs, in a tree that does not depend on which part is ready first: the result
+is the same, to the bit, however many workers there are and whichever of them die. (A pass on one machine adds the same
+chunks one after the other, which rounds the sums of float64 in another order.) No row passes through this process
+unless it comes from here; moments come back merged, a group of parts at a time, and a checkpoint can be written after
+each group.
 
-Merging goes before adding up, and the moments of a part are let go when they are merged: a worker holds those it adds
-to and a few that wait, however many parts there are.
+Merging has priority over summing, and the moments of a part are released when they are merged: a worker holds those it
+adds to and a few that wait, however many parts there are.
 
-Any worker may die. What it had added up is added up again elsewhere; what this process had sent, and no worker has any
-more, is sent again. A scheduler that is lost ends the pass with an error that names it.
+Any worker may die. Its sums are computed again elsewhere; data that this process had sent, and that no worker has any
+more, are sent again. If the scheduler is lost, the pass ends with an error that names it.
 """
 
 from __future__ import annotations
@@ -35,23 +36,24 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 
-_PART_CHUNKS = 4  # a part of many rows: adding up outweighs merging
-_SHARED_PARTS = 64  # of fewer rows parts are down to a chunk, so that workers who share them end together
-_MOST_PARTS = 2**16  # beyond them parts grow: a scheduler deals out some thousands of tasks a second
-_GROUP = 64  # parts whose moments come back as one, at least
-_MOST_GROUPS = 64  # beyond them groups grow: one process takes in what comes back
-_RETRIES = 3  # of a task that fails, and of sending what was lost
-_RECONNECT_SECONDS = 5  # for a scheduler whose connection was lost
+_PART_CHUNKS = 4  # chunks of a part when there are many rows, so that summing outweighs merging
+# Number of parts to aim for: with fewer rows, parts shrink down to a chunk, so that all workers end together.
+_SHARED_PARTS = 64
+_MOST_PARTS = 2**16  # beyond this number parts grow: a scheduler assigns some thousands of tasks a second
+_GROUP = 64  # least number of parts whose moments come back as one
+_MOST_GROUPS = 64  # beyond this number groups grow: a single process receives what comes back
+_RETRIES = 3  # for a task that fails, and for sending lost data
+_RECONNECT_SECONDS = 5  # time to wait for a scheduler whose connection was lost
 _CONNECT_SECONDS = 20
-_MOST_KEPT = 2**27  # bytes of a value that the scheduler keeps
-_MESSAGE = 2**22  # bytes of it that are sent together
+_MOST_KEPT = 2**27  # largest number of bytes of a value that the scheduler keeps
+_MESSAGE = 2**22  # bytes of such a value in a message
 
 
 class DaskEngine:
-    """Workers of a ``dask.distributed`` cluster, reached through a client of it."""
+    """The workers of a ``dask.distributed`` cluster, reached through a client."""
 
     can_keep = False
-    n_waiting = 4  # two that are merged into a third, and one that waits for its neighbour
+    n_waiting = 4  # two moments merge into a third, and one waits for its neighbour
 
     def __init__(self, client: Client):
         self.client = client
@@ -68,30 +70,31 @@ class DaskEngine:
         first: int,
         reached: Reached,
     ) -> None:
-        """See ``Engine``; ``reached`` is told after each group of parts."""
+        """See ``Engine``; ``reached`` is called after each group of parts."""
         if not source.can_seek:
             raise DataError(
-                f"{source.name} can be read from its beginning only, and workers read parts of it. Write it as "
+                f"{source.name} can be read from its beginning only, but workers need to read parts of it. Write it as "
                 "Parquet, Zarr, HDF5 or .npy, or fit with engine='local'."
             )
         progress.stage(stage, source.n_rows)
         progress.advance(first)
         groups = deque(_groups_of_parts(source, chunk_rows, first))
-        untold = {start: stop - start for group in groups for start, stop in group}
+        unreported = {start: stop - start for group in groups for start, stop in group}
         n_lost = 0
         while groups:
             try:
-                for moments in self._sums_of(list(groups), work, source, chunk_rows, untold, progress):
+                for moments in self._sums_of(list(groups), work, source, chunk_rows, unreported, progress):
                     work.moments.merge(moments)
                     reached(work, groups.popleft()[-1][1])
                     n_lost = 0
-            except CancelledError:  # what was sent is lost with the last worker that held it
+            except CancelledError:  # the last worker that held the sent data has died
                 self._check_scheduler()
                 n_lost += 1
                 if n_lost > _RETRIES:
                     raise DataError(
                         f"the rows sent to the Dask workers at {self._address} were lost {n_lost} times with all "
-                        "workers that held them. Give workers more memory, or write the rows to a file that they read."
+                        "workers that held them. Give workers more memory, or write the rows to a file that they "
+                        "can read."
                     ) from None
                 self._sent.clear()
             except OSError:
@@ -104,49 +107,50 @@ class DaskEngine:
         work: Work,
         source: Source,
         chunk_rows: int,
-        untold: dict[int, int],
+        unreported: dict[int, int],
         progress: Progress,
     ) -> Iterator[Accumulated]:
-        """The moments of each group; rows of a part that are not told of yet are told of as it is added up."""
+        """Yield the moments of each group, and report the rows of a part to ``progress`` when it has been summed."""
         template = self._placed(work.fresh())
         submitted: deque[tuple[Future, list[Future]]] = deque()
         following = iter(groups)
         for group in groups:
-            # some groups ahead, so that no worker waits for the last part of another's
+            # Groups are submitted ahead, so that no worker waits for the last part of another worker's group.
             wanted = max(0, self._groups_under_way(len(group)) - len(submitted))
-            for more in islice(following, wanted):
-                submitted.append(self._submit_group(template, source, more, chunk_rows))
+            for next_group in islice(following, wanted):
+                submitted.append(self._submit_group(template, source, next_group, chunk_rows))
             merged, added = submitted.popleft()
-            self._watch(added, [start for start, _ in group], untold, progress)
+            self._watch(added, [start for start, _ in group], unreported, progress)
             yield merged.result()
 
     def _check_scheduler(self) -> None:
-        """Raise DataError for a scheduler that is lost, and does not come back at once."""
+        """Raise DataError if the scheduler is lost and does not come back within a few seconds."""
         end = time.monotonic() + _RECONNECT_SECONDS
         while self.client.status == "connecting" and time.monotonic() < end:
             time.sleep(0.05)
         if self.client.status != "running":
             raise DataError(
                 f"the Dask scheduler at {self._address} was lost in mid-pass. Start it and its workers again, and run "
-                "the fit again; one that writes a checkpoint goes on from there."
+                "the fit again; a fit with a checkpoint resumes from there."
             )
 
     def _groups_under_way(self, parts: int) -> int:
-        """Groups of so many parts that keep all workers busy, and one more."""
-        self._check_scheduler()  # one that is lost would be waited for
+        """Return the number of groups of ``parts`` parts that keeps all workers busy, plus one."""
+        self._check_scheduler()  # nthreads would wait for a lost scheduler
         return 1 + max(1, -(-2 * sum(self.client.nthreads().values()) // parts))
 
     def _submit_group(
         self, template: Future, source: Source, group: list[tuple[int, int]], chunk_rows: int
     ) -> tuple[Future, list[Future]]:
-        """Futures of the moments of all parts of a group, and of each part."""
+        """Return the future of the moments of the whole group, and the futures of each part."""
         parts = [self._submit_part(template, source, *part, chunk_rows) for part in group]
         return self._tree(parts), parts
 
     def _submit_part(
         self, template: Future, source: Source, start: int, stop: int, chunk_rows: int
     ) -> Future:
-        if isinstance(source, DaskSource):  # whose blocks the scheduler knows, and may have in memory already
+        # The scheduler knows the blocks of a DaskSource, and may have them in memory already.
+        if isinstance(source, DaskSource):
             y = source.labels()
             X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
             labels = None if y is None else y[start:stop]
@@ -154,7 +158,7 @@ class DaskEngine:
         return self._submit(added, 0, template, self._on_workers(source), start, stop, chunk_rows)
 
     def _tree(self, parts: list[Future]) -> Future:
-        """Merge neighbours, then neighbours of those, until one is left; before any part that has not begun."""
+        """Merge neighbours, then neighbours of the results, until one is left; merges run before new parts."""
         level = 0
         while len(parts) > 1:
             level += 1
@@ -166,24 +170,27 @@ class DaskEngine:
         return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority)
 
     def _on_workers(self, source: Source) -> Future:
-        """The source, sent once for all passes."""
+        """Return the source as a future, sent once for all passes."""
         if id(source) not in self._sent:
-            # rows in memory go to all workers that there are
+            # Rows in memory are scattered to all workers.
             is_small = source.from_files and 8 * source.n_rows < _MOST_KEPT
             sent = self._placed(source) if is_small else self._scattered(source)
             self._sent[id(source)] = (source, sent)
         return self._sent[id(source)][1]
 
     def _placed(self, value: object) -> Future:
-        """A future of a value that all workers need: the result of a task, so that it is made again should all die that
-        hold it. What is too large for the scheduler to keep is sent to the workers that there are."""
+        """Return a future of a value that all workers need.
+
+        It is the result of a task, so it is computed again if all workers that hold it die. A value too large for the
+        scheduler to keep is scattered to the current workers instead.
+        """
         from distributed.protocol import pickle
 
         data = pickle.dumps(value)
         if len(data) > _MOST_KEPT:
             return self._scattered(value)
-        parts = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
-        return self._submit(unpacked, 1, *[self._submit(bytes, 1, part) for part in parts])
+        messages = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
+        return self._submit(unpacked, 1, *[self._submit(bytes, 1, part) for part in messages])
 
     def _scattered(self, value: object) -> Future:
         try:
@@ -195,9 +202,9 @@ class DaskEngine:
             ) from error
 
     def _watch(
-        self, parts: list[Future], starts: list[int], untold: dict[int, int], progress: Progress
+        self, parts: list[Future], starts: list[int], unreported: dict[int, int], progress: Progress
     ) -> None:
-        """Tell of parts as they are added up, and let go of them: what is merged then leaves the workers' memory."""
+        """Report parts as they are summed and release them, so that merged parts leave the workers' memory."""
         from distributed import KilledWorker, as_completed
 
         start_of = {part.key: start for part, start in zip(parts, starts, strict=True)}
@@ -206,22 +213,23 @@ class DaskEngine:
         for done in waiting:
             if done.status == "error":
                 try:
-                    done.result()  # raises what the worker raised: a row that will not do, named
+                    done.result()  # raises the error of the worker, such as one that names a bad row
                 except KilledWorker as error:
                     raise DataError(
                         f"workers at {self._address} died one after the other as they added up rows from "
-                        f"{start_of[done.key]} on, for want of memory in most cases. Give them more, or give a smaller "
-                        "memory or fewer n_components."
+                        f"{start_of[done.key]} on, most likely because they ran out of memory. Give them more memory, "
+                        "or choose a smaller memory= or fewer n_components."
                     ) from error
             elif done.status == "finished":
-                progress.advance(untold.pop(start_of[done.key], 0))
+                progress.advance(unreported.pop(start_of[done.key], 0))
 
 
 def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[tuple[int, int]]]:
-    """(start, stop) of the parts from row ``first`` on, in groups; sizes come from the source and the chunks alone.
+    """Return (start, stop) of the parts from row ``first`` on, in groups.
 
-    Parts are not much less than what a file decodes at a time, and neither parts nor groups are more than one scheduler
-    and one process that takes in their moments can do with.
+    Their sizes depend only on the source and the chunks. Parts are not much smaller than the rows that a file decodes
+    at a time, and there are no more parts and groups than a scheduler, and the process that receives their moments, can
+    handle.
     """
     chunks = -(-source.n_rows // chunk_rows)
     wanted = min(_PART_CHUNKS, max(1, chunks // _SHARED_PARTS))
@@ -233,7 +241,10 @@ def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[t
 
 @contextmanager
 def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
-    """The engine of a client, of a scheduler's address, or ("dask") of new workers on this machine, one a core."""
+    """Return a context manager with the engine for a client, a scheduler's address, or ("dask") new local workers.
+
+    There is a new worker for each core.
+    """
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
@@ -249,7 +260,7 @@ def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
                 n_workers=n_workers,
                 threads_per_worker=1,
                 silence_logs=50,
-                dashboard_address="127.0.0.1:0",  # any free port: with None it asks for 8787, and warns if it is taken
+                dashboard_address="127.0.0.1:0",  # any free port: None would ask for 8787, and warn if it is taken
                 scheduler_kwargs={"dashboard": False},
             ) as cluster,
             Client(cluster) as client,
@@ -260,8 +271,8 @@ def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
         client = Client(where, timeout=_CONNECT_SECONDS)
     except (OSError, ValueError) as error:
         raise DataError(
-            f"no Dask scheduler answers at {where} ({error}). Start one with 'dask scheduler', its workers with "
-            "'dask worker ADDRESS', and give that address."
+            f"no Dask scheduler answers at {where} ({error}). Start one with 'dask scheduler' and its workers with "
+            "'dask worker ADDRESS', and pass that address."
         ) from error
     with _quiet("distributed.client"), client:
         yield DaskEngine(client)
@@ -269,7 +280,7 @@ def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
 
 @contextmanager
 def _quiet(name: str) -> Iterator[None]:
-    """Keep a logger from writing tracebacks of what is raised as an error that names it."""
+    """Keep a logger from writing tracebacks of errors that are raised with a clear message anyway."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""The pass that keeps the features of all rows and takes no moments, for a solver that wants them in memory."""
+"""A pass that keeps the features of all rows and computes no moments, for solvers that need all rows in memory."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from chimap.moments.kept import KeptFeatures
 
 @dataclass(frozen=True)
 class KeepingPass:
-    """The pass, by an engine of one process: rows are checked and mapped, and their features put where they are kept.
+    """A pass in this process that checks and maps rows, and puts their features into ``KeptFeatures``.
 
-    prepare, encode and weights as of ``Pass``; is_sparse: whether the features are CSR, which the map must then allow.
+    ``prepare``, ``encode`` and ``weights`` are as in ``Pass``; ``is_sparse`` says whether the features are kept as CSR,
+    which the map must then support.
     """
 
     prepare: Callable[[Rows, int, str], Rows]
@@ -34,7 +35,7 @@ class KeepingPass:
     weights: RowWeights
 
     def fresh(self) -> KeepingPass:
-        """See ``Work``: all rows are kept together."""
+        """Return self, because all rows are kept together; see ``Work``."""
         return self
 
     def add(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> None:
@@ -45,6 +46,6 @@ class KeepingPass:
         with self.clock("features"):
             for first in range(0, rows.shape[0], PIECE_ROWS):
                 piece = slice(first, first + PIECE_ROWS)
-                part = _arrays.take_rows(rows, piece)
-                part = _arrays.to_sparse(part) if self.is_sparse else part
-                self.moments.put(mapped(self.features, part), targets[piece], start + first)
+                block = _arrays.take_rows(rows, piece)
+                block = _arrays.to_sparse(block) if self.is_sparse else block
+                self.moments.put(mapped(self.features, block), targets[piece], start + first)

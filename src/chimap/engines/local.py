@@ -1,4 +1,4 @@
-"""Passes over the rows: chunks in, moments out; on this machine."""
+"""Passes over the rows on this machine, from chunks to moments."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _ALL_ALIKE = RowWeights()
 
 
 class Accumulated(Protocol):
-    """Sums over rows: of two parts they are merged."""
+    """Sums over rows; those of two parts are merged."""
 
     def fresh(self) -> Self:
-        """Empty ones about the same shifts."""
+        """Return empty sums about the same shifts."""
         ...
 
     def merge(self, other: Self) -> object:
@@ -31,40 +31,40 @@ class Accumulated(Protocol):
         ...
 
     def release_buffers(self) -> None:
-        """Give back what is kept for the next chunk."""
+        """Free the buffers for the next chunk."""
         ...
 
 
 class Work(Protocol):
-    """What a pass does with each chunk, and what it has added up so far: moments that have ``fresh`` and ``merge``."""
+    """The processing of each chunk of a pass, with the sums so far."""
 
     @property
     def moments(self) -> Any:
-        """What is added to: ``Accumulated``, where parts of the rows are added up apart."""
+        """The sums to which chunks are added; they are ``Accumulated`` if parts of the rows are summed separately."""
         ...
 
     @property
     def clock(self) -> Stopwatch:
-        """That the stages are put down to."""
+        """The stopwatch that times the stages."""
         ...
 
     def add(self, X: Rows, y: np.ndarray | None, start: int, name: str) -> None:
-        """Add a chunk whose first row is row ``start`` of the source of this name."""
+        """Add a chunk whose first row is row ``start`` of the source called ``name``."""
 
     def fresh(self) -> Self:
-        """The same work, with nothing added up yet."""
+        """Return the same work with empty sums."""
         ...
 
 
 Reached = Callable[[Work, int], None]
-"""Told after each chunk: the work, and the first row that it has not seen."""
+"""Called after each chunk with the work and the first row that has not been added."""
 
 
 class Engine(Protocol):
-    """What reads the rows of a source and has them worked on.
+    """Reads the rows of a source and processes them.
 
-    can_keep: whether features pass through this process and can be kept for further passes. n_waiting: moments of parts
-    that lie in the memory of a worker beside those that it adds to.
+    ``can_keep`` says whether features pass through this process and can be kept for further passes. ``n_waiting`` is
+    the number of moments of parts that a worker holds in memory beside those that it adds to.
     """
 
     can_keep: bool
@@ -80,11 +80,11 @@ class Engine(Protocol):
         first: int,
         reached: Reached,
     ) -> None:
-        """Have all chunks from row ``first`` on added to the work; ``reached`` is told after each."""
+        """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
 
 
 class LocalEngine:
-    """This process: one chunk after the other, the next being read meanwhile."""
+    """The engine of this process: chunks are processed one after the other, and the next is read meanwhile."""
 
     can_keep = True
     n_waiting = 0
@@ -110,11 +110,11 @@ class LocalEngine:
 
 @dataclass(frozen=True)
 class Pass(Generic[S]):
-    """A pass over the rows: checked, and their features added up.
+    """A pass over the rows that checks them and sums their features.
 
-    prepare(X, first row, name) checks and normalises rows; encode(y) gives targets (rows, t) less their shifts; sums
-    map the rows and add them up, on this machine or a device. The fold and the weight of a row depend on its place in
-    the source alone, so that another chunk size gives the same ones.
+    ``prepare(X, first_row, name)`` checks and normalises rows; ``encode(y)`` gives targets (rows, t) less their shifts;
+    and ``sums`` maps the rows and adds them up, on the CPU or a device. The fold and the weight of a row depend only on
+    its place in the source, so they are the same for any chunk size.
     """
 
     prepare: Callable[[Rows, int, str], Rows]
@@ -144,7 +144,7 @@ class Pass(Generic[S]):
     def prepared(
         self, X: Rows, y: np.ndarray | None, start: int, name: str
     ) -> tuple[Rows, Targets, np.ndarray]:
-        """Checked rows, targets with the weights of the rows, and folds of a chunk."""
+        """Return checked rows, targets with the weights of the rows, and folds of a chunk."""
         with self.clock("check"):
             rows = self.prepare(X, start, name)
             n, targets = rows.shape[0], self.encode(y)
@@ -157,4 +157,4 @@ class Pass(Generic[S]):
 
 
 def no_targets(y: np.ndarray | None) -> None:
-    """What a pass encodes that takes no targets, whatever the labels: rows get none of them (n, 0)."""
+    """The ``encode`` of a pass without targets: rows get targets (n, 0), whatever their labels."""

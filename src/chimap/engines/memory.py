@@ -1,4 +1,4 @@
-"""From a memory budget to the size of chunks."""
+"""The size of chunks that a memory budget allows."""
 
 from __future__ import annotations
 
@@ -12,26 +12,46 @@ from chimap.moments import Product, Symmetric
 from chimap.moments.product import MOST_ROWS
 from chimap.selection.folds import working_bytes
 
-CHUNK_UNIT = 1024  # rows; chunks are multiples of it
-FIRST_ROWS = 1024  # of the sample, whose mean feature the moments are about
+CHUNK_UNIT = 1024  # chunks are multiples of this number of rows
+FIRST_ROWS = 1024  # rows of the sample whose mean features are the shift of the moments
 _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEAR's copy of it
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
-_SPARE = 0.25  # of a chunk: what checks and the choice of folds take beside it
+_SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
 
 
 @dataclass(frozen=True)
 class Job:
-    """The sizes that the memory of a fit depends on.
+    """The sizes that determine the memory of a fit.
 
-    n_features D, n_targets t, n_folds K, n_mapped (features before the random projection, 0 without one),
-    n_frequencies; row_bytes of a row as the source gives it, mapped_row_bytes as it is mapped, n_copies that are made
-    on the way (converted, normalised); itemsize of the precision; held_bytes, which reading keeps beside the
-    chunks, and whether it reads a chunk ahead (``from_files`` of the source). For losses that are minimised by passes:
-    n_kept rows whose features stay in memory, at kept_itemsize bytes a number, and n_vectors of the size of the
-    weights. solver_bytes: what a solver takes beside a full matrix and its vectors. n_waiting: moments of parts that
-    wait in memory to be merged (``Engine``). n_rows of the source, 0 where it is not known. n_sampled rows, which the
-    features are fitted on; fitting_bytes: what that takes beside them; seeks: whether the source reads single rows
-    without those before. n_tried rows that stay, whose features are scored when the strength is chosen.
+    Parameters
+    ----------
+    n_features, n_targets, n_folds : int
+        D, t and K.
+    n_mapped, n_frequencies : int
+        Features before the random projection, 0 without a projection; and frequencies of the projection.
+    row_bytes, mapped_row_bytes : float
+        Bytes of a row as the source gives it, and as it is mapped.
+    itemsize : int
+        Bytes of a number in the precision of the features.
+    held_bytes, reads_ahead : float, bool
+        Bytes that reading holds beside the chunks, and whether it reads a chunk ahead (``from_files`` of the source).
+    n_kept, kept_itemsize, n_vectors : int
+        For losses minimised by passes: rows whose features stay in memory, bytes of a number of these, and the number
+        of vectors of the size of the weights.
+    solver_bytes : int
+        Memory of a solver beside a full matrix and its vectors.
+    n_waiting : int
+        Moments of parts that wait in memory to be merged (``Engine``).
+    n_rows : int
+        Rows of the source, 0 if unknown.
+    n_copies : int
+        Copies of the rows that are made before they are mapped (converted, normalised).
+    n_sampled, fitting_bytes : int
+        Rows on which the features are fitted, and the memory of fitting beside them.
+    seeks : bool
+        Whether the source reads single rows without reading those before.
+    n_tried : int
+        Rows that stay in memory, and whose features are scored when alpha is selected.
     """
 
     n_features: int
@@ -58,36 +78,36 @@ class Job:
 
     @property
     def model_bytes(self) -> int:
-        """Frequencies, and what drawing orthogonal ones takes for a moment."""
+        """Bytes of the frequencies, and of the workspace for drawing orthogonal ones."""
         block = min(self.n_frequencies, self.n_mapped, 2048)
         return self.itemsize * self.n_mapped * (self.n_frequencies + 3 * block)
 
     @property
     def moments_bytes(self) -> int:
-        """Half a matrix a fold, with sums and cross moments."""
+        """Bytes of the moments: half a matrix for each fold, with sums and cross moments."""
         vectors = 8 * (self.n_features * (self.n_targets + 2) + 3 * self.n_targets)
         return self.n_folds * (Symmetric.nbytes(self.n_features) + vectors)
 
     @property
     def sample_bytes(self) -> int:
-        """The sample as it is read, as it is converted and normalised, and with what is fitted on it."""
+        """Peak bytes of reading the sample, converting and normalising it, and fitting the features on it."""
         n, row, mapped = self.n_sampled, self.row_bytes, self.mapped_row_bytes
         reading = n * row + self.held_bytes
-        if not self.seeks:  # reads all rows, and puts those that are wanted together at the end
+        if not self.seeks:  # such a source reads all rows, and joins the wanted ones at the end
             reading += n * row + min(TAKEN_BYTES, self.n_rows * row)
         copying = n * (mapped + max(row, mapped)) if self.n_copies else 0
         return int(max(reading, copying, n * mapped + max(self.fitting_bytes, self.model_bytes)))
 
     @property
     def start_bytes(self) -> int:
-        """Features of the first rows of the sample."""
+        """Bytes of the features of the first rows of the sample."""
         rows = min(FIRST_ROWS, self.n_sampled)
         numbers = rows * (self.n_features + self.n_mapped) + self.n_mapped * self.n_frequencies
         return int(rows * self.mapped_row_bytes) + self.itemsize * numbers
 
     @property
     def solve_bytes(self) -> int:
-        """Folds, their sum, one full matrix for its factor, and what the choice of the strength takes."""
+        """Bytes of the folds, their sum, a full matrix for its factor, and the selection of alpha."""
         whole = self.moments_bytes // self.n_folds if self.n_folds > 1 else 0
         fewest = self.n_rows - self.n_rows // self.n_folds if self.n_rows else None
         choosing = working_bytes(self.n_features, self.n_targets, self.n_folds, fewest)
@@ -103,12 +123,12 @@ class Job:
         )
 
     def pass_bytes(self, chunk_rows: int) -> int:
-        """Reading, mapping and accumulating with chunks of so many rows."""
+        """Return the bytes for reading, mapping and accumulating with chunks of ``chunk_rows``."""
         chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
         piece = min(PIECE_ROWS, -(-chunk_rows // self.n_folds))
         square = Product.nbytes(self.n_features, self.itemsize)
         features = self.itemsize * piece * (self.n_features + self.n_mapped)
-        # sums of rows by target and their difference; a matrix of targets, scores and slopes where there are passes
+        # Sums of rows by target and their difference; and targets, scores and slopes if a loss is minimised by passes.
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
         rows = self._rows_bytes(chunk_rows, piece)
@@ -117,55 +137,60 @@ class Job:
         return int(moments + square + features + targets + rows + frequencies)
 
     def _rows_bytes(self, chunk_rows: int, piece: int) -> float:
-        """The chunk that is worked on and the one that is read meanwhile; its copies; the rows of a piece, and what
-        reading keeps."""
+        """Return the bytes of the current chunk and its copies, the chunk read ahead, a piece, and held_bytes."""
         ahead = min(chunk_rows, self.n_rows - chunk_rows) if self.n_rows else chunk_rows
         read = self.row_bytes * ((1 + _SPARE) * chunk_rows + self.reads_ahead * ahead)
         return read + self.mapped_row_bytes * (self.n_copies * chunk_rows + 2 * piece) + self.held_bytes
 
     @property
     def kept_bytes(self) -> int:
-        """Features and targets that stay in memory."""
+        """Bytes of the features and targets that stay in memory."""
         return self.n_kept * (self.kept_itemsize * self.n_features + 8 * self.n_targets)
 
     @property
     def search_bytes(self) -> int:
-        """Weights, gradients and their history beside the moments, and the factor that whitens them."""
+        """Bytes of the moments and the factor that whitens the weights, with weights, gradients and their history."""
         return self.solve_bytes + 8 * self.n_vectors * self.n_features * self.n_targets
 
     def peak_bytes(self, chunk_rows: int) -> int:
-        """The largest of the stages, with what is kept through all of them."""
+        """Return the largest memory of the stages, including what is kept through all of them."""
         passing = self.pass_bytes(chunk_rows)
-        # a search computes features again beside its vectors, or reads those that are kept
+        # A search computes features again beside its vectors, or reads kept ones.
         searching = self.search_bytes + (
             passing - self.moments_bytes if self.n_vectors and not self.n_kept else 0
         )
         held = int(self.held_bytes)
-        # nothing is kept before the pass, and the sample is let go then
+        # Before the pass nothing is kept, and the sample is released when the pass begins.
         before = max(self.sample_bytes, self.start_bytes)
         return max(before, self.kept_bytes + max(searching + held, passing))
 
     @property
     def need(self) -> str:
-        """What takes the memory, for an error."""
+        """The start of the error message, which says what takes the memory."""
         return f"{self.n_features} features with {self.n_folds} fold(s) need"
 
     @property
     def remedy(self) -> str:
-        """What takes less."""
+        """The end of the error message, which says what would take less memory."""
         return (
             "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, a "
-            "fixed strength instead of cross-validation, or (HistogramClassifier) loss='hinge', which keeps the "
+            "fixed alpha instead of cross-validation, or (HistogramClassifier) loss='hinge', which keeps the "
             "features of the rows instead of a matrix of them squared"
         )
 
 
 @dataclass(frozen=True)
 class KeepingJob(Job):
-    """The sizes of a fit that keeps the features of all rows and takes no moments.
+    """The sizes of a fit that keeps the features of all rows and computes no moments.
 
-    n_stored: numbers that the features of all rows hold: n D, or the entries of CSR (is_sparse). is_copied: whether
-    LIBLINEAR makes a copy of its own.
+    Parameters
+    ----------
+    n_stored : int
+        Numbers that the features of all rows hold: n D, or the entries of CSR.
+    is_sparse : bool
+        Whether the kept features are CSR.
+    is_copied : bool
+        Whether LIBLINEAR makes a copy.
     """
 
     n_stored: int = 0
@@ -174,13 +199,15 @@ class KeepingJob(Job):
 
     @classmethod
     def of(cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool) -> KeepingJob:
-        """The sizes of a job, and these."""
+        """Extend the sizes of a job."""
         return cls(**vars(job), n_stored=n_stored, is_sparse=is_sparse, is_copied=is_copied)
 
     @property
     def kept_bytes(self) -> int:
-        """float64 with the column of each entry of CSR, and a number a target. Stacking takes them twice for a moment,
-        which is less than what LIBLINEAR adds."""
+        """Bytes of the features in float64, with the column of each entry of CSR, and of a number for each target.
+
+        Stacking takes them twice for a moment, which is less than LIBLINEAR adds.
+        """
         return (
             self.n_stored * self._entry_bytes * (1 if self.is_copied else 2)
             + 4 * self.n_rows * self.n_targets
@@ -188,19 +215,19 @@ class KeepingJob(Job):
 
     @property
     def liblinear_bytes(self) -> int:
-        """Its own copy, a node an entry and two more a row."""
+        """Bytes of LIBLINEAR's copy: a node for each entry, and two more for each row."""
         return _NODE * (self.n_stored + 2 * self.n_rows)
 
     @property
     def residual_bytes(self) -> int:
-        """Targets of all rows, their outputs and these weighed, as conjugate gradients take them: float64."""
+        """Bytes that conjugate gradients use: targets, outputs and weighted outputs of all rows in float64."""
         return 3 * 8 * self.n_rows * self.n_targets
 
     def peak_bytes(self, chunk_rows: int) -> int:
         """See ``Job``."""
         chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
         piece = min(PIECE_ROWS, chunk_rows)
-        # as they are mapped, and the float64 copies of those that are kept
+        # The features as they are mapped, and the float64 copies that are kept.
         share = piece / max(1, self.n_rows)
         features = share * self.n_stored * (self.itemsize + 4 * self.is_sparse + self._entry_bytes)
         passing = features + self.itemsize * piece * self.n_mapped + self._rows_bytes(chunk_rows, piece)
@@ -235,9 +262,10 @@ class KeepingJob(Job):
 
 
 def chunk_rows_within(job: Job, budget: int) -> int:
-    """Rows a chunk, a multiple of 1024, such that the whole fit, libraries included, stays within ``budget`` bytes.
+    """Return the rows of a chunk, a multiple of 1024, with which the fit stays within ``budget`` bytes.
 
-    Raises MemoryBudgetError, with the smallest budget that would do, if not even the smallest chunk fits.
+    The budget includes libraries. Raises MemoryBudgetError, with the smallest budget that would do, if not even the
+    smallest chunk fits.
     """
     smallest = job.peak_bytes(CHUNK_UNIT)
     room = room_in(budget)

@@ -1,4 +1,4 @@
-"""The features of all rows, pass after pass: kept where they fit the memory, computed again where they do not."""
+"""The features of all rows for repeated passes: kept if they fit in memory, otherwise computed again."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from chimap.engines.local import Engine, Pass
 from chimap.losses import LossAt, LossSums
 from chimap.moments import Targets, split
 
-_ROWS = 1024  # a chunk of kept rows: large enough for the products, small enough to be in the cache for the second
-_PARTS = 8  # of the chunks, a thread each; as many on every machine, so that sums do not depend on it
+_ROWS = 1024  # kept rows of a chunk: enough for fast products, few enough to stay in cache between them
+_PARTS = 8  # parts of the chunks, each for a thread; fixed, so that sums do not depend on the machine
 
 
 class KeptRows:
-    """Features, targets and weights in memory, each fold's rows together.
+    """Features, targets and weights in memory, with the rows of each fold together.
 
-    counts: rows of each fold, (K,).
+    ``counts`` (K,) holds the number of rows of each fold.
     """
 
     def __init__(self, counts: np.ndarray, n_features: int, n_targets: int, dtype: np.dtype):
@@ -36,21 +36,21 @@ class KeptRows:
 
     def put(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Keep a copy of the next rows of a fold."""
-        part = slice(self._filled[fold], self._filled[fold] + Z.shape[0])
+        block = slice(self._filled[fold], self._filled[fold] + Z.shape[0])
         plain, weights = split(Y)
-        self.Z[part], self.Y[part] = Z, np.asarray(plain)
+        self.Z[block], self.Y[block] = Z, np.asarray(plain)
         if weights is not None:
             if self.weights is None:
                 self.weights = np.ones((self.Y.shape[0], *weights.shape[1:]))
-            self.weights[part] = weights
-        self._filled[fold] = part.stop
+            self.weights[block] = weights
+        self._filled[fold] = block.stop
 
     def chunks(self, folds: Sequence[int]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray | None]]:
-        """Views of the kept rows, (features, targets, weights or None)."""
+        """Yield views of the kept rows, (features, targets, weights or None)."""
         for fold in folds:
             for start in range(self._starts[fold], self._ends[fold], _ROWS):
-                part = slice(start, min(start + _ROWS, self._ends[fold]))
-                yield self.Z[part], self.Y[part], None if self.weights is None else self.weights[part]
+                chunk = slice(start, min(start + _ROWS, self._ends[fold]))
+                yield self.Z[chunk], self.Y[chunk], None if self.weights is None else self.weights[chunk]
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
         """See ``FeatureRows``."""
@@ -62,17 +62,17 @@ class KeptRows:
                 at.add(sums, Z, Y, weights)
             return sums
 
-        sums, *others = _threads.tasks(range(max(1, min(_PARTS, len(chunks)))), of_part)
-        for other in others:
-            sums.merge(other)
+        sums, *rest = _threads.tasks(range(max(1, min(_PARTS, len(chunks)))), of_part)
+        for partial in rest:
+            sums.merge(partial)
         return sums
 
 
 class ReplayedRows:
-    """Features computed again from the source at each pass, by the engine that read the rows before."""
+    """Features that are computed again from the source in each pass, by the engine of the first pass."""
 
     def __init__(self, work: Pass[HostSums], source: Source, chunk_rows: int, engine: Engine):
-        # these passes are a stage of their own
+        # The time of these passes counts as a separate stage, so they get a new stopwatch.
         self._work = replace(work, clock=Stopwatch(), sums=work.sums.without_keeping())
         self._source, self._chunk_rows, self._engine = source, chunk_rows, engine
 
@@ -85,7 +85,7 @@ class ReplayedRows:
 
 @dataclass(frozen=True)
 class LossPass:
-    """A pass that adds up a loss and its gradient over the rows of some folds; the features are those of a ``Pass``."""
+    """A pass that sums a loss and its gradient over the rows of some folds, with the features of a ``Pass``."""
 
     features: Pass[HostSums]
     at: LossAt
@@ -105,4 +105,4 @@ class LossPass:
 
 
 def _go_on(work: object, next_row: int) -> None:
-    """Nothing to do after a chunk: a pass that is interrupted begins anew."""
+    """Do nothing after a chunk: an interrupted pass starts again from the beginning."""

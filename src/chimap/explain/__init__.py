@@ -1,4 +1,4 @@
-"""Why a model says what it says: contributions of bins, bins that matter, rows that a prediction rests on."""
+"""Explanations of predictions: contributions of bins, important bins, and the landmarks behind a prediction."""
 
 from chimap.explain.background import mean_and_deviation, rows_like
 from chimap.explain.contributions import Explanation, contributions_of

@@ -1,4 +1,4 @@
-"""What rows are like, kept with a model: what explanations compare a row with, and rows that stand in for the data."""
+"""Statistics of the rows that are kept with a model, for reference rows and random rows in place of the data."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 
-_ROWS = 256  # that stand in for the data
+_ROWS = 256  # rows that stand in for the data; also the rows of a block when squares are summed
 
 
 def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
-    """Mean and standard deviation of each bin over rows, dense or CSR, by the names of a model's attributes.
+    """Return the mean and standard deviation of each bin, by the names of a model's attributes.
+
+    Parameters
+    ----------
+    rows : array or CSR matrix of shape (n, bins)
+        The rows.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (bins,)
+        "mean_row_" and "deviation_row_", in the dtype of the rows.
 
     Examples
     --------
@@ -21,7 +31,7 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
     """
     n = rows.shape[0]
     mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
-    if _arrays.is_sparse(rows):  # sum of (x - m)^2 over what is stored, and m^2 for every zero
+    if _arrays.is_sparse(rows):  # sum of (x - m)^2 over stored entries, and m^2 for every zero
         stored = np.bincount(rows.indices, minlength=rows.shape[1])
         off = np.square(rows.data - mean[rows.indices])
         squares = np.bincount(rows.indices, off, rows.shape[1]) + (n - stored) * np.square(mean)
@@ -34,7 +44,25 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
 
 
 def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_state: int = 0) -> np.ndarray:
-    """Rows whose bins, drawn one by one, have these means and deviations: of a gamma law, or a normal one if signed.
+    """Return 256 random rows whose bins, drawn independently, have the given means and deviations.
+
+    Bins follow a gamma distribution, or a normal one if they are signed.
+
+    Parameters
+    ----------
+    mean : ndarray of shape (bins,)
+        Mean of each bin.
+    deviation : ndarray of shape (bins,)
+        Standard deviation of each bin.
+    is_signed : bool
+        Whether bins may be negative.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    ndarray of shape (256, bins)
+        The rows, in the dtype of ``mean``.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What each bin of a row adds to its scores."""
+"""Contributions of the bins of a row to its scores."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
 
-_ORDERS = 8  # in which bins are changed, where a model has no gradient; half of them are the others reversed
+_ORDERS = 8  # orders in which bins are changed if a model has no gradient; half are reversals of the others
 _STEPS = 64  # groups of bins that are changed one after the other in such an order
-_ROWS = 2048  # mapped together
+_ROWS = 2048  # rows that are mapped at once
 
 
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Scores as sums over bins: base + contributions.sum(axis=1) is ``decision_function``.
 
-    Attributes
+    Parameters
     ----------
     contributions : ndarray of shape (n, bins, outputs)
-        What each bin adds to the score of a row, beyond the reference row.
+        Contribution of each bin to the scores of each row, relative to the reference row.
     base : ndarray of shape (outputs,)
         Scores of the reference row.
     bin_names : ndarray of shape (bins,)
@@ -47,7 +47,7 @@ class Explanation:
 
     @property
     def scores(self) -> np.ndarray:
-        """The sums, (n, outputs)."""
+        """The scores, sums of base and contributions, (n, outputs)."""
         return np.asarray(self.base + self.contributions.sum(axis=1))
 
     @property
@@ -56,7 +56,22 @@ class Explanation:
         return np.asarray(np.sqrt(np.square(self.contributions).mean(axis=(0, 2))))
 
     def top(self, row: int, output: int, k: int = 10) -> list[tuple[str, float]]:
-        """The k bins that add or take the most from one score of one row, largest first."""
+        """Return the bins that change a score of a row the most, largest contribution first.
+
+        Parameters
+        ----------
+        row : int
+            Place of the row.
+        output : int
+            Place of the output.
+        k : int, default=10
+            Number of bins.
+
+        Returns
+        -------
+        list of tuple of str and float
+            Name and contribution of each bin; contributions may be negative.
+        """
         values = self.contributions[row, :, output]
         order = np.argsort(-np.abs(values), kind="stable")[:k]
         return [(str(self.bin_names[i]), float(values[i])) for i in order]
@@ -70,22 +85,32 @@ def contributions_of(
     *,
     random_state: int = 0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Contributions (n, bins, t) of the bins of rows, and the scores (t,) of the reference row.
+    """Compute the contributions of the bins of rows to their scores.
 
-    With a model of mapped rows, the integral of its gradient along the straight line from the mapped reference row to
-    the mapped row (integrated gradients), which for an additive kernel is w . (Psi(x_i) - Psi(r_i)), exactly. Without
-    one, bins are set from the reference to the row one group after the other, in several random orders and their
-    reverses, and each is given the mean change of the score (Shapley values by sampling); the sums are exact.
+    With a model of mapped rows, the gradient is integrated along the straight line from the mapped reference row to the
+    mapped row (integrated gradients); for an additive kernel this is exactly w . (Psi(x_i) - Psi(r_i)). Without such a
+    model, bins are changed from the reference to the row, a group at a time, in several random orders and their
+    reverses, and each bin gets the mean change of the score (Shapley values by sampling); the sums over bins are exact.
 
     Parameters
     ----------
     model : MappedModel or None
+        The model as a function of mapped rows, or None if it has no such form.
     outputs : callable
-        Scores (n, t) of rows; used where there is no mapped model.
+        Scores (n, t) of rows; used if there is no mapped model.
     rows : array or CSR matrix of shape (n, bins)
+        Rows to explain.
     reference : ndarray of shape (bins,)
-    random_state : int
-        Of the orders.
+        Reference row.
+    random_state : int, default=0
+        Seed of the random orders.
+
+    Returns
+    -------
+    contributions : ndarray of shape (n, bins, t)
+        Contributions of the bins.
+    base : ndarray of shape (t,)
+        Scores of the reference row.
 
     Raises
     ------
@@ -99,7 +124,7 @@ def contributions_of(
 
     Examples
     --------
-    A linear score of two bins; ``HistogramClassifier.explain`` calls it with what it has learned:
+    The scores here are linear in two bins; ``HistogramClassifier.explain`` passes what it has learned:
 
     >>> weights = np.array([[1.0], [-2.0]])
     >>> added, base = contributions_of(None, lambda rows: rows @ weights, np.array([[3.0, 1.0]]), np.array([1.0, 1.0]))
@@ -108,7 +133,8 @@ def contributions_of(
     """
     if reference.shape != (rows.shape[1],):
         raise DataError(
-            f"the reference row has shape {reference.shape}, but rows have {rows.shape[1]} bins. Give one value a bin."
+            f"the reference row has shape {reference.shape}, but rows have {rows.shape[1]} bins. Give one "
+            "value for each bin."
         )
     if model is None:
         return _by_orders(outputs, rows, reference, random_state)

@@ -1,4 +1,4 @@
-"""How the scores change with one bin: for an additive model the function of that bin, which the model is the sum of."""
+"""Effects of single bins on the scores; for an additive model, the functions of which it is the sum."""
 
 from __future__ import annotations
 
@@ -10,25 +10,29 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 
-_POINTS = 49  # of the function
-_BARS = 24  # of the density under it
+_POINTS = 49  # points of the function
+_BARS = 24  # bars of the histogram under it
 _RARE = 0.005  # share of the rows beyond the end of the axis
 
 
 @dataclass(frozen=True, eq=False)
 class BinEffect:
-    """Scores over the values of one bin, the others at the reference row.
+    """Scores as a function of a single bin, with the other bins at the reference row.
 
-    Attributes
+    Parameters
     ----------
     bin : int
+        Place of the bin.
     name : str
+        Name of the bin.
     values : ndarray of shape (m,)
-        Of the bin, ascending.
+        Values of the bin, ascending.
     effects : ndarray of shape (m, outputs)
-        Score there less its mean over the rows: for an additive model f_i(x) up to a constant.
-    edges, counts : ndarray of shape (b + 1,) and (b,)
-        How many rows have such values; no edges where no rows are known.
+        Scores at these values less their mean over the rows; for an additive model f_i(x) up to a constant.
+    edges : ndarray of shape (b + 1,)
+        Edges of a histogram of the values of the bin; empty if no rows are known.
+    counts : ndarray of shape (b,)
+        Number of rows between the edges.
 
     Examples
     --------
@@ -47,7 +51,7 @@ class BinEffect:
 
     @property
     def spread(self) -> np.ndarray:
-        """Greatest effect less the least, (outputs,)."""
+        """Difference between the largest and the smallest effect, (outputs,)."""
         return np.asarray(np.ptp(self.effects, axis=0))
 
 
@@ -59,16 +63,20 @@ def bin_effect(
     rows: Rows,
     known: bool,
 ) -> BinEffect:
-    """The effect of the bin at a place.
+    """Compute the effect of a bin.
 
     Parameters
     ----------
     outputs : callable
         Scores (n, t) of prepared rows.
     reference : ndarray of shape (bins,)
-        What the other bins are.
+        Values of the other bins.
+    place : int
+        Place of the bin.
+    name : str
+        Name of the bin.
     rows : array or CSR matrix of shape (n, bins)
-        Whose values of the bin the axis spans.
+        Rows whose values of the bin the axis spans.
     known : bool
         Whether these are rows of data, so that their density is worth showing.
     """

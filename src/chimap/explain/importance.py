@@ -1,4 +1,4 @@
-"""Which bins matter to a model as a whole."""
+"""Importance of the bins for a model as a whole."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ if TYPE_CHECKING:
     pass
 
 
-_ROWS = 1000  # whose gradients are averaged
+_ROWS = 1000  # rows whose gradients are averaged
 
 
 @dataclass(frozen=True, eq=False)
 class Importance:
-    """Bins by how much they matter to a model, the first the most.
+    """Bins ranked by importance for a model.
 
-    Attributes
+    Parameters
     ----------
     kind : str
-        What was measured: "gradient", "variance", "removal" or "permutation".
+        The measure: "gradient", "variance", "removal" or "permutation".
     bins : ndarray of shape (bins,)
         Places of the bins, most important first.
     names : ndarray of shape (bins,)
-        Their names, or numbers.
+        Names of these bins, or their numbers.
     values : ndarray of shape (bins,)
-        How much they matter: descending, but of "removal", where a bin counts beside those before it.
+        Importance of these bins, descending; values of "removal" need not descend, because each bin is measured
+        together with the bins before it.
 
     Examples
     --------
@@ -49,7 +50,17 @@ class Importance:
 
     @classmethod
     def of(cls, kind: str, values: np.ndarray, names: np.ndarray) -> Importance:
-        """Rank values (bins,), given in the order of the bins; equal values keep that order."""
+        """Rank the bins by their values; bins with equal values keep their order.
+
+        Parameters
+        ----------
+        kind : str
+            The measure.
+        values : ndarray of shape (bins,)
+            Importance, in the order of the bins.
+        names : ndarray of shape (bins,)
+            Names, in the order of the bins.
+        """
         order = np.argsort(-values, kind="stable")
         return cls(kind, order, names[order], values[order])
 
@@ -61,17 +72,23 @@ class Importance:
         return out
 
     def top(self, k: int = 20) -> list[tuple[str, float]]:
-        """Name and value of the k most important bins."""
+        """Return the names and values of the most important bins.
+
+        Parameters
+        ----------
+        k : int, default=20
+            Number of bins.
+        """
         return [(str(name), float(v)) for name, v in zip(self.names[:k], self.values[:k], strict=True)]
 
     def to_frame(self) -> Any:
-        """As a data frame of pandas, with columns bin, name and importance."""
+        """Return a pandas data frame with columns bin, name and importance."""
         import pandas as pd
 
         return pd.DataFrame({"bin": self.bins, "name": self.names, "importance": self.values})
 
     def __str__(self) -> str:
-        """The first twenty, a line each."""
+        """Return the twenty most important bins, one on each line."""
         top = self.top()
         width = max((len(name) for name, _ in top), default=0)
         places = len(str(len(top)))
@@ -81,9 +98,14 @@ class Importance:
 
 
 def variance_importance(contributions: np.ndarray) -> np.ndarray:
-    """Root of the variance over rows of what each bin adds, summed over outputs, (bins,); of (n, bins, outputs).
+    """Return the root of the variance over rows of the contributions of each bin, summed over outputs, (bins,).
 
     For an additive model with uncorrelated bins the squares add up to the variance of the scores.
+
+    Parameters
+    ----------
+    contributions : ndarray of shape (n, bins, outputs)
+        Contributions of the bins, as in ``Explanation``.
 
     Examples
     --------
@@ -94,17 +116,21 @@ def variance_importance(contributions: np.ndarray) -> np.ndarray:
 
 
 def gradient_importance(model: MappedModel, rows: Rows, n_bins: int, random_state: int = 0) -> np.ndarray:
-    """Root of the score variance that a bin's own spread would cause at the mean squared slope, (bins,).
+    """Return the root of the score variance that the spread of a bin would cause at its mean squared slope, (bins,).
 
-    For mapped coordinates u_iq of bin i: sqrt(sum_q mean_x sum_c (df_c / du_iq)^2 var(u_iq)). For an additive model
-    this is the root of the variance that the bin explains, where its terms are uncorrelated.
+    For mapped coordinates u_iq of bin i it is sqrt(sum_q mean_x sum_c (df_c / du_iq)^2 var(u_iq)). For an additive
+    model this is the root of the variance that the bin explains, if its terms are uncorrelated.
 
     Parameters
     ----------
     model : MappedModel
+        The model as a function of mapped rows.
     rows : array or CSR matrix of shape (n, bins)
-        Of which a thousand, drawn by ``random_state``, are looked at.
+        Rows, of which at most a thousand random ones are used.
     n_bins : int
+        Number of bins.
+    random_state : int, default=0
+        Seed of the choice of rows.
 
     References
     ----------
@@ -113,7 +139,7 @@ def gradient_importance(model: MappedModel, rows: Rows, n_bins: int, random_stat
 
     Examples
     --------
-    ``HistogramClassifier.importance`` calls it with what it has learned:
+    ``HistogramClassifier.importance`` passes what it has learned:
 
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -133,17 +159,18 @@ def gradient_importance(model: MappedModel, rows: Rows, n_bins: int, random_stat
 def permutation_importance(
     score: Callable[[Any], float], rows: Rows, n_repeats: int = 3, random_state: int = 0
 ) -> np.ndarray:
-    """Mean loss of score when the values of a bin are shuffled among rows, (bins,).
+    """Return the mean loss of score when the values of a bin are shuffled among rows, (bins,).
 
     Parameters
     ----------
     score : callable
-        Of rows (n, bins); greater is better.
+        Score of rows (n, bins); greater is better.
     rows : array or CSR matrix of shape (n, bins)
-        Not those of the fit.
-    n_repeats : int
-        Shuffles of each bin. Bins with one value alone are not tried: they lose nothing.
-    random_state : int
+        Rows that were not used in the fit.
+    n_repeats : int, default=3
+        Shuffles of each bin. Bins with a single value are skipped: shuffling them loses nothing.
+    random_state : int, default=0
+        Seed of the shuffles.
 
     References
     ----------
@@ -162,9 +189,9 @@ def permutation_importance(
     best = score(dense)
     losses = np.zeros(dense.shape[1])
     for i in np.flatnonzero(dense.max(axis=0) != dense.min(axis=0)):
-        own = dense[:, i].copy()
+        column = dense[:, i].copy()
         for _ in range(n_repeats):
-            dense[:, i] = rng.permutation(own)
+            dense[:, i] = rng.permutation(column)
             losses[i] += (best - score(dense)) / n_repeats
-        dense[:, i] = own
+        dense[:, i] = column
     return losses

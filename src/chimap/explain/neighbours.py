@@ -1,4 +1,4 @@
-"""Rows that a prediction rests on: the landmarks, or training rows, whose kernel values add the most to a score."""
+"""The landmarks, or training rows, whose kernel values add the most to a score."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from chimap.features.mapped_functions import GaussianExpansion
 
 @dataclass(frozen=True, eq=False)
 class Neighbours:
-    """The landmarks, or training rows, that speak the most for what is predicted of one row.
+    """The landmarks, or training rows, that support the prediction for a row the most.
 
-    Attributes
+    Parameters
     ----------
     places : ndarray of shape (k,)
-        Which landmarks (or training rows, in the order of the fit), those that add the most first.
+        Places of the landmarks (or training rows, in the order of the fit), largest contribution first.
     similarities : ndarray of shape (k,)
         Kernel values with the row, at most 1.
     contributions : ndarray of shape (k,)
-        Kernel value times weight: what each adds to the score.
-    answers : ndarray of shape (k,) or None
-        What the model says of each of them: classes, or predictions.
+        Contribution of each to the score: kernel value times weight.
+    answers : ndarray of shape (k,), default=None
+        Classes or predictions of the model for each of them, or None.
 
     Examples
     --------
@@ -41,7 +41,7 @@ class Neighbours:
 
 
 def expansion_of(model: MappedModel | None) -> GaussianExpansion:
-    """The sum over landmarks that a model is. Raises DataError for one that is none."""
+    """Return the sum over landmarks of which a model consists. Raises DataError for any other model."""
     function = None if model is None else model.function
     if not isinstance(function, GaussianExpansion):
         raise DataError(
@@ -52,12 +52,28 @@ def expansion_of(model: MappedModel | None) -> GaussianExpansion:
 
 
 def nearest_landmarks(model: MappedModel | None, row: Rows, output: int, k: int = 5) -> Neighbours:
-    """The k landmarks that add the most to score ``output`` of a row (1, bins).
+    """Return the landmarks that add the most to a score of a row.
+
+    Parameters
+    ----------
+    model : MappedModel or None
+        The model as a function of mapped rows.
+    row : array or CSR matrix of shape (1, bins)
+        The row.
+    output : int
+        Place of the score.
+    k : int, default=5
+        Number of landmarks.
+
+    Returns
+    -------
+    Neighbours
+        The landmarks, without answers.
 
     Raises
     ------
     DataError
-        For models that are no sum over landmarks.
+        If the model is not a sum over landmarks.
 
     Examples
     --------
@@ -76,7 +92,7 @@ def nearest_landmarks(model: MappedModel | None, row: Rows, output: int, k: int 
 
 
 def strongest(values: np.ndarray, weights: np.ndarray, k: int, sign: float = 1.0) -> Neighbours:
-    """The k of kernel values (m,) that add the most to the score with these weights (m,); take the most if sign < 0."""
+    """Return the k of m kernel values that add the most to the score, or subtract the most if sign < 0."""
     added = values * weights
     order = np.argsort(-sign * added, kind="stable")[:k]
     return Neighbours(order, values[order], added[order])

@@ -1,4 +1,4 @@
-"""Which bins a model rests on together: those that change its scores the most when they are emptied."""
+"""Importance of bins by removal: the bins that together change the scores of a model the most when they are emptied."""
 
 from __future__ import annotations
 
@@ -9,30 +9,39 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 
-_ROWS = 500  # that bins are emptied in
+_ROWS = 500  # rows in which bins are emptied
 _TOGETHER = 20  # bins that are emptied together
-_TRIED = 24  # bins that are tried anew at each step
-_NUMBERS = 2**24  # of rows with an empty bin that are in memory at once
-_MOST_ROWS = 4096
+_TRIED = 24  # bins that are tried again at each step
+_NUMBERS = 2**24  # entries of rows with an empty bin that are in memory at once
+_MOST_ROWS = 4096  # rows with an empty bin that are in memory at once
 
 
 def removal_importance(
     outputs: Callable[[Rows], np.ndarray], rows: Rows, random_state: int = 0
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(order, values), both (bins,): the bins in the order in which they are emptied, and what each then adds.
+    """Return the bins in the order in which they are emptied, and the change of the scores that each adds.
 
-    C(S) = root of the mean over rows of |f(x) - f(x without S)|^2. The first bin has the largest C, and each of the
-    next nineteen is that with the largest C beside those before it, among the 24 that added the most when they were
-    tried last. A value is what the bin adds to C; of the others, beside these twenty. So two bins that stand in for
-    each other are both found, the second by what is lost when both are gone. No labels are needed.
+    C(S) is the root of the mean over rows of |f(x) - f(x without S)|^2. The first bin has the largest C. Each of the
+    next nineteen has the largest C together with the bins before it, among the 24 bins that added the most when they
+    were last tried. The value of a bin is what it adds to C; that of each remaining bin, what it adds to these twenty.
+    Two bins that replace each other are therefore both found, the second by the change when both are empty. No labels
+    are needed.
 
     Parameters
     ----------
     outputs : callable
         Scores (m, t) of rows (m, bins).
     rows : array or CSR matrix of shape (n, bins)
-        Of which five hundred, drawn by ``random_state``, are looked at. A bin is tried on the rows that have some of
-        it.
+        Rows, of which at most five hundred random ones are used. A bin is tried on the rows in which it is not empty.
+    random_state : int, default=0
+        Seed of the choice of rows.
+
+    Returns
+    -------
+    order : ndarray of shape (bins,)
+        The bins, in the order in which they are emptied.
+    values : ndarray of shape (bins,)
+        The value of each of these bins.
 
     References
     ----------
@@ -62,14 +71,14 @@ def removal_importance(
         values.append(float(added[best]))
         left[best] = False
         emptied.empty(best)
-    others = np.flatnonzero(left)
-    more = emptied.added(others)
-    behind = np.argsort(-more, kind="stable")
-    return np.append(order, others[behind]), np.append(values, more[behind]).clip(0)
+    rest = np.flatnonzero(left)
+    rest_added = emptied.added(rest)
+    rest_order = np.argsort(-rest_added, kind="stable")
+    return np.append(order, rest[rest_order]), np.append(values, rest_added[rest_order]).clip(0)
 
 
 class _Emptied:
-    """Rows some bins of which are empty, and how far their scores are from those of the rows as they were."""
+    """Rows in which some bins are emptied, with the change of their scores from those of the original rows."""
 
     def __init__(self, outputs: Callable[[Rows], np.ndarray], rows: Rows):
         self._outputs, self._rows = outputs, rows
@@ -83,21 +92,21 @@ class _Emptied:
         self._squares = np.square(self._outputs(self._rows) - self._first).sum(axis=1)
 
     def added(self, bins: np.ndarray) -> np.ndarray:
-        """What each of these bins would add to the root of the mean square, if it were the next, (bins,)."""
+        """Return what each of these bins would add to the root of the mean square if it were emptied next, (bins,)."""
         place, row = _filled(self._rows, bins)
         totals = np.full(bins.size, self._squares.sum())
         step = max(1, min(_MOST_ROWS, _NUMBERS // self._rows.shape[1]))
         for start in range(0, row.size, step):
-            part = slice(start, start + step)
-            changed = self._outputs(_without(self._rows, row[part], bins[place[part]]))
-            squares = np.square(changed - self._first[row[part]]).sum(axis=1)
-            totals += np.bincount(place[part], squares - self._squares[row[part]], bins.size)
+            chunk = slice(start, start + step)
+            changed = self._outputs(_without(self._rows, row[chunk], bins[place[chunk]]))
+            squares = np.square(changed - self._first[row[chunk]]).sum(axis=1)
+            totals += np.bincount(place[chunk], squares - self._squares[row[chunk]], bins.size)
         n = self._rows.shape[0]
         return np.sqrt(totals.clip(0) / n) - np.sqrt(self._squares.sum() / n)
 
 
 def _filled(rows: Rows, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(places in bins, rows) of the entries that are not 0."""
+    """Return (places in ``bins``, rows) of the entries that are not 0."""
     columns = _arrays.take_columns(rows, bins) if bins.size else rows[:, :0]
     row, place = columns.nonzero()
     order = np.argsort(place, kind="stable")
@@ -105,7 +114,7 @@ def _filled(rows: Rows, bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _without(rows: Rows, places: np.ndarray, bins: np.ndarray) -> Rows:
-    """Copies of the rows at these places, each without its bin."""
+    """Return copies of the rows at these places, each with its bin emptied."""
     emptied = _arrays.take_rows(rows, places)
     if _arrays.is_sparse(emptied):
         emptied.data[emptied.indices == np.repeat(bins, np.diff(emptied.indptr))] = 0

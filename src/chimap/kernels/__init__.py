@@ -1,8 +1,8 @@
-"""Exact kernels: the oracle for every map and feature of the package.
+"""Exact kernels: the reference that every feature map of the package approximates.
 
-``CATALOGUE`` names the additive kernels; "exp-" before a name gives the exponential form. A new additive kernel is
-its signature and spectrum in a file of this folder and a line here; a compiled formula in ``_loops/kernels.py``
-makes it some fifty times as fast.
+``CATALOGUE`` names the additive kernels; "exp-" before a name gives the exponential form. To add an additive kernel,
+write its signature and spectrum in a file of this folder and add it to ``CATALOGUE``; a compiled formula in
+``_loops/kernels.py`` makes it some fifty times as fast.
 """
 
 from __future__ import annotations
@@ -71,7 +71,12 @@ __all__ = [
 
 
 def names() -> list[str]:
-    """What ``as_kernel`` takes.
+    """Return the kernel names that ``as_kernel`` accepts.
+
+    Returns
+    -------
+    list of str
+        The additive kernels, their exponential forms, "gaussian", the other kernels and the stationary ones.
 
     Examples
     --------
@@ -82,9 +87,25 @@ def names() -> list[str]:
 
 
 def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
-    """The kernel of a name such as "chi2", "exp-chi2", "gaussian" or "chi2 + pq", or the object itself.
+    """Return the kernel with the given name, such as "chi2", "exp-chi2", "gaussian" or "chi2 + pq".
 
-    ``gamma`` is that of the exponential forms and is not used otherwise. "-" and "_" are the same in names.
+    Parameters
+    ----------
+    kernel : str or Kernel
+        A name from ``names``, or several names joined by "+" (a sum) or "*" (a product). Case does not matter, and "_"
+        is read as "-". A kernel object is returned unchanged.
+    gamma : float or str, default="mean"
+        Bandwidth of the exponential forms, as in ``Exponential``; other kernels ignore it.
+
+    Returns
+    -------
+    Kernel
+        The kernel object.
+
+    Raises
+    ------
+    ValueError
+        If the name is not known.
 
     Examples
     --------
@@ -96,7 +117,7 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     text = str(kernel).lower().replace("_", "-").strip()
     for sign, combined in (("+", Sum), ("*", Product)):
         if sign in text:
-            return combined(tuple(as_kernel(part, gamma) for part in text.split(sign)))
+            return combined(tuple(as_kernel(term, gamma) for term in text.split(sign)))
     if text == "gaussian":
         return Gaussian(gamma)
     if text in OTHERS:
@@ -107,7 +128,7 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     additive = CATALOGUE.get(base.replace("-", "_"))
     if additive is None:
         raise ValueError(
-            f"kernel must be one of {', '.join(names())}, some of them joined by '+', or a kernel object; "
+            f"kernel must be one of {', '.join(names())}, several of these joined by '+' or '*', or a kernel object; "
             f"got {kernel!r}."
         )
     return Exponential(additive, gamma) if is_exponential else additive

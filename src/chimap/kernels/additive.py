@@ -1,8 +1,8 @@
-"""The additive homogeneous kernels: chi2, intersection, Jensen-Shannon, Hellinger.
+"""The additive homogeneous kernels: chi2, intersection, Jensen-Shannon and Hellinger.
 
-K(x, y) = sum_i k(x_i, y_i) with k(x, y) = sqrt(xy) S(ln y - ln x). S is the signature, its Fourier transform the
-spectrum: S(l) = int kappa(w) exp(-i w l) dw. Source: Vedaldi and Zisserman, Efficient additive kernels via explicit
-feature maps, Fig. 1 and section 2.
+K(x, y) = sum_i k(x_i, y_i) with k(x, y) = sqrt(xy) S(ln y - ln x). S is the signature and kappa, its Fourier
+transform, the spectrum: S(l) = int kappa(w) exp(-i w l) dw. Source: Vedaldi and Zisserman, Efficient additive kernels
+via explicit feature maps, Fig. 1 and section 2.
 """
 
 from __future__ import annotations
@@ -17,19 +17,42 @@ from chimap._types import CSR, ArrayLike, MatrixLike, Rows
 from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
-_SIGNATURE_NUMBERS = 2**20  # of pairs and bins whose signature is in memory together
-_TILE_BYTES = 2**18  # of Y in a core's cache while the rows of X pass over it
+_SIGNATURE_NUMBERS = 2**20  # values of the signature (pairs of rows times bins) that are in memory at once
+_TILE_BYTES = 2**18  # the tile of Y that stays in a core's cache while the rows of X pass over it
 
 
 @dataclass(frozen=True)
 class AdditiveKernel(Kernel):
-    """K(x, y) = sum_i (x_i y_i)^(gamma/2) S(ln y_i - ln x_i) over the bins of non-negative rows.
+    """Additive homogeneous kernel of non-negative rows:
 
-    ``gamma`` is the degree of homogeneity, k(cx, cy) = c^gamma k(x, y): rows that are l_gamma-normalised have
-    K(x, x) = 1. With ``is_signed`` the bins may be negative: sign(xy) k(|x|, |y|) (the paper's Lemma 2).
+        K(x, y) = sum_i (x_i y_i)^(gamma/2) S(ln y_i - ln x_i)
 
-    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (signatures and spectra).
+    With ``is_signed`` bins may be negative, and a bin contributes sign(xy) k(|x|, |y|) (Lemma 2 of the paper).
 
+    Parameters
+    ----------
+    name : str
+        Name of the kernel.
+    signature_function : callable
+        The signature S as a function of float64 arrays of differences of logarithms, with S(0) = 1.
+    spectrum_function : callable
+        The spectrum kappa as a function of float64 arrays of frequencies; its integral is S(0) = 1.
+    form : int or None, default=None
+        Number of the compiled formula of the kernel; if None, the signature is evaluated, which is some fifty times as
+        slow.
+    gamma : float, default=1.0
+        Degree of homogeneity: k(cx, cy) = c^gamma k(x, y), so l_gamma-normalised rows have K(x, x) = 1.
+    is_signed : bool, default=False
+        Whether bins may be negative.
+    is_analytic : bool, default=False
+        Whether S has no kink and no singularity at abs(Im l) < pi; feature maps are then made faster.
+
+    References
+    ----------
+    Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps (signatures and spectra).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import chi2
     >>> chi2(np.array([[0.25, 0.75]]), np.array([[0.75, 0.25]]))
@@ -41,64 +64,89 @@ class AdditiveKernel(Kernel):
     name: str
     signature_function: Callable[[np.ndarray], np.ndarray]
     spectrum_function: Callable[[np.ndarray], np.ndarray]
-    form: int | None = None  # the number of its compiled formula; without one the signature is evaluated
+    form: int | None = None
     gamma: float = 1.0
     is_signed: bool = False
-    is_analytic: bool = False  # S has no kink, nor a singularity at |Im l| < pi: maps are made faster
+    is_analytic: bool = False
 
     @property
     def degree(self) -> float:
-        """gamma."""
+        """Degree of homogeneity, gamma."""
         return self.gamma
 
     def with_gamma(self, gamma: float) -> AdditiveKernel:
-        """The gamma-homogeneous variant (xy)^(gamma/2) S(ln y - ln x); gamma > 0."""
+        """Return the gamma-homogeneous variant, k(x, y) = (xy)^(gamma/2) S(ln y - ln x).
+
+        Parameters
+        ----------
+        gamma : float
+            Positive degree of homogeneity.
+
+        Raises
+        ------
+        ValueError
+            If gamma is not positive.
+        """
         check_positive(gamma, "gamma")
         return replace(self, gamma=float(gamma))
 
     def signed(self) -> AdditiveKernel:
-        """The variant for bins of either sign, sign(xy) k(|x|, |y|)."""
+        """Return the variant for bins of either sign, sign(xy) k(|x|, |y|)."""
         return replace(self, is_signed=True)
 
     def signature(self, log_ratio: ArrayLike) -> np.ndarray:
-        """S at differences of logarithms; S(0) = 1."""
+        """Return the signature S, an array of the shape of ``log_ratio``; S(0) = 1.
+
+        Parameters
+        ----------
+        log_ratio : array-like
+            Differences of logarithms, ln y - ln x.
+        """
         return self.signature_function(np.asarray(log_ratio, dtype=np.float64))
 
     def spectrum(self, frequency: ArrayLike) -> np.ndarray:
-        """kappa at frequencies w; its integral is S(0) = 1. Hellinger's is a delta: inf at 0 and 0 elsewhere."""
+        """Return the spectrum kappa, an array of the shape of ``frequency``; its integral is S(0) = 1.
+
+        The spectrum of the Hellinger kernel is a delta function: inf at 0 and 0 elsewhere.
+
+        Parameters
+        ----------
+        frequency : array-like
+            Frequencies w.
+        """
         return self.spectrum_function(np.asarray(frequency, dtype=np.float64))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m) of rows X (n, bins) and Y (m, bins); dtype of the data.
+        """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in the floating type of the data.
 
         Raises DataError for NaN, infinite or (unless signed) negative entries, and for different widths.
         """
         left, right = paired_rows(X, Y, signed=self.is_signed)
         if not self.is_signed:
             return self._pairwise(left, right, squared=False)
-        split, other = _split_signs(left), _split_signs(right)
-        return self._pairwise(split, other, squared=False) - self._crossed(split, right)
+        split_left, split_right = _split_signs(left), _split_signs(right)
+        return self._pairwise(split_left, split_right, squared=False) - self._crossed(split_left, right)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared distances D^2 (n, m) = K(x,x) + K(y,y) - 2 K(x,y), computed without cancellation.
+        """Return the squared distances D^2 = K(x, x) + K(y, y) - 2 K(x, y), (n, m), computed without cancellation.
 
-        chi2: sum (x-y)^2/(x+y), twice the "half" chi-square distance; intersection: the l1 distance; Hellinger:
-        sum (sqrt x - sqrt y)^2; Jensen-Shannon: KL(x|m) + KL(y|m) in bits, m = (x+y)/2.
+        They are sum (x-y)^2/(x+y) for chi2, twice the "half" chi-square distance; the l1 distance for the intersection
+        kernel; sum (sqrt x - sqrt y)^2 for Hellinger; and KL(x|m) + KL(y|m) in bits, m = (x+y)/2, for Jensen-Shannon.
         """
         left, right = paired_rows(X, Y, signed=self.is_signed)
         if not self.is_signed:
             return self._pairwise(left, right, squared=True)
-        split, other = _split_signs(left), _split_signs(right)
-        return self._pairwise(split, other, squared=True) + 2 * self._crossed(split, right)
+        split_left, split_right = _split_signs(left), _split_signs(right)
+        return self._pairwise(split_left, split_right, squared=True) + 2 * self._crossed(split_left, right)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """K(x, x) = sum_i |x_i|^gamma, (n,), since S(0) = 1."""
+        """Return K(x, x) = sum_i |x_i|^gamma for every row, (n,), since S(0) = 1."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
         powers = _arrays.map_values(rows, lambda values: np.abs(values) ** self.gamma)
         return np.asarray(powers.sum(axis=1)).reshape(-1)
 
     def _crossed(self, split: Rows, right: Rows) -> np.ndarray:
-        # k of bins whose signs differ: positive parts against negative parts
+        # The kernel over bins whose signs differ: positive parts against negative parts.
         return self._pairwise(split, _split_signs(-right), squared=False)
 
     def _pairwise(self, left: Rows, right: Rows, *, squared: bool) -> np.ndarray:
@@ -112,17 +160,21 @@ class AdditiveKernel(Kernel):
         return out
 
     def _fill_by_signature(self, left: Rows, right: Rows, squared: bool, out: np.ndarray) -> None:
-        """From the definition, block by block, in float64: some fifty times as slow as a compiled formula."""
-        other = _arrays.to_dense(right).astype(np.float64)
-        width = max(1, _SIGNATURE_NUMBERS // max(1, other.size))
-        b, log_b = other ** (self.gamma / 2), _log_or_zero(other)
-        for first in range(0, out.shape[0], width):
-            rows = slice(first, first + width)
-            own = _arrays.to_dense(_arrays.take_rows(left, rows)).astype(np.float64)[:, None, :]
-            a, both = own ** (self.gamma / 2), (own > 0) & (other > 0)
-            similar = np.where(both, self.signature(log_b - _log_or_zero(own)), 0.0)
-            # D^2 = (a - b)^2 + 2 a b (1 - S): close values keep their digits where S does
-            terms = (a - b) ** 2 + 2 * a * b * (1 - similar) if squared else a * b * similar
+        """Fill ``out`` from the definition, in blocks and float64; a compiled formula is some fifty times as fast."""
+        right_dense = _arrays.to_dense(right).astype(np.float64)
+        block_rows = max(1, _SIGNATURE_NUMBERS // max(1, right_dense.size))
+        root_right, log_right = right_dense ** (self.gamma / 2), _log_or_zero(right_dense)
+        for first in range(0, out.shape[0], block_rows):
+            rows = slice(first, first + block_rows)
+            block = _arrays.to_dense(_arrays.take_rows(left, rows)).astype(np.float64)[:, None, :]
+            root_block, both = block ** (self.gamma / 2), (block > 0) & (right_dense > 0)
+            similar = np.where(both, self.signature(log_right - _log_or_zero(block)), 0.0)
+            # D^2 = (a - b)^2 + 2 a b (1 - S) keeps the digits of close values wherever S does.
+            terms = (
+                (root_block - root_right) ** 2 + 2 * root_block * root_right * (1 - similar)
+                if squared
+                else root_block * root_right * similar
+            )
             out[rows] = terms.sum(axis=2)
 
     def _fill_dense(
@@ -161,7 +213,7 @@ class AdditiveKernel(Kernel):
 
 
 def signature_powers(values: np.ndarray, gamma: float) -> np.ndarray:
-    """x^((gamma-1)/2), 0 where x = 0: what turns features of the plain kernel into those of the variant."""
+    """Return x^((gamma-1)/2), 0 where x = 0: the factor that turns features of the plain kernel into the variant's."""
     return np.power(values, 0.5 * (gamma - 1), out=np.zeros_like(values), where=values > 0)
 
 
@@ -170,7 +222,7 @@ def _log_or_zero(values: np.ndarray) -> np.ndarray:
 
 
 def _split_signs(rows: Rows) -> Rows:
-    """[positive part, negative part], twice as many bins: signed kernels are sums of plain ones over these.
+    """Return [positive part, negative part], with twice the bins; signed kernels are sums of plain ones over these.
 
     sign(xy) k(|x|,|y|) = k(x+,y+) + k(x-,y-) - k(x+,y-) - k(x-,y+).
     """
@@ -180,7 +232,7 @@ def _split_signs(rows: Rows) -> Rows:
 
 
 def _sech(x: np.ndarray) -> np.ndarray:
-    # 2 e^-|x| / (1 + e^-2|x|): cosh would overflow
+    # sech as 2 e^-|x| / (1 + e^-2|x|), because cosh would overflow
     e = np.exp(-np.abs(x))
     return 2 * e / (1 + e * e)
 
@@ -202,8 +254,8 @@ def _intersection_spectrum(frequency: np.ndarray) -> np.ndarray:
 
 
 def _jensen_shannon_signature(log_ratio: np.ndarray) -> np.ndarray:
-    # exp(l/2)/2 log2(1+e^-l) + exp(-l/2)/2 log2(1+e^l), even in l; log1p keeps the digits for large |l|,
-    # where exp(l/2) itself would overflow
+    # S(l) = exp(l/2)/2 log2(1+e^-l) + exp(-l/2)/2 log2(1+e^l) is even in l. log1p keeps the digits for large |l|,
+    # where exp(l/2) itself would overflow.
     a = np.abs(log_ratio)
     e = np.exp(-a)
     tail = np.log1p(e)
@@ -224,12 +276,12 @@ def _hellinger_spectrum(frequency: np.ndarray) -> np.ndarray:
 
 
 chi2 = AdditiveKernel("chi2", _chi2_signature, _chi2_spectrum, _loops.CHI2, is_analytic=True)
-"""k(x, y) = 2xy/(x+y)."""
+"""The additive chi-square kernel, k(x, y) = 2xy/(x+y)."""
 
 intersection = AdditiveKernel(
     "intersection", _intersection_signature, _intersection_spectrum, _loops.INTERSECTION
 )
-"""k(x, y) = min(x, y)."""
+"""The histogram intersection kernel, k(x, y) = min(x, y)."""
 
 jensen_shannon = AdditiveKernel(
     "jensen_shannon",
@@ -238,9 +290,9 @@ jensen_shannon = AdditiveKernel(
     _loops.JENSEN_SHANNON,
     is_analytic=True,
 )
-"""k(x, y) = x/2 log2((x+y)/x) + y/2 log2((x+y)/y)."""
+"""The Jensen-Shannon kernel, k(x, y) = x/2 log2((x+y)/x) + y/2 log2((x+y)/y)."""
 
 hellinger = AdditiveKernel(
     "hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER, is_analytic=True
 )
-"""k(x, y) = sqrt(xy); its map sqrt(x) is exact."""
+"""The Hellinger (Bhattacharyya) kernel, k(x, y) = sqrt(xy); its map sqrt(x) is exact."""

@@ -1,4 +1,4 @@
-"""A kernel with a width for each group of bins: what kernel learning finds."""
+"""A kernel with a width for each group of bins, the result of kernel learning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chimap.kernels.skewed import Skewed
 
 
 def with_width(kernel: Exponential | Skewed, width: float) -> Exponential | Skewed:
-    """The kernel at the inverse width s: gamma = s^2/2 of an exponential one, sigma = s of a skewed one.
+    """Return the kernel with inverse width s: gamma = s^2/2 for an exponential kernel, sigma = s for a skewed one.
 
     >>> from chimap import Gaussian
     >>> with_width(Gaussian(), 2.0).gamma
@@ -27,16 +27,26 @@ def with_width(kernel: Exponential | Skewed, width: float) -> Exponential | Skew
 
 @dataclass(frozen=True, eq=False)
 class Anisotropic(Kernel):
-    """K(x, y) = prod_j k_{s_j}(x_j, y_j), with x_j the bins of group j and s_j its inverse width.
+    """Product kernel K(x, y) = prod_j k_{s_j}(x_j, y_j), with x_j the bins of group j and s_j its inverse width.
 
-    For exp(-gamma D^2) that is exp(-sum_j s_j^2/2 D_j^2), D_j^2 the squared distance over the group: a Gaussian kernel
-    in which the mapped bins of the group are multiplied by s_j. For the skewed kernels s_j is sigma in the group.
+    For exp(-gamma D^2) it is exp(-sum_j s_j^2/2 D_j^2), D_j^2 the squared distance over the group: a Gaussian kernel in
+    which the mapped bins of the group are multiplied by s_j. For the skewed kernels s_j is sigma in the group.
 
-    kernel : an ``Exponential``, ``Gaussian``, ``SkewedChi2`` or ``SkewedIntersection``; its own width is not used.
-    groups : of each bin, (bins,), whole numbers from 0 on. widths : s, (groups,), positive.
+    Parameters
+    ----------
+    kernel : Exponential, Gaussian, SkewedChi2 or SkewedIntersection
+        The kernel k; its own width is not used.
+    groups : array-like of int of shape (bins,)
+        Group of each bin, numbered from 0.
+    widths : array-like of shape (n_groups,)
+        Positive inverse widths s.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.1.
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.1.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import Gaussian
     >>> k = Anisotropic(Gaussian(), groups=[0, 1], widths=[1.0, 2.0])
@@ -54,11 +64,15 @@ class Anisotropic(Kernel):
 
     @property
     def degree(self) -> float:
-        """0."""
+        """Degree of homogeneity, 0."""
         return 0.0
 
     def rescaled(self, factor: float) -> Anisotropic:
-        """With widths divided by factor^(degree/2) of the kernel whose exponential it is, or c multiplied by factor."""
+        """Return the rescaled kernel.
+
+        For an exponential kernel the widths are divided by factor^(degree/2), degree that of its inner kernel; for a
+        skewed kernel c is multiplied by factor.
+        """
         if isinstance(self.kernel, Exponential):
             power = self.kernel.kernel.degree / 2
             return replace(self, kernel=self.kernel.rescaled(factor), widths=self.widths / factor**power)
@@ -66,7 +80,7 @@ class Anisotropic(Kernel):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The kernel's, with the number of widths."""
+        """The name of the kernel, with the number of widths."""
         return f"{self.kernel.name} of {self.widths.size} width{'' if self.widths.size == 1 else 's'}"
 
     @property
@@ -75,20 +89,20 @@ class Anisotropic(Kernel):
         return bool(self.kernel.is_signed)
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m)."""
+        """Return the Gram matrix (n, m)."""
         return self.product(X, Y)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """All ones, (n,)."""
+        """Return ones of shape (n,)."""
         return self.kernel.diagonal(X)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """2 - 2 K(x, y), (n, m)."""
+        """Return the squared distances 2 - 2 K(x, y), (n, m)."""
         return 2 - 2 * self.product(X, Y)
 
     @property
     def product(self) -> Product:
-        """The same as a product of kernels of the groups."""
+        """The same kernel as a product of kernels of the groups."""
         return Product(
             tuple(
                 OnColumns(with_width(self.kernel, float(width)), np.flatnonzero(self.groups == j))

@@ -1,4 +1,4 @@
-"""The arc-cosine of an additive kernel: what the signs of stable projections estimate."""
+"""The arc-cosine of an additive kernel, which the signs of stable projections estimate."""
 
 from __future__ import annotations
 
@@ -15,14 +15,30 @@ from chimap.kernels.base import Kernel, paired_rows
 
 @dataclass(frozen=True)
 class ArccosKernel(Kernel):
-    """K(x, y) = 1 - (2/pi) arccos k(x, y) for an additive kernel k of normalised rows, k(x, x) = 1; in [-1, 1].
+    """Arc-cosine kernel K(x, y) = 1 - (2/pi) arccos k(x, y), in [-1, 1], with k an additive kernel of normalised rows.
 
-    Rows are normalised here, so that their scale does not matter: sum |x_i| = 1, or sum |x_i|^gamma = 1 for the
-    gamma-homogeneous variant. An empty row is similar to nothing, itself included: K = 0.
+    The kernel normalises the rows itself, so that their scale does not matter: sum |x_i| = 1, or sum |x_i|^gamma = 1
+    for the gamma-homogeneous variant, and k(x, x) = 1. An empty row is similar to nothing, itself included: K = 0.
 
-    That is (2/pi) arcsin k, and the power series of the arcsine has no negative coefficients: K is positive definite
-    with k. Source: Li, Samorodnitsky and Hopcroft, Sign Cauchy projections and chi-square kernel.
+    K equals (2/pi) arcsin k. The power series of the arcsine has no negative coefficients, so K is positive definite
+    because k is.
 
+    Parameters
+    ----------
+    kernel : AdditiveKernel
+        The additive kernel k.
+
+    Raises
+    ------
+    ValueError
+        If ``kernel`` is not additive.
+
+    References
+    ----------
+    Li, Samorodnitsky and Hopcroft, Sign Cauchy projections and chi-square kernel.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import chi2
     >>> ArccosKernel(chi2)(np.array([[0.25, 0.75], [1, 3], [4, 0]])).round(4)
@@ -39,7 +55,7 @@ class ArccosKernel(Kernel):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """ "arccos-" and the name of the additive kernel."""
+        """The name of the additive kernel, preceded by "arccos-"."""
         return f"arccos-{self.kernel.name}"
 
     @property
@@ -49,11 +65,11 @@ class ArccosKernel(Kernel):
 
     @property
     def degree(self) -> float:
-        """0: lengths do not count."""
+        """Degree of homogeneity, 0: the scale of rows does not count."""
         return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m) in the dtype of the data, of float64 arithmetic.
+        """Return the Gram matrix (n, m) in the dtype of the data, computed in float64.
 
         Raises DataError for NaN, infinite or (unless the kernel is signed) negative entries.
         """
@@ -61,19 +77,25 @@ class ArccosKernel(Kernel):
         return np.where(filled, 1 - 2 * self._angle(left, right), 0).astype(dtype)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """1 for every row, and 0 for an empty one, (n,)."""
+        """Return 1 for every row, and 0 for an empty row, (n,)."""
         rows, _ = paired_rows(X, None, signed=self.is_signed)
         return (_scaling.row_norms_l1(rows) > 0).astype(rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """(4/pi) arccos k(x, y), (n, m), without cancellation for close rows."""
+        """Return the squared distances (4/pi) arccos k(x, y), (n, m), without cancellation for close rows."""
         left, right, filled, dtype = self._normalised_pair(X, Y)
-        own, others = (np.asarray(_scaling.row_norms_l1(rows) > 0, float) for rows in (left, right))
-        return np.where(filled, 4 * self._angle(left, right), own[:, None] + others).astype(dtype)
+        left_filled, right_filled = (
+            np.asarray(_scaling.row_norms_l1(rows) > 0, float) for rows in (left, right)
+        )
+        return np.where(filled, 4 * self._angle(left, right), left_filled[:, None] + right_filled).astype(
+            dtype
+        )
 
     def _angle(self, left: Rows, right: Rows) -> np.ndarray:
-        """arccos k / pi = (2/pi) arcsin(D/2) with D^2 = 2 - 2k: near k = 1 the arc-cosine of k would lose half of
-        the digits, and rounding take it out of [-1, 1]."""
+        """Return arccos k / pi, computed as (2/pi) arcsin(D/2) with D^2 = 2 - 2k.
+
+        Near k = 1 the arc-cosine of k would lose half of the digits, and rounding could take k out of [-1, 1].
+        """
         squared = self.kernel.distance(left, right)
         half = np.sqrt(squared, out=squared)
         half *= 0.5
@@ -94,5 +116,5 @@ class ArccosKernel(Kernel):
         rows = _scaling.unit_rows(_arrays.as_rows(rows, np.float64))
         if self.kernel.gamma == 1:
             return rows
-        own = self.kernel.diagonal(rows)
-        return _scaling.scale_rows(rows, np.where(own > 0, own, 1) ** (-1 / self.kernel.gamma))
+        diagonal = self.kernel.diagonal(rows)
+        return _scaling.scale_rows(rows, np.where(diagonal > 0, diagonal, 1) ** (-1 / self.kernel.gamma))

@@ -1,4 +1,4 @@
-"""Kernels as objects, and their sums and products: call one for the Gram matrix, ask for distances and diagonals."""
+"""The base class of kernels, and the sums and products of kernels."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from chimap._validation import DataError, check_histograms, check_positive
 
 
 class Kernel(ABC):
-    """An exact kernel, the oracle of the maps that approximate it.
+    """An exact kernel, the reference for the feature maps that approximate it.
 
-    Calling it with rows X (n, bins) and Y (m, bins), dense or sparse, gives the Gram matrix (n, m) in the
-    floating type of the data; Y defaults to X. Raises DataError for NaN, infinite or (unless ``is_signed``) negative
-    entries, and for rows of different widths.
+    Calling it with rows X (n, bins) and Y (m, bins), dense or sparse, returns the Gram matrix (n, m) in the floating
+    type of the data; Y defaults to X. It raises DataError for NaN, infinite or (unless ``is_signed``) negative entries,
+    and for rows of different widths. Kernels add and multiply: ``a + b``, ``a * b`` and ``0.5 * a`` are kernels too.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import Exponential, chi2, intersection
     >>> X = np.array([[0.25, 0.75], [0.75, 0.25]])
@@ -35,36 +37,75 @@ class Kernel(ABC):
 
     @property
     def degree(self) -> float | None:
-        """Of homogeneity: scaling both rows by a factor, and its parameters as ``rescaled`` does, scales the kernel by
-        that power of the factor. None where there is no such power."""
+        """Degree of homogeneity, or None if the kernel has none.
+
+        Scaling both rows by a factor c, and the parameters of the kernel as ``rescaled`` does, multiplies the kernel by
+        c^degree.
+        """
         return None
 
     def rescaled(self, factor: float) -> Kernel:
-        """The kernel K' with K'(factor x, factor y) = factor^degree K(x, y); itself where it has no parameters."""
+        """Return the kernel K' with K'(factor x, factor y) = factor^degree K(x, y); itself if it has no parameters.
+
+        Parameters
+        ----------
+        factor : float
+            Positive factor by which the rows are scaled.
+        """
         return self
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
-        """This kernel with the parameters that it takes from data X set to numbers; itself where it has none."""
+        """Return this kernel with every parameter that depends on data set to a number; itself if it has none.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            The rows from which the parameters are computed.
+        random_state : int or None, default=0
+            Seed for the sample of rows, where a sample is enough.
+        """
         return self
 
     @abstractmethod
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m): entry i, j is K(X[i], Y[j])."""
+        """Return the Gram matrix (n, m), whose entry i, j is K(X[i], Y[j]).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows on the left.
+        Y : array or sparse matrix of shape (m, bins), default=None
+            Rows on the right; X if None.
+        """
 
     @abstractmethod
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """K(x, x) of every row, (n,)."""
+        """Return K(x, x) for every row, an array of shape (n,).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            The rows.
+        """
 
     @abstractmethod
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared distances K(x,x) + K(y,y) - 2 K(x,y), (n, m)."""
+        """Return the squared distances K(x, x) + K(y, y) - 2 K(x, y), an array of shape (n, m).
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows on the left.
+        Y : array or sparse matrix of shape (m, bins), default=None
+            Rows on the right; X if None.
+        """
 
     def __add__(self, other: Kernel) -> Kernel:
-        """The sum of two kernels."""
+        """Return the sum of two kernels."""
         return Sum((self, other)) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        """The product with another kernel, or with a positive number."""
+        """Return the product with another kernel, or with a positive number."""
         if isinstance(other, Kernel):
             return Product((self, other))
         return Sum((self,), (float(other),)) if isinstance(other, Real) else NotImplemented
@@ -86,18 +127,33 @@ class _Combined(Kernel):
 
     @property
     def is_signed(self) -> bool:  # type: ignore[override]
-        """Whether bins may be negative: only where every part allows it."""
+        """Whether bins may be negative: only if every part allows it."""
         return all(kernel.is_signed for kernel in self.kernels)
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
-        """This kernel with every part fitted to data X."""
+        """Return this kernel with every part fitted to X."""
         return replace(self, kernels=tuple(kernel.fitted(X, random_state) for kernel in self.kernels))
 
 
 @dataclass(frozen=True)
 class Sum(_Combined):
-    """K(x, y) = sum_j w_j K_j(x, y), with weights w_j > 0; usually written ``chi2 + 0.5 * other``.
+    """Weighted sum of kernels, K(x, y) = sum_j w_j K_j(x, y); usually written ``chi2 + 0.5 * other``.
 
+    Parameters
+    ----------
+    kernels : tuple of Kernel
+        The parts K_j, at least one.
+    weights : tuple of float, default=()
+        A weight w_j > 0 for each kernel; empty means that all are 1.
+
+    Raises
+    ------
+    ValueError
+        If ``kernels`` is empty or holds anything but kernels, or if ``weights`` has another length or entries that are
+        not positive.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import chi2, intersection
     >>> (chi2 + 0.5 * intersection)(np.array([[0.25, 0.75]]), np.array([[0.75, 0.25]]))
@@ -110,56 +166,70 @@ class Sum(_Combined):
         super().__post_init__()
         object.__setattr__(self, "weights", tuple(self.weights) or (1.0,) * len(self.kernels))
         if len(self.weights) != len(self.kernels):
-            raise ValueError(f"weights must be one a kernel, {len(self.kernels)}; got {len(self.weights)}.")
+            raise ValueError(
+                f"weights must hold one number for each of the {len(self.kernels)} kernels; got {len(self.weights)}."
+            )
         for weight in self.weights:
-            check_positive(weight, "each of weights (a kernel stays one under positive weights only)")
+            check_positive(weight, "each of weights (a negative weight makes a sum that is no kernel)")
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The parts joined by "+"."""
+        """The names of the parts joined by "+"."""
         return "+".join(
             kernel.name if weight == 1 else f"{weight:g}*{kernel.name}"
             for weight, kernel in zip(self.weights, self.kernels, strict=True)
         )
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m). Parameters that the parts take from data are those of X."""
+        """Return the Gram matrix (n, m). Parts with parameters that depend on data take them from X."""
         return self._sum(lambda kernel: kernel(X, Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """K(x, x) of every row, (n,)."""
+        """Return K(x, x) for every row, an array of shape (n,)."""
         return self._sum(lambda kernel: kernel.diagonal(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared distances (n, m): the sum of those of the parts."""
+        """Return the squared distances (n, m), the weighted sum of the distances of the parts."""
         return self._sum(lambda kernel: kernel.distance(X, Y))
 
     @property
     def degree(self) -> float | None:
-        """The largest of the parts'; None where one has none."""
+        """The largest degree of the parts, or None if a part has none."""
         degrees = [kernel.degree for kernel in self.kernels]
         return None if None in degrees else max(d for d in degrees if d is not None)
 
     def rescaled(self, factor: float) -> Sum:
-        """Of the parts rescaled, with weights that make up for degrees below the largest."""
+        """Return the sum of the rescaled parts, with weights that make up for degrees below the largest."""
         if self.degree is None:
             return self
         parts = zip(self.weights, self.kernels, strict=True)
         weights = tuple(w * factor ** (self.degree - (k.degree or 0.0)) for w, k in parts)
         return Sum(tuple(kernel.rescaled(factor) for kernel in self.kernels), weights)
 
-    def _sum(self, of: Callable[[Kernel], np.ndarray]) -> np.ndarray:
-        # one part at a time, so that no more than two matrices are in memory
-        total = self.weights[0] * of(self.kernels[0])
+    def _sum(self, term: Callable[[Kernel], np.ndarray]) -> np.ndarray:
+        # The parts are added one by one, so that no more than two matrices are in memory.
+        total = self.weights[0] * term(self.kernels[0])
         for weight, kernel in zip(self.weights[1:], self.kernels[1:], strict=True):
-            total += weight * of(kernel)
+            total += weight * term(kernel)
         return total
 
 
 @dataclass(frozen=True)
 class Product(_Combined):
-    """K(x, y) = prod_j K_j(x, y); usually written ``chi2 * other``.
+    """Product of kernels, K(x, y) = prod_j K_j(x, y); usually written ``chi2 * other``.
 
+    Parameters
+    ----------
+    kernels : tuple of Kernel
+        The factors K_j, at least one.
+
+    Raises
+    ------
+    ValueError
+        If ``kernels`` is empty or holds anything but kernels.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import chi2
     >>> (chi2 * chi2)(np.array([[0.25, 0.75]]), np.array([[0.75, 0.25]]))
@@ -168,48 +238,48 @@ class Product(_Combined):
 
     @property
     def degree(self) -> float | None:
-        """The sum of the parts'; None where one has none."""
+        """The sum of the degrees of the factors, or None if a factor has none."""
         degrees = [kernel.degree for kernel in self.kernels]
         return None if None in degrees else sum(d for d in degrees if d is not None)
 
     def rescaled(self, factor: float) -> Product:
-        """Of the parts rescaled."""
+        """Return the product of the rescaled factors."""
         return Product(tuple(kernel.rescaled(factor) for kernel in self.kernels))
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The parts joined by "*", sums in brackets."""
+        """The names of the factors joined by "*", with sums in brackets."""
         return "*".join(f"({k.name})" if isinstance(k, Sum) else k.name for k in self.kernels)
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m). Parameters that the parts take from data are those of X."""
+        """Return the Gram matrix (n, m). Factors with parameters that depend on data take them from X."""
         return math.prod((kernel(X, Y) for kernel in self.kernels[1:]), start=self.kernels[0](X, Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """K(x, x) of every row, (n,)."""
+        """Return K(x, x) for every row, an array of shape (n,)."""
         return math.prod((k.diagonal(X) for k in self.kernels[1:]), start=self.kernels[0].diagonal(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared distances (n, m), from the Gram matrix: those of close rows lose digits."""
+        """Return the squared distances (n, m), computed from the Gram matrix: they lose digits for close rows."""
         kernel = self.fitted(X)
-        own = kernel.diagonal(X)
-        other = own if Y is None else kernel.diagonal(Y)
-        return np.maximum(own[:, None] + other - 2 * kernel(X, Y), 0)
+        left = kernel.diagonal(X)
+        right = left if Y is None else kernel.diagonal(Y)
+        return np.maximum(left[:, None] + right - 2 * kernel(X, Y), 0)
 
 
 def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[Rows, Rows]:
-    """X and Y checked and brought to one kind and one dtype; Y is X where it is None.
+    """Check X and Y and bring them to the same storage (dense or CSR) and dtype; Y is X if it is None.
 
-    Raises DataError for negative (unless ``signed``), NaN or infinite entries and for widths that differ.
+    Raises DataError for negative (unless ``signed``), NaN or infinite entries, and for widths that differ.
     """
     left = _rows(X, "X", signed)
     right = left if Y is None else _rows(Y, "Y", signed)
     if left.shape[1] != right.shape[1]:
         raise DataError(
-            f"X has {left.shape[1]} bins and Y has {right.shape[1]}: a kernel compares rows of the same bins."
+            f"X has {left.shape[1]} bins and Y has {right.shape[1]}: a kernel compares rows over the same bins."
         )
     if _arrays.is_sparse(left) != _arrays.is_sparse(right):
-        # One dense side means that dense fits; two code paths are enough.
+        # If one side is dense, a dense copy of the other fits in memory too, and no mixed code path is needed.
         left, right = _arrays.to_dense(left), _arrays.to_dense(right)
     dtype = np.result_type(left.dtype, right.dtype)
     return _arrays.as_rows(left, dtype), _arrays.as_rows(right, dtype)

@@ -1,4 +1,4 @@
-"""A kernel of some of the bins: what kernels of several descriptors are made of."""
+"""A kernel of selected bins, from which kernels of several descriptors are made."""
 
 from __future__ import annotations
 
@@ -14,10 +14,19 @@ from chimap.kernels.base import Kernel
 
 @dataclass(frozen=True, eq=False)
 class OnColumns(Kernel):
-    """K(x, y) of the bins x[columns], y[columns] alone.
+    """A kernel K(x[columns], y[columns]) of selected bins.
 
-    columns : indices (m,). A sum of such kernels is the kernel of several descriptors side by side.
+    A sum of such kernels is the kernel of several descriptors side by side.
 
+    Parameters
+    ----------
+    kernel : Kernel
+        Kernel of the selected bins.
+    columns : array-like of int of shape (m,)
+        Indices of the bins.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import chi2, hellinger
     >>> both = OnColumns(chi2, [0, 1]) + OnColumns(hellinger, [2])
@@ -33,38 +42,38 @@ class OnColumns(Kernel):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """The kernel's, with the number of its bins."""
+        """The name of the kernel, with the number of its bins."""
         return f"{self.kernel.name}[{self.columns.size} bins]"
 
     @property
     def is_signed(self) -> bool:  # type: ignore[override]
-        """Whether its bins may be negative."""
+        """Whether the selected bins may be negative."""
         return bool(self.kernel.is_signed)
 
     @property
     def degree(self) -> float | None:
-        """The kernel's."""
+        """Degree of homogeneity of the kernel, or None."""
         return self.kernel.degree
 
     def rescaled(self, factor: float) -> Self:
-        """Of the kernel rescaled."""
+        """Return the same selection for the rescaled kernel."""
         return replace(self, kernel=self.kernel.rescaled(factor))
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
-        """The kernel fitted to its columns of X."""
-        return replace(self, kernel=self.kernel.fitted(self._own(X), random_state))
+        """Return the same selection for the kernel fitted to these columns of X."""
+        return replace(self, kernel=self.kernel.fitted(self._selected(X), random_state))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m)."""
-        return self.kernel(self._own(X), None if Y is None else self._own(Y))
+        """Return the Gram matrix (n, m)."""
+        return self.kernel(self._selected(X), None if Y is None else self._selected(Y))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """K(x, x) of every row, (n,)."""
-        return self.kernel.diagonal(self._own(X))
+        """Return K(x, x) for every row, (n,)."""
+        return self.kernel.diagonal(self._selected(X))
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared distances (n, m)."""
-        return self.kernel.distance(self._own(X), None if Y is None else self._own(Y))
+        """Return the squared distances (n, m)."""
+        return self.kernel.distance(self._selected(X), None if Y is None else self._selected(Y))
 
-    def _own(self, X: MatrixLike) -> Rows:
+    def _selected(self, X: MatrixLike) -> Rows:
         return _arrays.take_columns(_arrays.as_rows(X), self.columns)

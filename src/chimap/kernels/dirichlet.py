@@ -25,26 +25,40 @@ from chimap.kernels.dirichlet_likelihood import (
 
 @dataclass(frozen=True)
 class DirichletKernel(Kernel):
-    """K(x, y) = (ln(x + f) - mu)' G^-1 (ln(y + f) - mu) for l1-normalised rows (they are normalised here).
+    """Dirichlet whitening kernel of l1-normalised rows:
 
-    mu and G are the mean and the covariance of ln x under the Dirichlet distribution of parameters beta:
-    mu = digamma(beta) - digamma(sum beta), G = diag(trigamma(beta)) - trigamma(sum beta) 11'. G is its Fisher
-    information too, and the kernel the Fisher kernel of the distribution, with an offset that keeps ln 0 finite.
+        K(x, y) = (ln(x + f) - mu)' G^-1 (ln(y + f) - mu)
+
+    mu and G are the mean and the covariance of ln x under the Dirichlet distribution with parameters beta:
+    mu = digamma(beta) - digamma(sum beta), G = diag(trigamma(beta)) - trigamma(sum beta) 11'. G is also its Fisher
+    information, so this is the Fisher kernel of the distribution, with an offset f that keeps ln 0 finite. The kernel
+    normalises the rows itself. An empty row cannot be normalised and stays empty: it is ln(0 + f) in every bin.
+
+    K(x, x) is not 1: it is the squared length of d variables that are uncorrelated and of variance 1 under the
+    distribution.
 
     Parameters
     ----------
-    beta : positive numbers, one a bin, or "auto": those of the largest likelihood on the rows of ``fitted``, in which
-        zeros count as f.
-    offset : f, a positive number (of rows that sum to 1), or "auto": the 25 % quantile of the Beta distribution that an
-        average bin follows, Beta(b/d, b - b/d) for d bins and b = sum beta, but no less than half of the smallest
-        positive bin of the data.
+    beta : array-like of shape (bins,) or str, default="auto"
+        Positive numbers, or "auto" for those of the largest likelihood on the rows given to ``fitted``, in which zeros
+        count as f.
+    offset : float or str, default="auto"
+        f, a positive number on the scale of rows that sum to 1. "auto" takes the 25 % quantile of the Beta distribution
+        that an average bin follows, Beta(b/d, b - b/d) for d bins and b = sum beta, but no less than half of the
+        smallest positive bin of the data.
 
-    Both are numbers once ``fitted``. K(x, x) is not 1: it is the squared length of d variables that the distribution
-    has uncorrelated and of variance 1. An empty row cannot be normalised, and stays empty: ln(0 + f) in every bin.
+    Raises
+    ------
+    ValueError
+        If beta or the offset is neither "auto" nor positive.
 
-    Source: Gui, Chi, Zhang and Bao, A probability distribution kernel based on whitening transformation, eqs. 13-19.
-    Their 25 % quantile is of one marginal distribution for all bins (eq. 19): here that of an average bin.
+    References
+    ----------
+    Gui, Chi, Zhang and Bao, A probability distribution kernel based on whitening transformation, eqs. 13-19. Their 25 %
+    quantile (eq. 19) assumes the same marginal distribution for all bins; here it is that of an average bin.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> kernel = DirichletKernel(beta=(0.7, 1.9, 0.4), offset=1e-3)
     >>> kernel(np.array([[0.15, 0.45, 0.4]]), np.array([[0.5625, 0.0, 0.4375]])).round(6)
@@ -60,7 +74,7 @@ class DirichletKernel(Kernel):
         if not (isinstance(self.offset, str) and self.offset == "auto"):
             check_positive(self.offset, "offset (of the Dirichlet kernel: a number, or 'auto')")
         if not (isinstance(self.beta, str) and self.beta == "auto"):
-            # a tuple, so that kernels compare and hash as values
+            # Kernels compare and hash as values, so beta is a tuple.
             object.__setattr__(self, "beta", _checked_beta(self.beta))
 
     @property
@@ -69,10 +83,10 @@ class DirichletKernel(Kernel):
         return not isinstance(self.beta, str) and not isinstance(self.offset, str)
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> DirichletKernel:
-        """This kernel with beta and offset set to numbers from rows X (n, bins): one pass over them, nothing random.
+        """Return this kernel with beta and offset set to numbers, from one pass over X; nothing is random.
 
-        Empty rows say nothing of the distribution and are passed over. Raises DataError, unless beta is given, for
-        fewer than two other rows or two bins, and for rows that are all equal.
+        Empty rows carry no information on the distribution and are left out. Raises DataError for fewer than two other
+        rows or two bins unless beta is given, and for rows that are all equal.
         """
         if self.is_fitted:
             return self
@@ -82,16 +96,19 @@ class DirichletKernel(Kernel):
         n, d = rows.shape
         if n < 1 or (isinstance(self.beta, str) and (n < 2 or d < 2)):
             raise DataError(
-                "a Dirichlet distribution is fitted on at least two rows, not empty, of at least two bins; got "
+                "a Dirichlet distribution is fitted on at least two non-empty rows of at least two bins; got "
                 f"n_samples = {n}, n_features = {d}. Pass more rows, or give beta and offset to DirichletKernel."
             )
-        seen = LogStatistics.of(rows)
+        statistics = LogStatistics.of(rows)
         if not isinstance(self.beta, str):
-            return replace(self, offset=max(lower_quartile(np.array(self.beta)), seen.smallest / 2))
+            return replace(self, offset=max(lower_quartile(np.array(self.beta)), statistics.smallest / 2))
         if isinstance(self.offset, str):
-            beta, offset = with_quartile_offset(seen)
+            beta, offset = with_quartile_offset(statistics)
         else:
-            beta, offset = maximum_likelihood(seen.log_means(self.offset), seen.beginning()), self.offset
+            beta, offset = (
+                maximum_likelihood(statistics.log_means(self.offset), statistics.beginning()),
+                self.offset,
+            )
         return replace(self, beta=beta, offset=offset)
 
     @cached_property
@@ -101,11 +118,11 @@ class DirichletKernel(Kernel):
 
     @property
     def degree(self) -> float:
-        """0: proportions alone count."""
+        """Degree of homogeneity, 0: only proportions count."""
         return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m), of float64 arithmetic. What is "auto" is fitted on X.
+        """Return the Gram matrix (n, m), computed in float64. Parameters that are "auto" are fitted on X.
 
         Raises DataError for NaN, infinite or negative entries, and for rows of another width than beta.
         """
@@ -113,12 +130,12 @@ class DirichletKernel(Kernel):
         return (left @ right.T).astype(dtype, copy=False)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """K(x, x) of every row, (n,)."""
+        """Return K(x, x) for every row, (n,)."""
         left, _, dtype = self._whitened_pair(X, None)
         return np.einsum("ij,ij->i", left, left).astype(dtype, copy=False)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared Mahalanobis distances of ln(x + f) and ln(y + f), (n, m), without cancellation for close rows."""
+        """Return the squared Mahalanobis distances of ln(x + f) and ln(y + f), (n, m), exact for close rows too."""
         left, right, dtype = self._whitened_pair(X, Y)
         return cdist(left, right, "sqeuclidean").astype(dtype, copy=False)
 
@@ -130,9 +147,9 @@ class DirichletKernel(Kernel):
         return left, left if Y is None else kernel._whitened(others, "Y"), rows.dtype
 
     def _whitened(self, rows: Rows, name: str) -> np.ndarray:
-        """[z, sqrt(c) u.z] with z = u (ln(x + f) - mu), (n, bins + 1) float64: their products are the kernel.
+        """Return [z, sqrt(c) u.z] with z = u (ln(x + f) - mu), (n, bins + 1) float64; their products are the kernel.
 
-        That is G^-1 itself, not its square root: the map takes the other way and is tested against this one.
+        This uses G^-1 itself, not its square root. The feature map uses the square root and is tested against this.
         """
         w = self.whitening
         row_sums(rows, name=name)
@@ -143,13 +160,19 @@ class DirichletKernel(Kernel):
         return np.column_stack([z, np.sqrt(w.coupling) * (z @ w.scale)])
 
     def check_width(self, d: int) -> None:
-        """Refuse rows of ``d`` bins where beta is of another number."""
+        """Raise DataError for rows of another width than beta.
+
+        Parameters
+        ----------
+        d : int
+            Number of bins of the rows.
+        """
         if not isinstance(self.beta, str):
             _validation.check_width(np.empty((0, d)), len(self.beta), "DirichletKernel with this beta")
 
 
 def _filled(rows: Rows) -> Rows:
-    """The rows that are not empty; itself where all are. Raises DataError for sums that are not finite."""
+    """Return the rows that are not empty, or all rows if none is. Raises DataError for sums that are not finite."""
     sums = row_sums(rows)
     return rows if (sums > 0).all() else _arrays.take_rows(rows, np.flatnonzero(sums > 0))
 
@@ -158,5 +181,7 @@ def _checked_beta(beta: str | Sequence[float] | np.ndarray) -> tuple[float, ...]
     values = np.asarray(beta)
     ok = values.dtype.kind in "fiu" and values.ndim == 1 and values.size > 1
     if not ok or not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(f"beta must be 'auto' or at least two positive numbers, one a bin; got {beta!r}.")
+        raise ValueError(
+            f"beta must be 'auto' or at least two positive numbers, one for each bin; got {beta!r}."
+        )
     return tuple(values.astype(np.float64).tolist())

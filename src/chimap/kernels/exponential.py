@@ -1,4 +1,4 @@
-"""Exponential kernels of the squared distance of a kernel: of histograms, and the Gaussian."""
+"""Exponential kernels exp(-gamma D^2), with D the distance of an additive kernel or the Euclidean one."""
 
 from __future__ import annotations
 
@@ -13,18 +13,34 @@ from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel
 from chimap.kernels.plain import Linear
 
-GAMMA_ROWS = 1000  # rows whose pairs give the mean distance: its error is below 1 % there
-GAMMA_BLOCK = 256  # of them, whose distances are in memory together
+GAMMA_ROWS = 1000  # rows whose pairs give the mean distance: with so many its error is below 1 %
+GAMMA_BLOCK = 256  # rows whose distances to the others are in memory at once
 
 
 @dataclass(frozen=True)
 class Exponential(Kernel):
-    """K(x, y) = exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel.
+    """Exponential kernel K(x, y) = exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel.
 
-    ``gamma`` is a number, or "mean": 1 / mean D^2 over pairs of rows, set by ``fitted``; or a multiple of that, such as
-    "0.5*mean". Sharing conventions: this gamma is that of scikit-learn's ``chi2_kernel``; on l1-normalised rows the
-    kernel exp(-beta (1 - K)) of Li, Lebanon and Sminchisescu has gamma = beta/2.
+    Parameters
+    ----------
+    kernel : AdditiveKernel or Linear
+        Kernel whose squared distance is taken.
+    gamma : float or str, default="mean"
+        A positive number, or "mean" for 1 / mean D^2 over pairs of rows, set by ``fitted``; or a multiple of that, such
+        as "0.5*mean".
 
+    Raises
+    ------
+    ValueError
+        If ``kernel`` is no additive kernel or ``gamma`` is not positive.
+
+    Notes
+    -----
+    This gamma is that of scikit-learn's ``chi2_kernel``. On l1-normalised rows the kernel exp(-beta (1 - K)) of Li,
+    Lebanon and Sminchisescu has gamma = beta/2.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import Exponential, chi2
     >>> Exponential(chi2, gamma=2.0)(np.array([[0.25, 0.75]]), np.array([[0.75, 0.25]])).round(4)
@@ -42,7 +58,7 @@ class Exponential(Kernel):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """ "exp-" and the name of the additive kernel."""
+        """The name of the additive kernel, preceded by "exp-"."""
         return f"exp-{self.kernel.name}"
 
     @property
@@ -52,19 +68,19 @@ class Exponential(Kernel):
 
     @property
     def degree(self) -> float:
-        """0."""
+        """Degree of homogeneity, 0."""
         return 0.0
 
     def rescaled(self, factor: float) -> Exponential:
-        """With gamma divided by factor^degree of the kernel whose exponential it is."""
+        """Return the kernel with gamma divided by factor^d, where d is the degree of the inner kernel."""
         if _multiple(self.gamma) is not None:
             return self
         return replace(self, gamma=float(self.gamma) / factor**self.kernel.degree)
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Exponential:
-        """This kernel with gamma a number: 1 / mean D^2 over the pairs of at most 1000 rows of X.
+        """Return this kernel with gamma = 1 / mean D^2 over the pairs of at most 1000 rows of X.
 
-        Raises DataError where all rows are equal: their mean distance is 0 and gamma would be infinite.
+        Raises DataError if all rows are equal, because their mean distance is 0 and gamma would be infinite.
         """
         if _multiple(self.gamma) is None:
             return self
@@ -75,9 +91,19 @@ class Exponential(Kernel):
         return self.of_mean_distance(self._mean_distance(rows), rows.shape[0])
 
     def of_mean_distance(self, mean: float, n_rows: int) -> Exponential:
-        """This kernel with gamma a number, where ``mean`` is the mean D^2 over the pairs of so many rows.
+        """Return this kernel with gamma computed from a mean distance that is already known.
 
-        Raises DataError where it is 0 and gamma is to be taken from it.
+        Parameters
+        ----------
+        mean : float
+            Mean D^2 over the pairs of the rows.
+        n_rows : int
+            Number of these rows; a single row has no pairs, and any gamma serves it.
+
+        Raises
+        ------
+        DataError
+            If the mean is 0, there are several rows and gamma depends on the mean.
         """
         multiple = _multiple(self.gamma)
         if multiple is None:
@@ -92,30 +118,30 @@ class Exponential(Kernel):
         return replace(self, gamma=multiple / mean)
 
     def _mean_distance(self, rows: Rows) -> float:
-        """Mean D^2 over pairs of different rows; 0 where there are none."""
+        """Return the mean D^2 over pairs of different rows, or 0 if there are none."""
         n, total = rows.shape[0], 0.0
         for stop in range(GAMMA_BLOCK, n + GAMMA_BLOCK, GAMMA_BLOCK):
-            own = _arrays.view_rows(rows, slice(stop - GAMMA_BLOCK, min(stop, n)))
-            total += float(self.kernel.distance(own).sum(dtype=np.float64))
-            if stop < n:  # both ways
+            block = _arrays.view_rows(rows, slice(stop - GAMMA_BLOCK, min(stop, n)))
+            total += float(self.kernel.distance(block).sum(dtype=np.float64))
+            if stop < n:  # each pair counts twice, as it does within a block
                 later = _arrays.view_rows(rows, slice(stop, n))
-                total += 2 * float(self.kernel.distance(own, later).sum(dtype=np.float64))
+                total += 2 * float(self.kernel.distance(block, later).sum(dtype=np.float64))
         return total / max(1, n * (n - 1))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m). With gamma="mean" the mean is taken over the pairs of X."""
+        """Return the Gram matrix (n, m). With gamma="mean" the mean is taken over the pairs of X."""
         kernel = self.fitted(X)
         values = self.kernel.distance(X, Y)
         values *= -kernel.gamma  # type: ignore[operator]
         return np.exp(values, out=values)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """All ones, (n,)."""
+        """Return ones of shape (n,)."""
         rows = _arrays.as_rows(X)
         return np.ones(rows.shape[0], dtype=rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """2 - 2 K(x, y), (n, m), without cancellation for close rows."""
+        """Return the squared distances 2 - 2 K(x, y), (n, m), without cancellation for close rows."""
         kernel = self.fitted(X)
         values = self.kernel.distance(X, Y)
         values *= -kernel.gamma  # type: ignore[operator]
@@ -123,7 +149,7 @@ class Exponential(Kernel):
 
 
 def _multiple(gamma: float | str) -> float | None:
-    """1 for "mean", 0.5 for "0.5*mean"; None for numbers. Raises ValueError for other texts."""
+    """Return 1 for "mean", 0.5 for "0.5*mean" and None for numbers; raise ValueError for other strings."""
     if not isinstance(gamma, str):
         return None
     factor, _, mean = gamma.rpartition("*")
@@ -141,8 +167,17 @@ def _multiple(gamma: float | str) -> float | None:
 
 @dataclass(frozen=True)
 class Gaussian(Exponential):
-    """K(x, y) = exp(-gamma |x - y|^2): the exponential of the linear kernel, for entries of either sign.
+    """Gaussian kernel K(x, y) = exp(-gamma |x - y|^2), for entries of either sign.
 
+    It is the exponential form of the linear kernel.
+
+    Parameters
+    ----------
+    gamma : float or str, default="mean"
+        A positive number, "mean" or a multiple such as "0.5*mean", as in ``Exponential``.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Gaussian(gamma=0.5)(np.array([[0.0, 1.0]]), np.array([[1.0, 0.0]])).round(4)
     array([[0.3679]])
@@ -152,5 +187,5 @@ class Gaussian(Exponential):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """ "gaussian"."""
+        """The name "gaussian"."""
         return "gaussian"

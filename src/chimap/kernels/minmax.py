@@ -1,4 +1,4 @@
-"""The min-max kernel: the share of two histograms that they have in common."""
+"""The min-max kernel: the common share of two histograms."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from chimap._types import MatrixLike
 from chimap.kernels.additive import intersection
 from chimap.kernels.base import Kernel, paired_rows
 
-_BLOCK = 256  # rows whose sums with all others are in float64 together
+_BLOCK = 256  # rows whose sums with all others are in memory at once, in float64
 
 
 @dataclass(frozen=True)
 class MinMax(Kernel):
-    """K(x, y) = sum_i min(x_i, y_i) / sum_i max(x_i, y_i), of non-negative rows; 1 for two empty ones.
+    """Min-max kernel K(x, y) = sum_i min(x_i, y_i) / sum_i max(x_i, y_i) of non-negative rows; 1 for two empty rows.
 
-    Also known as the Ruzicka similarity, weighted Jaccard and, of counts of substructures, generalised Tanimoto. With
-    s the sums of the rows and D their l1 distance, K = (s(x) + s(y) - D) / (s(x) + s(y) + D). It stays the same when
-    both rows are multiplied by one factor.
+    Also known as the Ruzicka similarity, weighted Jaccard and, for counts of substructures, generalised Tanimoto. With
+    s the sums of the rows and D their l1 distance, K = (s(x) + s(y) - D) / (s(x) + s(y) + D). It does not change if
+    both rows are multiplied by the same factor.
 
     References
     ----------
     Ruzicka, Anwendung mathematisch-statistischer Methoden in der Geobotanik. Ioffe, Improved consistent sampling,
-    weighted minhash and L1 sketching (that it is positive definite).
+    weighted minhash and L1 sketching (proof that it is positive definite).
 
     Examples
     --------
@@ -39,20 +39,20 @@ class MinMax(Kernel):
 
     @property
     def degree(self) -> float:
-        """0: a common factor changes nothing."""
+        """Degree of homogeneity, 0: a common factor changes nothing."""
         return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), dense or sparse, in their floating type."""
+        """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in their floating type."""
         return self._shares(X, Y, lambda total, apart: (total - apart) / (total + apart), empty=1.0)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """All ones, (n,)."""
+        """Return ones of shape (n,)."""
         rows, _ = paired_rows(X, None, signed=False)
         return np.ones(rows.shape[0], rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """2 - 2 K(x, y), (n, m), without cancellation for close rows."""
+        """Return the squared distances 2 - 2 K(x, y), (n, m), without cancellation for close rows."""
         return self._shares(X, Y, lambda total, apart: 4 * apart / (total + apart), empty=0.0)
 
     def _shares(
@@ -64,12 +64,12 @@ class MinMax(Kernel):
     ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=False)
         out = intersection.distance(left, None if Y is None else right)
-        own, other = _scaling.row_norms_l1(left), _scaling.row_norms_l1(right)
+        left_sums, right_sums = _scaling.row_norms_l1(left), _scaling.row_norms_l1(right)
         for first in range(0, out.shape[0], _BLOCK):
-            part = out[first : first + _BLOCK]
-            total = own[first : first + _BLOCK, None] + other
+            block = out[first : first + _BLOCK]
+            total = left_sums[first : first + _BLOCK, None] + right_sums
             is_empty = total == 0
             total[is_empty] = 1
-            # two sums of the same numbers may round apart
-            part[:] = np.where(is_empty, empty, share(total, np.minimum(part, total)))
+            # The distance and the sums add up the same numbers in different orders, and may round apart.
+            block[:] = np.where(is_empty, empty, share(total, np.minimum(block, total)))
         return out

@@ -1,4 +1,4 @@
-"""The PQ kernel: how alike two rows order their bins."""
+"""The PQ kernel, which compares the order of the bins in two rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from chimap.kernels.base import Kernel, paired_rows
 
 @dataclass(frozen=True)
 class PQKernel(Kernel):
-    """K(x, y) = (P - Q) / sqrt(T(x) T(y)): concordant minus discordant pairs of bins, over the pairs not tied.
+    """PQ kernel K(x, y) = (P - Q) / sqrt(T(x) T(y)): concordant minus discordant pairs of bins, over untied pairs.
 
-    A pair of bins i < j is concordant where (x_i - x_j)(y_i - y_j) > 0 and discordant where it is < 0; T(x) counts the
-    pairs with x_i != x_j. That is Kendall's tau_b over the bins of two rows, and the dot product of the vectors of
-    sign(x_i - x_j), scaled to length 1, so K(x, x) = 1; a row whose bins are all equal orders nothing and has K = 0. A
-    pair of rows takes O(s + g h), s non-zero bins of which g and h differ in value, as with counts, or O(s log s).
-    ``jensen_shannon + PQKernel()``, or "jensen_shannon+pq" by name, adds what the sizes say.
+    A pair of bins i < j is concordant if (x_i - x_j)(y_i - y_j) > 0 and discordant if it is < 0; P and Q count these
+    pairs, and T(x) counts those with x_i != x_j. K is Kendall's tau_b over the bins of two rows. It is also the dot
+    product of the vectors of sign(x_i - x_j), scaled to length 1, so K(x, x) = 1; a row whose bins are all equal has no
+    order, and K = 0. A pair of rows with s non-zero bins takes O(s + g h), with g and h the numbers of different values
+    in the two rows, if these are few, as with counts; otherwise O(s log s). ``jensen_shannon + PQKernel()``, or
+    "jensen_shannon+pq" by name, adds the information in the sizes of the bins.
 
-    Source: Ionescu and Popescu, PQ kernel: a rank correlation kernel for visual word histograms.
+    References
+    ----------
+    Ionescu and Popescu, PQ kernel: a rank correlation kernel for visual word histograms.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> PQKernel()(np.array([[1.0, 2.0, 3.0]]), np.array([[1.0, 3.0, 2.0]])).round(4)
     array([[0.3333]])
@@ -32,34 +37,34 @@ class PQKernel(Kernel):
 
     @property
     def degree(self) -> float:
-        """0: order alone counts."""
+        """Degree of homogeneity, 0: only order counts."""
         return 0.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m) of non-negative rows, dense or sparse, in their floating type."""
+        """Return the Gram matrix (n, m) of non-negative rows, dense or sparse, in their floating type."""
         left, right = paired_rows(X, Y, signed=False)
-        own = _Ordered(left)
-        other = own if right is left else _Ordered(right)
+        left_ordered = _Ordered(left)
+        right_ordered = left_ordered if right is left else _Ordered(right)
         out = np.empty((right.shape[0], left.shape[0]), np.int64)
         _threads.over_rows(
             right.shape[0],
-            max(1, 8 * own.bins.size),
+            max(1, 8 * left_ordered.bins.size),
             lambda rows: _loops.concordance(
-                other.bins, other.ranks, other.starts[rows.start : rows.stop + 1],
-                own.bins, own.ranks, own.starts, left.shape[1], out[rows],
+                right_ordered.bins, right_ordered.ranks, right_ordered.starts[rows.start : rows.stop + 1],
+                left_ordered.bins, left_ordered.ranks, left_ordered.starts, left.shape[1], out[rows],
             ),
         )  # fmt: skip
-        return (out.T * own.scale[:, None] * other.scale).astype(left.dtype)
+        return (out.T * left_ordered.scale[:, None] * right_ordered.scale).astype(left.dtype)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """1 for every row, and 0 for those whose bins are all equal, (n,)."""
+        """Return 1 for every row, and 0 for rows whose bins are all equal, (n,)."""
         rows, _ = paired_rows(X, None, signed=False)
         return (_Ordered(rows).scale > 0).astype(rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """K(x,x) + K(y,y) - 2 K(x,y), (n, m)."""
-        other = self.diagonal(X if Y is None else Y)
-        return np.asarray(self.diagonal(X)[:, None] + other - 2 * self(X, Y))
+        """Return the squared distances K(x, x) + K(y, y) - 2 K(x, y), (n, m)."""
+        right_diagonal = self.diagonal(X if Y is None else Y)
+        return np.asarray(self.diagonal(X)[:, None] + right_diagonal - 2 * self(X, Y))
 
 
 class _Ordered:
@@ -74,10 +79,10 @@ class _Ordered:
         values = sparse.data[order]
         self.bins = sparse.indices[order].astype(np.uint32)
         self.starts = sparse.indptr.astype(np.int64)
-        new = np.ones(values.size, dtype=bool)  # where a group of equal values of a row begins
+        new = np.ones(values.size, dtype=bool)  # True where a group of equal values of a row begins
         new[1:] = (values[1:] != values[:-1]) | (row[1:] != row[:-1])
         group = np.cumsum(new)
-        before = np.r_[0, group][self.starts[:-1]]  # groups of the rows above
+        before = np.r_[0, group][self.starts[:-1]]  # number of groups in the rows above
         self.ranks = (group - before[row]).astype(np.uint32)
         sizes = np.bincount(group, minlength=1)[1:] if values.size else np.zeros(0, np.int64)
         tied = np.bincount(row[new], sizes * (sizes - 1) // 2, minlength=n)

@@ -1,4 +1,4 @@
-"""The kernels of vectors that histogram kernels are measured against: linear and Gaussian."""
+"""The linear kernel."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from chimap.kernels.base import Kernel, paired_rows
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """K(x, y) = x . y.
+    """Linear kernel K(x, y) = x . y, for bins of either sign.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> Linear()(np.array([[1.0, 2.0]]))
     array([[5.]])
@@ -27,21 +29,21 @@ class Linear(Kernel):
 
     @property
     def degree(self) -> float:
-        """2."""
+        """Degree of homogeneity, 2."""
         return 2.0
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m)."""
+        """Return the Gram matrix (n, m)."""
         left, right = paired_rows(X, Y, signed=True)
         return np.asarray(safe_sparse_dot(left, right.T, dense_output=True))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """|x|^2 of every row, (n,)."""
+        """Return |x|^2 for every row, (n,)."""
         rows, _ = paired_rows(X, None, signed=True)
         return np.asarray(_arrays.map_values(rows, np.square).sum(axis=1)).reshape(-1)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """|x - y|^2, (n, m), from the products: close rows that lie far from 0 lose digits."""
+        """Return |x - y|^2, (n, m), computed from the products: close rows that lie far from 0 lose digits."""
         left, right = paired_rows(X, Y, signed=True)
         squares = euclidean_distances(left, None if Y is None else right, squared=True)
         return squares.astype(left.dtype, copy=False)

@@ -14,21 +14,29 @@ from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive
 from chimap.kernels.base import Kernel, paired_rows
 
-_PAIRED_ROWS = 64  # whose pairs say how wide the kernel should be
-_BLOCK_NUMBERS = 2**22  # of X made dense together
+_PAIRED_ROWS = 64  # rows whose pairs determine c
+_BLOCK_NUMBERS = 2**22  # entries of X that are made dense at once
 NEAR = 0.5  # |(x - m) / (m + c)| below which the logarithm is taken by log1p
-_TILE_BYTES = 2**18  # of Y in a core's cache while the rows of X pass over it
+_TILE_BYTES = 2**18  # the tile of Y that stays in a core's cache while the rows of X pass over it
 
 
 @dataclass(frozen=True)
 class Skewed(Kernel):
-    """K(x, y) = prod_i f(sigma (ln(x_i + c) - ln(y_i + c))) for bins above -c; K(x, x) = 1.
+    """Base class of the skewed kernels, for bins above -c; K(x, x) = 1:
 
-    ``c`` is a positive number, or "auto", set by ``fitted``: the median of the non-zero magnitudes of the data where
-    the mean of -ln K over pairs of rows is then at most 1, and otherwise the larger c for which it is 1, as
-    gamma="mean" has it for exponential kernels. ln(x + c) is nearly linear below c and logarithmic above: with the
-    median half of the values lie on either side. But K is a product over the bins, and with hundreds of them it would
-    be next to zero for any two rows. ``sigma`` is the inverse width.
+        K(x, y) = prod_i f(sigma (ln(x_i + c) - ln(y_i + c)))
+
+    ln(x + c) is nearly linear below c and logarithmic above: with c the median, half of the values lie on either side.
+    But K is a product over the bins, and with hundreds of them it would be next to zero for any two rows. "auto"
+    therefore takes the median of the non-zero magnitudes of the data if the mean of -ln K over pairs of rows is then at
+    most 1, and otherwise the larger c for which it is 1, just as gamma="mean" does for exponential kernels.
+
+    Parameters
+    ----------
+    c : float or str, default="auto"
+        A positive number, or "auto", set by ``fitted``.
+    sigma : float, default=0.5
+        Inverse width, positive.
     """
 
     c: float | str = "auto"
@@ -41,15 +49,15 @@ class Skewed(Kernel):
 
     @property
     def degree(self) -> float:
-        """0."""
+        """Degree of homogeneity, 0."""
         return 0.0
 
     def rescaled(self, factor: float) -> Self:
-        """With c multiplied by the factor."""
+        """Return the kernel with c multiplied by ``factor``."""
         return self if self.c == "auto" else replace(self, c=float(self.c) * factor)
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Self:
-        """This kernel with c a number, from pairs of at most 64 rows. Where all entries are zero, c = 1."""
+        """Return this kernel with c a number, from the pairs of at most 64 rows; c = 1 if all entries are zero."""
         if self.c != "auto":
             return self
         rows = _arrays.as_rows(X)
@@ -60,14 +68,22 @@ class Skewed(Kernel):
         return replace(self, c=median * self._factor_for_unit_mean(rows, median))
 
     def at_median(self, X: MatrixLike) -> Self:
-        """This kernel with c, if "auto", the median whatever the width: for widths that are learned."""
+        """Return this kernel with c the median of the non-zero magnitudes, if it is "auto".
+
+        Kernels whose widths are learned use it: the mean of -ln K does not matter to them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            The rows.
+        """
         if self.c != "auto":
             return self
         values = np.abs(_arrays.nonzero_values(_arrays.as_rows(X)))
         return replace(self, c=float(np.median(values)) if values.size else 1.0)
 
     def _factor_for_unit_mean(self, rows: Rows, median: float) -> float:
-        """At least 1: what the median is multiplied by for a mean of -ln K over pairs of rows of at most 1."""
+        """Return the least factor >= 1 of the median for which the mean of -ln K over pairs of rows is at most 1."""
         n_pairs = max(1, rows.shape[0] * (rows.shape[0] - 1))
 
         def surplus(log_factor: float) -> float:
@@ -78,12 +94,12 @@ class Skewed(Kernel):
         if surplus(0.0) <= 0:
             return 1.0
         highest = 1.0
-        while surplus(highest) > 0:  # -ln K falls as 1/c at least
+        while surplus(highest) > 0:  # it ends: -ln K falls at least as fast as 1/c
             highest *= 2
         return float(np.exp(brentq(surplus, 0.0, highest, xtol=1e-3)))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m). With c="auto", c is that of X.
+        """Return the Gram matrix (n, m). With c="auto", c is computed from X.
 
         Raises DataError for NaN, infinite or too small entries (named by row and column).
         """
@@ -91,22 +107,34 @@ class Skewed(Kernel):
         return np.exp(logs, out=logs).astype(_dtype(X, Y), copy=False)
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """All ones, (n,)."""
+        """Return ones of shape (n,)."""
         rows = _arrays.as_rows(X)
         return np.ones(rows.shape[0], dtype=rows.dtype)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """2 - 2 K(x, y), (n, m), without cancellation for close rows."""
+        """Return the squared distances 2 - 2 K(x, y), (n, m), without cancellation for close rows."""
         logs = self._log_gram(X, Y)
         return (-2 * np.expm1(logs, out=logs)).astype(_dtype(X, Y), copy=False)
 
     def logarithms(self, rows: Rows, centre: np.ndarray, name: str = "X") -> np.ndarray:
-        """ln(x + c) - ln(m + c) of checked rows, dense, for a centre m (bins,) above -c; c must be a number.
+        """Return ln(x + c) - ln(m + c) for checked rows, a dense array (n, bins); c must be a number.
 
-        K takes differences of logarithms alone, so that any m will do. One amid the data keeps the digits of rows that
-        are nearly equal: ln(x + c) itself has lost them in float32 where x varies by a millionth.
+        K depends on differences of logarithms alone, so any centre m will do. A centre amid the data keeps the digits
+        of rows that are nearly equal: ln(x + c) itself has lost them in float32 if x varies by a millionth.
 
-        Raises DataError for entries not above -c.
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (n, bins)
+            Checked rows.
+        centre : ndarray of shape (bins,)
+            The centre m, above -c.
+        name : str, default="X"
+            Name of the rows in error messages.
+
+        Raises
+        ------
+        DataError
+            If an entry is not above -c.
         """
         x, c, m = _arrays.to_dense(rows), rows.dtype.type(self.c), centre.astype(rows.dtype, copy=False)
         above = x + c
@@ -120,33 +148,42 @@ class Skewed(Kernel):
         share = (x - m) / (m + c)
         above /= m + c
         np.log(above, out=above)
-        # from the difference where it is small beside m + c; further off, 1 + share would lose digits of x + c
+        # log1p of the difference is exact where it is small beside m + c; further off, 1 + share would lose digits
+        # of x + c.
         return np.log1p(share, out=above, where=np.abs(share) < NEAR)
 
     def centre(self, rows: Rows) -> np.ndarray:
-        """The mean of checked rows, (bins,) in their dtype, for ``logarithms``; 0 where it is not above -c."""
+        """Return the mean of the rows, (bins,) in their dtype, as a centre for ``logarithms``.
+
+        The centre is 0 in bins whose mean is not above -c.
+
+        Parameters
+        ----------
+        rows : array or sparse matrix of shape (n, bins)
+            Checked rows.
+        """
         means = _arrays.column_means(rows).astype(rows.dtype)
-        means[~(means + rows.dtype.type(self.c) > 0)] = 0  # of rows that ``logarithms`` refuses
+        means[~(means + rows.dtype.type(self.c) > 0)] = 0  # ``logarithms`` refuses such rows
         return means
 
     def _log_gram(self, X: MatrixLike, Y: MatrixLike | None) -> np.ndarray:
-        """ln K, (n, m) float64: a product of thousands of bins would leave the range of the floats."""
+        """Return ln K, (n, m) float64; a product of thousands of bins would leave the range of the floats."""
         left, right = paired_rows(X, Y, signed=True)
         kernel = self.fitted(left)
-        others = _arrays.to_dense(_arrays.as_rows(right, np.float64))
-        centre = kernel.centre(others)
-        other = kernel._prepared(kernel.logarithms(others, centre, "Y" if Y is not None else "X"))
+        right_dense = _arrays.to_dense(_arrays.as_rows(right, np.float64))
+        centre = kernel.centre(right_dense)
+        right_logs = kernel._prepared(kernel.logarithms(right_dense, centre, "Y" if Y is not None else "X"))
         out = np.empty((left.shape[0], right.shape[0]))
         size = max(1, _BLOCK_NUMBERS // max(1, left.shape[1]))
-        tile = max(1, _TILE_BYTES // max(1, other.shape[1] * other.itemsize))
+        tile = max(1, _TILE_BYTES // max(1, right_logs.shape[1] * right_logs.itemsize))
         for first in range(0, left.shape[0], size):
             block = _arrays.as_rows(_arrays.take_rows(left, slice(first, first + size)), np.float64)
-            own, part = kernel._prepared(kernel.logarithms(block, centre)), out[first : first + size]
+            logs, sums = kernel._prepared(kernel.logarithms(block, centre)), out[first : first + size]
             _threads.over_rows(
-                part.shape[0],
-                other.size,
-                lambda rows, own=own, part=part: _loops.pair_sums[kernel._form](  # type: ignore[misc]
-                    own[rows], other, tile, part[rows]
+                sums.shape[0],
+                right_logs.size,
+                lambda rows, logs=logs, sums=sums: _loops.pair_sums[kernel._form](  # type: ignore[misc]
+                    logs[rows], right_logs, tile, sums[rows]
                 ),
             )
         return kernel._finish(out)
@@ -155,20 +192,34 @@ class Skewed(Kernel):
 
     @abstractmethod
     def _prepared(self, logs: np.ndarray) -> np.ndarray:
-        """From ``logarithms`` to what the compiled sum takes."""
+        """Turn ``logarithms`` into the input of the compiled sum."""
 
     @abstractmethod
     def _finish(self, sums: np.ndarray) -> np.ndarray:
-        """From the compiled sum to ln K."""
+        """Turn the compiled sum into ln K."""
 
 
 @dataclass(frozen=True)
 class SkewedChi2(Skewed):
-    """K(x, y) = prod_i sech(sigma (ln(x_i + c) - ln(y_i + c))); sigma = 1/2: prod 2 sqrt((x+c)(y+c)) / (x+y+2c).
+    """Skewed chi-square kernel, K(x, y) = prod_i sech(sigma (ln(x_i + c) - ln(y_i + c))).
 
-    Source: Li, Ionescu and Sminchisescu, Random Fourier approximations for skewed multiplicative histogram kernels;
-    Fourier kernel learning, Table 1, has sigma.
+    With sigma = 1/2 it is prod_i 2 sqrt((x_i+c)(y_i+c)) / (x_i+y_i+2c).
 
+    Parameters
+    ----------
+    c : float or str, default="auto"
+        A positive number; bins are above -c. "auto" sets it from the data in ``fitted``: the median of the non-zero
+        magnitudes, or a larger number for which the mean of -ln K over pairs of rows is 1.
+    sigma : float, default=0.5
+        Inverse width, positive.
+
+    References
+    ----------
+    Li, Ionescu and Sminchisescu, Random Fourier approximations for skewed multiplicative histogram kernels. Fourier
+    kernel learning, Table 1, has sigma.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> SkewedChi2(c=1.0)(np.array([[0.0]]), np.array([[3.0]]))
     array([[0.8]])
@@ -186,10 +237,24 @@ class SkewedChi2(Skewed):
 
 @dataclass(frozen=True)
 class SkewedIntersection(Skewed):
-    """K(x, y) = prod_i exp(-sigma |ln(x_i + c) - ln(y_i + c)|); sigma = 1/2: prod min(sqrt((x+c)/(y+c)), its inverse).
+    """Skewed intersection kernel, K(x, y) = prod_i exp(-sigma |ln(x_i + c) - ln(y_i + c)|).
 
-    Source: as ``SkewedChi2``.
+    With sigma = 1/2 it is the product of min(sqrt((x_i+c)/(y_i+c)), sqrt((y_i+c)/(x_i+c))).
 
+    Parameters
+    ----------
+    c : float or str, default="auto"
+        A positive number; bins are above -c. "auto" sets it from the data in ``fitted``, as in ``SkewedChi2``.
+    sigma : float, default=0.5
+        Inverse width, positive.
+
+    References
+    ----------
+    Li, Ionescu and Sminchisescu, Random Fourier approximations for skewed multiplicative histogram kernels. Fourier
+    kernel learning, Table 1, has sigma.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> SkewedIntersection(c=1.0)(np.array([[0.0]]), np.array([[3.0]]))
     array([[0.5]])

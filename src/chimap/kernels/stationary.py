@@ -1,7 +1,7 @@
 """Additive stationary kernels: sums over bins of a function of x - y, for bins of either sign.
 
-S is the signature, its Fourier transform the spectrum: S(l) = int kappa(w) exp(-i w l) dw. Source: Vedaldi and
-Zisserman, Efficient additive kernels via explicit feature maps, secs. 2 and 3.
+S is the signature and kappa, its Fourier transform, the spectrum: S(l) = int kappa(w) exp(-i w l) dw. Source: Vedaldi
+and Zisserman, Efficient additive kernels via explicit feature maps, secs. 2 and 3.
 """
 
 from __future__ import annotations
@@ -18,23 +18,36 @@ from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
 from chimap.kernels.given_spectrum import ScaledSpectrum, SpectrumSignature
 
-_NUMBERS = 2**20  # of pairs and bins whose signature is in memory together
+_NUMBERS = 2**20  # values of the signature (pairs of rows times bins) that are in memory at once
 
 
 @dataclass(frozen=True)
 class StationaryKernel(Kernel):
-    """K(x, y) = sum_i S((x_i - y_i) / width), with S(0) = 1.
+    """Additive stationary kernel K(x, y) = sum_i S((x_i - y_i) / width), with S(0) = 1.
 
     Parameters
     ----------
-    name : what it is called.
-    signature_function : S, of float64 arrays; even, with a Fourier transform that is nowhere negative.
-    spectrum_function : kappa(w) = 1/(2 pi) int S(l) exp(i w l) dl; None where it is not known, and the map's "uniform"
-        window, which samples it, cannot be had. Where it alone is known, ``of_spectrum`` makes the kernel.
-    width : in units of the bins.
+    name : str
+        Name of the kernel.
+    signature_function : callable
+        S as a function of float64 arrays; it is even, and its Fourier transform is nowhere negative.
+    spectrum_function : callable or None, default=None
+        kappa(w) = 1/(2 pi) int S(l) exp(i w l) dl. If None, the "uniform" window of feature maps, which samples it, is
+        not available. If the spectrum alone is known, ``of_spectrum`` makes the kernel.
+    width : float, default=1.0
+        Width in the units of the bins, positive.
 
-    Source: Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, sec. 2.1.2.
+    Raises
+    ------
+    ValueError
+        If the width is not positive.
 
+    References
+    ----------
+    Vedaldi and Zisserman, Efficient additive kernels via explicit feature maps, sec. 2.1.2.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> stationary_laplace.with_width(2.0)(np.array([[0.0, 1.0]]), np.array([[2.0, 1.0]])).round(4)  # e^-1 + 1
     array([[1.3679]])
@@ -54,25 +67,33 @@ class StationaryKernel(Kernel):
     def of_spectrum(
         cls, name: str, spectrum: Callable[[np.ndarray], np.ndarray], width: float = 1.0
     ) -> StationaryKernel:
-        """The kernel of a spectrum, K(x, y) = sum_i E cos(w (x_i - y_i) / width) for w drawn from it.
+        """Return the kernel K(x, y) = sum_i E cos(w (x_i - y_i) / width), with frequencies w drawn from a spectrum.
 
         Parameters
         ----------
-        name : what the kernel is called.
-        spectrum : of float64 arrays of frequencies w >= 0; finite, nowhere negative, with a finite integral, by which
-            it is divided. What it varies in should be of the order of 1.
-        width : in units of the bins.
+        name : str
+            Name of the kernel.
+        spectrum : callable
+            Function of float64 arrays of frequencies w >= 0. It is finite and nowhere negative and has a finite
+            integral, by which it is divided. It should vary on a scale of the order of 1.
+        width : float, default=1.0
+            Width in the units of the bins.
+
+        Returns
+        -------
+        StationaryKernel
+            The kernel, with its signature computed by quadrature.
 
         Raises
         ------
         ValueError
-            For any other spectrum.
+            If the spectrum is negative or not finite somewhere, or its integral is not finite and positive.
 
         Notes
         -----
-        The signature is the integral of the spectrum and a wave, by adaptive quadrature at the points of a Chebyshev
-        series on the range of the differences: correct to about 1e-9 once the first call for a range has made it, which
-        takes a tenth of a second for a smooth formula and some seconds for one of special functions.
+        The signature is the Fourier integral of the spectrum, computed by adaptive quadrature at the points of a
+        Chebyshev series on the range of the differences. It is correct to about 1e-9. The first call for a range makes
+        the series, which takes a tenth of a second for a smooth formula and some seconds for one of special functions.
 
         Examples
         --------
@@ -86,40 +107,63 @@ class StationaryKernel(Kernel):
 
     @property
     def degree(self) -> float:
-        """0."""
+        """Degree of homogeneity, 0: rows and width scale together."""
         return 0.0
 
     def rescaled(self, factor: float) -> StationaryKernel:
-        """With the width multiplied by the factor."""
+        """Return the kernel with its width multiplied by ``factor``."""
         return replace(self, width=self.width * factor)
 
     def with_width(self, width: float) -> StationaryKernel:
-        """The same signature of differences in units of ``width`` > 0."""
+        """Return the kernel with the same signature and another width.
+
+        Parameters
+        ----------
+        width : float
+            Positive width in the units of the bins.
+        """
         return replace(self, width=float(width))
 
     def signature(self, difference: ArrayLike) -> np.ndarray:
-        """S at differences in units of the width; S(0) = 1."""
+        """Return the signature S, an array of the shape of ``difference``; S(0) = 1.
+
+        Parameters
+        ----------
+        difference : array-like
+            Differences of bins in units of the width.
+        """
         return self.signature_function(np.asarray(difference, dtype=np.float64))
 
     def spectrum(self, frequency: ArrayLike) -> np.ndarray:
-        """kappa at frequencies w; its integral is 1. Raises ValueError where it is not known."""
+        """Return the spectrum kappa, an array of the shape of ``frequency``; its integral is 1.
+
+        Parameters
+        ----------
+        frequency : array-like
+            Frequencies w.
+
+        Raises
+        ------
+        ValueError
+            If the spectrum of this kernel is not known.
+        """
         if self.spectrum_function is None:
             raise ValueError(
-                f"the spectrum of {self.name!r} is not given: use window='least-squares' or 'rectangular', which take "
-                "the signature alone."
+                f"the spectrum of {self.name!r} is not given: use window='least-squares' or 'rectangular', which need "
+                "only the signature."
             )
         return self.spectrum_function(np.asarray(frequency, dtype=np.float64))
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), dense or sparse; in their floating type."""
+        """Return the Gram matrix (n, m) of rows X (n, bins) and Y (m, bins), in their floating type."""
         return self._sums(X, Y, self.signature)
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
-        """Squared distances 2 sum_i (1 - S), (n, m)."""
+        """Return the squared distances 2 sum_i (1 - S), (n, m)."""
         return self._sums(X, Y, lambda difference: 2 * (1 - self.signature(difference)))
 
     def diagonal(self, X: MatrixLike) -> np.ndarray:
-        """The number of bins, for every row, (n,)."""
+        """Return K(x, x) for every row, (n,), which is the number of bins."""
         rows, _ = paired_rows(X, None, signed=True)
         return np.full(rows.shape[0], rows.shape[1], dtype=rows.dtype)
 
@@ -128,12 +172,12 @@ class StationaryKernel(Kernel):
     ) -> np.ndarray:
         left, right = paired_rows(X, Y, signed=True)
         out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
-        other = _arrays.to_dense(right).astype(np.float64)
-        size = max(1, _NUMBERS // max(1, other.size))
+        right_dense = _arrays.to_dense(right).astype(np.float64)
+        size = max(1, _NUMBERS // max(1, right_dense.size))
         for first in range(0, out.shape[0], size):
-            part = slice(first, first + size)
-            own = _arrays.to_dense(_arrays.take_rows(left, part)).astype(np.float64)[:, None, :]
-            out[part] = term((own - other) / self.width).sum(axis=2)
+            block = slice(first, first + size)
+            left_dense = _arrays.to_dense(_arrays.take_rows(left, block)).astype(np.float64)[:, None, :]
+            out[block] = term((left_dense - right_dense) / self.width).sum(axis=2)
         return out
 
 
@@ -177,15 +221,27 @@ class _StudentSpectrum:
 
 
 stationary_gaussian = StationaryKernel("additive-gaussian", _gaussian_signature, _gaussian_spectrum)
-"""k(x, y) = exp(-(x-y)^2 / (2 width^2))."""
+"""The additive Gaussian kernel, k(x, y) = exp(-(x-y)^2 / (2 width^2))."""
 
 stationary_laplace = StationaryKernel("additive-laplace", _laplace_signature, _laplace_spectrum)
-"""k(x, y) = exp(-|x-y| / width)."""
+"""The additive Laplace kernel, k(x, y) = exp(-|x-y| / width)."""
 
 
 def stationary_student(degrees: float = 1.0) -> StationaryKernel:
-    """k(x, y) = (1 + (x-y)^2 / (degrees width^2))^(-(degrees+1)/2): the shape of Student's distribution.
+    """Return the additive Student kernel k(x, y) = (1 + (x-y)^2 / (degrees width^2))^(-(degrees+1)/2), with width 1.
 
+    Parameters
+    ----------
+    degrees : float, default=1.0
+        Degrees of freedom of Student's distribution, whose shape the kernel has; 1 is Cauchy's.
+
+    Raises
+    ------
+    ValueError
+        If ``degrees`` is not positive.
+
+    Examples
+    --------
     >>> float(stationary_student().signature(1.0))  # Cauchy's, for one degree of freedom
     0.5
     """
@@ -195,11 +251,14 @@ def stationary_student(degrees: float = 1.0) -> StationaryKernel:
 
 
 STATIONARY = {k.name: k for k in (stationary_gaussian, stationary_laplace, stationary_student())}
-"""Stationary kernels by name, of width 1."""
+"""Stationary kernels of width 1 by name."""
 
 
 def stationary_by_name(name: str) -> StationaryKernel:
-    """The kernel of a name of the catalogue, or of "additive-student(3.0)". Raises KeyError for other names."""
+    """Return the kernel with a name in ``STATIONARY``, or such as "additive-student(3.0)".
+
+    Raises KeyError for other names.
+    """
     base, _, degrees = name.partition("(")
     if degrees and base == "additive-student":
         return stationary_student(float(degrees.rstrip(")")))

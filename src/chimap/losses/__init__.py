@@ -1,4 +1,4 @@
-"""Losses: what an error costs. The objective is their sum over the rows (and targets) plus a penalty."""
+"""Loss functions. An objective is the sum of a loss over the rows (and targets) plus a penalty on the weights."""
 
 from chimap.losses.base import Loss, check_loss
 from chimap.losses.epsilon_insensitive import EpsilonInsensitive
@@ -12,7 +12,7 @@ from chimap.losses.sums import FeatureRows, LossAt, LossSums
 CATALOGUE: dict[str, type[Loss]] = {
     cls.name: cls for cls in (Square, Logistic, SquaredHinge, SmoothHinge, EpsilonInsensitive)
 }
-"""Losses by name."""
+"""Loss classes by name."""
 
 __all__ = [
     "CATALOGUE",
@@ -32,7 +32,7 @@ __all__ = [
 
 
 def named(name: str, spread: float) -> Loss:
-    """The loss of a name, its widths in units of the targets' standard deviation."""
+    """Return the loss with the given name, with widths in units of ``spread``, the targets' standard deviation."""
     if name == EpsilonInsensitive.name:
         usual = EpsilonInsensitive()
         return EpsilonInsensitive(usual.epsilon * spread, usual.sharpness / spread)

@@ -1,4 +1,4 @@
-"""What a loss is."""
+"""The base class of losses."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from chimap._validation import DataError, check_choice
 class Loss(ABC):
     """A convex, differentiable function of a score for a given target.
 
-    Every function takes arrays target and score that broadcast, float32 or float64, and gives the like of them; none
-    overflows where its own value is in range. Some losses also give ``conjugate(target, dual)``, the convex conjugate
-    sup_s (dual s - value(target, s)), infinite outside its domain.
+    Every method takes arrays of targets and scores that broadcast, float32 or float64, and returns an array of their
+    broadcast shape. No method overflows where its value is in range. Some losses also have ``conjugate(target, dual)``,
+    the convex conjugate sup_s (dual s - value(target, s)), which is infinite outside its domain.
 
-    name: in the catalogue. domain: what targets may be: "sign" is -1 and 1, "real" any finite number. curvature: the
-    least Lipschitz constant of the gradient.
+    Attributes
+    ----------
+    name : str
+        Name in the catalogue.
+    domain : {"sign", "real"}
+        Permitted targets: -1 and 1 for "sign", any finite number for "real".
+    curvature : float
+        Least Lipschitz constant of the gradient.
 
     Examples
     --------
@@ -33,18 +39,45 @@ class Loss(ABC):
     @property
     @abstractmethod
     def curvature(self) -> float:
-        """The least Lipschitz constant of the gradient in the score."""
+        """Least Lipschitz constant of the gradient with respect to the score."""
 
     @abstractmethod
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """The loss, at least 0."""
+        """Return the loss, at least 0.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y.
+        score : array-like
+            Scores s, of a shape that broadcasts with the targets.
+        """
 
     @abstractmethod
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """Its derivative in the score."""
+        """Return the derivative of the loss with respect to the score.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y.
+        score : array-like
+            Scores s, of a shape that broadcasts with the targets.
+        """
 
     def check_targets(self, target: np.ndarray) -> None:
-        """Refuse targets outside the domain. Raises DataError naming the first."""
+        """Check that all targets are in the domain of the loss.
+
+        Parameters
+        ----------
+        target : ndarray
+            Targets y.
+
+        Raises
+        ------
+        DataError
+            If a target is outside the domain; the message names the first.
+        """
         good = np.abs(target) == 1 if self.domain == "sign" else np.isfinite(target)
         if not np.all(good):
             place = int(np.flatnonzero(~np.ravel(good))[0])
@@ -56,7 +89,19 @@ class Loss(ABC):
 
 
 def check_loss(loss: Loss | str, catalogue: dict[str, type[Loss]]) -> Loss:
-    """A loss, or the one of a name with its usual parameters. Raises ValueError for other values.
+    """Return a loss object, given the object or the name of a loss with its default parameters.
+
+    Parameters
+    ----------
+    loss : Loss or str
+        The loss or its name.
+    catalogue : dict of str to type of Loss
+        Loss classes by name.
+
+    Raises
+    ------
+    ValueError
+        If ``loss`` is neither a loss nor a name in the catalogue.
 
     Examples
     --------

@@ -13,8 +13,10 @@ from chimap.losses.base import Loss
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + exp(-y s)).
+    """The logistic loss log(1 + exp(-y s)), for targets y of -1 or 1.
 
+    Examples
+    --------
     >>> float(Logistic().value(-1.0, 1e4))
     10000.0
     """
@@ -24,17 +26,25 @@ class Logistic(Loss):
     curvature: ClassVar[float] = 0.25
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """log(1 + exp(-y s))."""
+        """Return log(1 + exp(-y s))."""
         margin = np.multiply(target, score)
-        # not logaddexp, which goes element by element: exp of what is never positive cannot overflow
+        # logaddexp is slower, since it is not vectorised; exp of a number that is never positive cannot overflow.
         return np.log1p(np.exp(-np.abs(margin))) + np.maximum(-margin, 0)
 
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """-y / (1 + exp(y s))."""
+        """Return -y / (1 + exp(y s))."""
         return -target * expit(-np.multiply(target, score))
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """a log a + (1 - a) log(1 - a) with a = -y u in [0, 1]."""
+        """Return the convex conjugate a log a + (1 - a) log(1 - a) with a = -y u; it is infinite unless 0 <= a <= 1.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y, -1 or 1.
+        dual : array-like
+            Dual variables u, of a shape that broadcasts with the targets.
+        """
         share = -np.multiply(target, dual)
         inside = (share >= 0) & (share <= 1)
         a = np.where(inside, share, 0)

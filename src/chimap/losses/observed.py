@@ -1,4 +1,4 @@
-"""A loss over the entries of a matrix of targets that are there."""
+"""A loss over the entries of a matrix of targets that are not missing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from chimap.losses.base import Loss
 
 @dataclass(frozen=True)
 class Observed(Loss):
-    """A loss of targets some of which are missing, NaN: these cost nothing, and leave out that entry alone.
+    """A loss for targets that may be missing (NaN): a missing entry costs nothing, and only that entry is left out.
 
     Parameters
     ----------
     loss : Loss
-        Of the entries that are there.
+        The loss of the entries that are not missing.
 
     Examples
     --------
@@ -33,29 +33,33 @@ class Observed(Loss):
 
     @property
     def curvature(self) -> float:
-        """See ``Loss``."""
+        """Least Lipschitz constant of the gradient, as for ``loss``."""
         return self.loss.curvature
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """Of the loss, or 0."""
+        """Return the loss, or 0 for missing targets."""
         missing = np.isnan(target)
         return np.where(missing, 0, self.loss.value(np.where(missing, 1, target), score)).astype(score.dtype)
 
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """Of the loss, or 0."""
+        """Return the gradient of the loss, or 0 for missing targets."""
         missing = np.isnan(target)
         slopes = self.loss.gradient(np.where(missing, 1, target), score)
         return np.where(missing, 0, slopes).astype(score.dtype)
 
     def check_targets(self, target: np.ndarray) -> None:
-        """Refuse entries that the loss does not take."""
+        """Check that ``loss`` takes all targets that are not missing."""
         self.loss.check_targets(target[~np.isnan(target)])
 
 
 @dataclass(frozen=True)
 class ObservedCurvature(Loss):
-    """s^2/2 where the target is there, whatever it is: its gradient is the product of the Hessian of the square loss.
+    """The loss s^2/2 where the target is not missing, whatever its value.
 
+    Its gradient is the product of the scores with the Hessian of the square loss.
+
+    Examples
+    --------
     >>> ObservedCurvature().gradient(np.array([5.0, np.nan]), np.array([3.0, 3.0])).tolist()
     [3.0, 0.0]
     """
@@ -65,12 +69,12 @@ class ObservedCurvature(Loss):
     curvature: ClassVar[float] = 1.0
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """s^2 / 2, or 0."""
+        """Return s^2 / 2, or 0 for missing targets."""
         return np.where(np.isnan(target), 0, np.square(score) / 2)
 
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """s, or 0."""
+        """Return s, or 0 for missing targets."""
         return np.where(np.isnan(target), 0, score)
 
     def check_targets(self, target: np.ndarray) -> None:
-        """Any will do."""
+        """Accept any targets."""

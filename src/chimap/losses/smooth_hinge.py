@@ -13,13 +13,28 @@ from chimap.losses.base import Loss
 
 @dataclass(frozen=True)
 class SmoothHinge(Loss):
-    """The hinge max(0, 1 - y s) with a parabola in place of its corner: the hinge less width/2 far on the wrong side.
+    """The hinge loss max(0, 1 - y s) with a parabola in place of its corner.
 
-    With m = y s and h the width:  0 for m >= 1,  (1 - m)^2 / (2h) for 1 - h < m < 1,  1 - m - h/2 below.
+    With margin m = y s and width h it is 0 for m >= 1, (1 - m)^2 / (2h) for 1 - h < m < 1, and 1 - m - h/2 below, which
+    is the hinge less h/2.
 
-    Source: Rennie, Smooth hinge classification (2005), where h = 1; the gamma-smoothed hinge of Shalev-Shwartz and
-    Zhang, Stochastic dual coordinate ascent (2013).
+    Parameters
+    ----------
+    width : float, default=1.0
+        Width h of the parabola on the scale of the margin, positive.
 
+    Raises
+    ------
+    ValueError
+        If the width is not positive.
+
+    References
+    ----------
+    Rennie, Smooth hinge classification (2005), where h = 1. Shalev-Shwartz and Zhang, Stochastic dual coordinate ascent
+    (2013), where it is the gamma-smoothed hinge.
+
+    Examples
+    --------
     >>> SmoothHinge().value(1.0, np.array([2.0, 0.5, -1.0])).tolist()
     [0.0, 0.125, 1.5]
     """
@@ -34,21 +49,29 @@ class SmoothHinge(Loss):
 
     @property
     def curvature(self) -> float:
-        """1 / width."""
+        """Least Lipschitz constant of the gradient, 1 / width."""
         return 1 / float(self.width)
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """The loss, as on the class."""
+        """Return the loss; see the class for its formula."""
         gap = np.maximum(1 - np.multiply(target, score), 0)
         near = np.minimum(gap, self.width)  # (1 - m)^2 / 2h = near^2 / 2h; 1 - m - h/2 = near^2 / 2h + rest
         return np.square(near) / (2 * self.width) + (gap - near)
 
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """-y min(max(0, 1 - m) / h, 1)."""
+        """Return -y min(max(0, 1 - m) / h, 1)."""
         return -target * np.clip((1 - np.multiply(target, score)) / self.width, 0, 1)
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """u y + h u^2 / 2 where -1 <= y u <= 0."""
+        """Return the convex conjugate u y + h u^2 / 2; it is infinite unless -1 <= y u <= 0.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y, -1 or 1.
+        dual : array-like
+            Dual variables u, of a shape that broadcasts with the targets.
+        """
         product = np.multiply(target, dual)
         inside = (product >= -1) & (product <= 0)
         return np.where(inside, product + self.width * np.square(dual) / 2, np.inf)

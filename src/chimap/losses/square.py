@@ -12,8 +12,12 @@ from chimap.losses.base import Loss
 
 @dataclass(frozen=True)
 class Square(Loss):
-    """(s - y)^2 / 2: with alpha/2 |w|^2 beside it, the ridge regression of ``solvers.ridge`` at that strength.
+    """The square loss (s - y)^2 / 2.
 
+    With the penalty alpha/2 |w|^2 it gives the ridge regression of ``solvers.ridge`` with that alpha.
+
+    Examples
+    --------
     >>> float(Square().value(1.0, 3.0))
     2.0
     """
@@ -23,13 +27,21 @@ class Square(Loss):
     curvature: ClassVar[float] = 1.0
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """(s - y)^2 / 2."""
+        """Return (s - y)^2 / 2."""
         return np.square(np.subtract(score, target)) / 2
 
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """s - y."""
+        """Return s - y."""
         return np.subtract(score, target)
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """u y + u^2 / 2."""
+        """Return the convex conjugate u y + u^2 / 2.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y.
+        dual : array-like
+            Dual variables u, of a shape that broadcasts with the targets.
+        """
         return dual * (target + dual / 2)

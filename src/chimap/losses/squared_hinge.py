@@ -12,11 +12,13 @@ from chimap.losses.base import Loss
 
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
-    """max(0, 1 - y s)^2, of support vector machines.
+    """The squared hinge loss max(0, 1 - y s)^2 of support vector machines.
 
-    Whole where the square loss is halved, as scikit-learn has it: with alpha/2 |w|^2 beside it, its C is
-    1 / strength.
+    It has no factor 1/2, unlike the square loss, as in scikit-learn: with the penalty alpha/2 |w|^2, scikit-learn's C
+    is 1 / alpha.
 
+    Examples
+    --------
     >>> float(SquaredHinge().value(1.0, -1.0))
     4.0
     """
@@ -26,14 +28,22 @@ class SquaredHinge(Loss):
     curvature: ClassVar[float] = 2.0
 
     def value(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """max(0, 1 - y s)^2."""
+        """Return max(0, 1 - y s)^2."""
         return np.square(np.maximum(1 - np.multiply(target, score), 0))
 
     def gradient(self, target: np.ndarray, score: np.ndarray) -> np.ndarray:
-        """-2 y max(0, 1 - y s)."""
+        """Return -2 y max(0, 1 - y s)."""
         return -2 * target * np.maximum(1 - np.multiply(target, score), 0)
 
     def conjugate(self, target: np.ndarray, dual: np.ndarray) -> np.ndarray:
-        """u y + u^2 / 4 where y u <= 0."""
+        """Return the convex conjugate u y + u^2 / 4; it is infinite unless y u <= 0.
+
+        Parameters
+        ----------
+        target : array-like
+            Targets y, -1 or 1.
+        dual : array-like
+            Dual variables u, of a shape that broadcasts with the targets.
+        """
         product = np.multiply(target, dual)
         return np.where(product <= 0, product + np.square(dual) / 4, np.inf)

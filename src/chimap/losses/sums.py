@@ -1,4 +1,4 @@
-"""What a search for the minimum needs of the rows: a loss and its gradient, summed."""
+"""Sums of a loss and its gradient over rows, the input of iterative solvers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,25 @@ from chimap import _blas
 from chimap._types import DTypeLike, RowTargets
 from chimap.losses.base import Loss
 
-_ROWS = 2048  # whose features are converted to another precision together
+_ROWS = 2048  # rows whose features are converted to another precision at once
 
 
 @dataclass
 class LossSums:
-    """Sums over rows: the losses (t,), their gradient in the weights (D, t) and in the intercepts (t,), the rows, each
-    as often as its weight says.
+    """Sums over rows of a loss and its gradient; each row counts as often as its weight says.
 
-    A commutative monoid, as moments are: parts of the rows are added up wherever they lie, and merged.
+    They are a commutative monoid, as moments are: sums over parts of the rows are computed anywhere, and then merged.
+
+    Parameters
+    ----------
+    values : ndarray of shape (t,)
+        Sum of the loss of each target.
+    coef : ndarray of shape (D, t)
+        Gradient in the weights.
+    intercept : ndarray of shape (t,)
+        Gradient in the intercepts.
+    count : float, default=0
+        Sum of the weights of the rows.
 
     Examples
     --------
@@ -38,15 +48,29 @@ class LossSums:
 
     @classmethod
     def empty(cls, n_features: int, n_targets: int) -> LossSums:
-        """Of no rows."""
+        """Return the sums over no rows.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of features D.
+        n_targets : int
+            Number of targets t.
+        """
         return cls(np.zeros(n_targets), np.zeros((n_features, n_targets)), np.zeros(n_targets))
 
     def fresh(self) -> LossSums:
-        """Empty ones of the same shape."""
+        """Return the sums over no rows, of the same shape."""
         return LossSums.empty(*self.coef.shape)
 
     def merge(self, other: LossSums) -> None:
-        """Add the rows of others."""
+        """Add other sums in place.
+
+        Parameters
+        ----------
+        other : LossSums
+            Sums over other rows.
+        """
         self.values += other.values
         self.coef += other.coef
         self.intercept += other.intercept
@@ -56,14 +80,23 @@ class LossSums:
         return object.__sizeof__(self) + self.coef.nbytes
 
     def release_buffers(self) -> None:
-        """Nothing is kept beside the sums."""
+        """Do nothing: there are no buffers beside the sums."""
 
 
 @dataclass(frozen=True)
 class LossAt:
-    """A loss at weights (D, s t) and intercepts (s t,): s solutions side by side, each of which meets all t targets.
+    """A loss at given weights (D, s t) and intercepts (s t,): s solutions side by side, each for all t targets.
 
-    dtype: of scores and products, None for that of the features; sums are in float64.
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    coef : ndarray of shape (D, s t)
+        Weights.
+    intercept : ndarray of shape (s t,)
+        Intercepts.
+    dtype : dtype, default=None
+        Precision of scores and products; None for that of the features. Sums are in float64.
 
     Examples
     --------
@@ -81,23 +114,36 @@ class LossAt:
     dtype: DTypeLike = None
 
     def empty(self) -> LossSums:
-        """Sums of no rows."""
+        """Return the sums over no rows."""
         return LossSums.empty(*self.coef.shape)
 
     def add(self, sums: LossSums, Z: np.ndarray, Y: RowTargets, weights: np.ndarray | None = None) -> None:
-        """Add rows of features Z (rows, D), targets Y (rows, t) and weights (rows,), or (rows, t) of the targets, None
-        where all are 1.
+        """Add rows to the sums.
 
-        Raises DataError for targets that the loss does not take.
+        Parameters
+        ----------
+        sums : LossSums
+            Sums to add to, in place.
+        Z : ndarray of shape (rows, D)
+            Features.
+        Y : array-like of shape (rows, t)
+            Targets.
+        weights : ndarray of shape (rows,) or (rows, t), default=None
+            Weights of the rows, or of their targets; None if all are 1.
+
+        Raises
+        ------
+        DataError
+            If a target is outside the domain of the loss.
         """
         self.loss.check_targets(np.asarray(Y))
         if self.dtype in (None, Z.dtype):
             self._add(sums, Z, np.asarray(Y), weights)
             return
         for first in range(0, Z.shape[0], _ROWS):
-            part = slice(first, first + _ROWS)
-            own = None if weights is None else weights[part]
-            self._add(sums, Z[part].astype(self.dtype), np.asarray(Y[part]), own)
+            chunk = slice(first, first + _ROWS)
+            chunk_weights = None if weights is None else weights[chunk]
+            self._add(sums, Z[chunk].astype(self.dtype), np.asarray(Y[chunk]), chunk_weights)
 
     def _add(self, sums: LossSums, Z: np.ndarray, Y: np.ndarray, weights: np.ndarray | None) -> None:
         targets = np.tile(Y, (1, self.intercept.size // Y.shape[1])).astype(Z.dtype, copy=False)
@@ -106,9 +152,13 @@ class LossAt:
         scores += self.intercept.astype(Z.dtype, copy=False)
         slopes, values = self.loss.gradient(targets, scores), self.loss.value(targets, scores)
         if weights is not None:
-            each = weights.astype(Z.dtype, copy=False)
-            each = each[:, None] if each.ndim == 1 else np.tile(each, (1, self.intercept.size // Y.shape[1]))
-            slopes, values = slopes * each, values * each
+            row_weights = weights.astype(Z.dtype, copy=False)
+            row_weights = (
+                row_weights[:, None]
+                if row_weights.ndim == 1
+                else np.tile(row_weights, (1, self.intercept.size // Y.shape[1]))
+            )
+            slopes, values = slopes * row_weights, values * row_weights
         sums.values += values.sum(axis=0, dtype=np.float64)
         gradient = np.empty((slopes.shape[1], Z.shape[1]), Z.dtype)
         _blas.multiply(slopes.T, Z, gradient)
@@ -118,8 +168,22 @@ class LossAt:
 
 
 class FeatureRows(Protocol):
-    """Rows that can be passed over again and again, fold by fold."""
+    """Protocol for rows that can be read again and again, fold by fold.
+
+    Parameters
+    ----------
+    *args, **kwargs
+        Not used: a protocol is not constructed.
+    """
 
     def sums(self, at: LossAt, folds: Sequence[int]) -> LossSums:
-        """The sums of a loss over the rows of these folds, features and targets less their shifts."""
+        """Return the sums of a loss over the rows of the given folds.
+
+        Parameters
+        ----------
+        at : LossAt
+            The loss at given weights. Features and targets are taken less their shifts.
+        folds : sequence of int
+            Folds whose rows are summed.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Models as files: arrays and plain metadata, no code."""
+"""Model files, which hold arrays and plain metadata but no code."""
 
 from chimap.model_files.model_file import load, register
 from chimap.model_files.transformer import Transformer

@@ -1,4 +1,4 @@
-"""What saved objects have beyond the shapes of their arrays that must agree: (what, what it is, what it must be)."""
+"""Agreements within saved objects beyond the shapes of their arrays, as tuples (name, actual value, required value)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Agreeing = list[tuple[str, object, object]]
 
 
 def width(features: object, bins: object) -> object:
-    """Columns that a map makes of its bins; without a map the bins themselves."""
+    """Return the number of columns of a map, or of the bins if there is no map."""
     return getattr(features, "_n_features_out", bins)
 
 
@@ -69,8 +69,8 @@ def _of_waves(state: JSON, sizes: dict[str, int]) -> Agreeing:
 
 def _of_factors(state: JSON, sizes: dict[str, int]) -> Agreeing:
     mapped = sum(factor.map._n_features_out for factor in state["factors"])
-    wide = [one.map.n_features_in_ for one in state["factors"] if one.columns is not None]
-    columns = [one.columns.size for one in state["factors"] if one.columns is not None]
+    wide = [factor.map.n_features_in_ for factor in state["factors"] if factor.columns is not None]
+    columns = [factor.columns.size for factor in state["factors"] if factor.columns is not None]
     is_within = bool(np.isin(state["centred"], np.arange(sizes["p"])).all())
     return [
         ("mapped bins", mapped, sizes["p"]),
@@ -81,8 +81,8 @@ def _of_factors(state: JSON, sizes: dict[str, int]) -> Agreeing:
 
 def _of_landmarks(state: JSON, sizes: dict[str, int]) -> Agreeing:
     bins, psi = state["n_features_in_"], state["unit_map_"]
-    whole = [one.map.n_features_in_ for one in psi.factors if one.columns is None]
-    last = max((int(one.columns.max()) for one in psi.factors if one.columns is not None), default=0)
+    whole = [factor.map.n_features_in_ for factor in psi.factors if factor.columns is None]
+    last = max((int(factor.columns.max()) for factor in psi.factors if factor.columns is not None), default=0)
     return [
         ("mapped bins", psi.n_mapped, sizes["p"]), ("bins of its maps", whole, [bins] * len(whole)),
         ("columns of its maps", last < bins, True),
@@ -91,10 +91,10 @@ def _of_landmarks(state: JSON, sizes: dict[str, int]) -> Agreeing:
 
 def _of_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
     features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
-    is_within = all(own.dtype.kind in "iu" and np.isin(own, np.arange(bins)).all() for own in columns)
+    is_within = all(block.dtype.kind in "iu" and np.isin(block, np.arange(bins)).all() for block in columns)
     return [
         ("columns of its blocks", is_within, True), ("blocks", len(state["names_"]), len(features)),
-        ("bins of its blocks", [own.n_features_in_ for own in features], [own.size for own in columns]),
+        ("bins of its blocks", [f.n_features_in_ for f in features], [block.size for block in columns]),
         ("borders", state["borders_"].tolist(), np.cumsum([0, *(f._n_features_out for f in features)]).tolist()),
     ]  # fmt: skip
 
@@ -129,4 +129,4 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "ExactFeatures": _of_exact,
     "KeptRows": _of_kept_rows,
 }
-"""Of the state of an object of a class, by name, and the sizes of its axes."""
+"""Functions by class name; each takes the state of an object and the sizes of its axes."""

@@ -1,7 +1,7 @@
-"""What the arrays of a saved object must be, against each other, before it is made again.
+"""Shapes that the arrays of a saved object must have, relative to each other, before the object is restored.
 
-Compiled loops trust the shapes that they are given, so that a table which is shorter than its bins say would be read
-beyond its end. Each class has a line here for every array that a prediction reads.
+Compiled loops trust the shapes of their arguments, so a table with fewer rows than bins would be read beyond its end.
+Each class has an entry here for every array that a prediction reads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from chimap.model_files.agreements import AGREEMENTS, Agreeing, width
 
 Axis = str | int
 
-# Axes are numbers, or names: those of an attribute have its value, and others the same one in all arrays of the object.
+# Axes are numbers or names. The name of an attribute stands for its value; another name, for the same size in all
+# arrays of the object.
 _MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
 SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "LineTables": {
@@ -59,7 +60,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 
-# Learned arrays that are younger than some files: those that compute what the objects of these files did.
+# Learned arrays that older files lack, with values under which the object computes the same as before.
 YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
     "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
     "SkewedFourierFeatures": {
@@ -69,7 +70,7 @@ YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
 
 
 def _errors_by_output(state: JSON) -> np.ndarray:
-    """Bounds (bins, pieces, t): files of before gave one for all outputs, which holds for each."""
+    """Return error bounds (bins, pieces, t). Older files hold a common bound for all outputs, which holds for each."""
     errors, lines = state["errors"], state.get("lines")
     if not (
         isinstance(errors, np.ndarray)
@@ -80,21 +81,21 @@ def _errors_by_output(state: JSON) -> np.ndarray:
     return np.repeat(errors[:, :, None], lines.shape[3], axis=2)
 
 
-# Arrays that had other axes in some files.
+# Arrays that have other axes in older files.
 RESHAPED: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {"LineTables": {"errors": _errors_by_output}}
 
-# Arrays of every estimator that has them: the weights of the features.
+# The weights of the features, for every estimator that has them.
 _WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
 
 
 def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
-    """Refuse the state of an object that could not be one of this class, and complete it by defaults of parameters.
+    """Check that a state can be that of an object of this class, and add defaults for parameters that it lacks.
 
-    known: all classes that files hold. Raises ValueError saying what is wrong.
+    ``known`` are all classes that files hold. Raises ValueError saying what is wrong.
     """
     _complete_parameters(cls, state)
     for name, older in YOUNGER.get(cls.__name__, {}).items():
-        if name not in state and "n_features_in_" in state:  # which templates that are not fitted do not have
+        if name not in state and "n_features_in_" in state:  # templates that are not fitted lack this
             state[name] = older(state)
     for name, reshaped in RESHAPED.get(cls.__name__, {}).items():
         if name in state:
@@ -110,7 +111,7 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
 
 
 def _complete_parameters(cls: type, state: JSON) -> None:
-    """Give parameters that are younger than the file their defaults; those without one must be there."""
+    """Give parameters that are younger than the file their defaults; raise ValueError for one without a default."""
     if not hasattr(cls, "get_params"):
         return
     for name, parameter in inspect.signature(cls).parameters.items():
@@ -127,19 +128,19 @@ def _check_array(name: str, array: object, axes: tuple[Axis, ...], sizes: dict[s
     wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis
               for axis, n in zip(axes, array.shape, strict=True)]  # fmt: skip
     if list(array.shape) != wanted:
-        raise ValueError(f"{name} has shape {array.shape} where the rest needs {tuple(wanted)}")
+        raise ValueError(f"{name} has shape {array.shape}, but the other attributes need {tuple(wanted)}")
     values = array.data if _arrays.is_sparse(array) else array
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
         raise ValueError(f"{name} holds a value that is not a finite number")
 
 
 def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
-    """Bins, features and outputs are as many in all that one object is made of."""
+    """Check that all parts of an object have the same number of bins, features and outputs."""
     bins, features, classes = state.get("n_features_in_"), state.get("features_"), state.get("classes_")
     tables: object = state.get("tables_")
     projection: object = state.get("projection_")
     agreeing: Agreeing = []
-    if bins is not None:  # an estimator in the middle of a fit learns them last
+    if bins is not None:  # an estimator sets n_features_in_ last, so it is missing in the middle of a fit
         agreeing += [
             ("bins of its features", getattr(features, "n_features_in_", bins), bins),
             ("bins of its map", getattr(state.get("map_"), "n_features_in_", bins), bins),
@@ -155,21 +156,21 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         ]
     if "padded" in sizes:
         padded = sizes["padded"]
-        is_able = (
+        fits = (
             padded & (padded - 1) == 0
             and state["n_inputs"] <= padded
             and sizes["m"] <= sizes["blocks"] * padded
         )
-        agreeing.append(("sizes of its transforms that do", is_able, True))
+        agreeing.append(("whether the sizes of its transforms fit", fits, True))
     outputs = sizes.get("t", getattr(tables, "n_outputs", None))
     if isinstance(classes, np.ndarray) and outputs is not None:
         is_single = classes.size <= 2 and not state.get("multilabel_", False)
         agreeing.append(("outputs", outputs, 1 if is_single else classes.size))
-    if name in AGREEMENTS and _is_fitted(name, state):  # which templates do not have
+    if name in AGREEMENTS and _is_fitted(name, state):  # templates lack these attributes
         agreeing += AGREEMENTS[name](state, sizes)
-    for what, is_, wanted in agreeing:
-        if is_ != wanted:
-            raise ValueError(f"{name}: {what}: {is_} where the rest needs {wanted}")
+    for what, actual, wanted in agreeing:
+        if actual != wanted:
+            raise ValueError(f"{name}: {what}: {actual}, but the other attributes need {wanted}")
 
 
 def _is_fitted(name: str, state: JSON) -> bool:

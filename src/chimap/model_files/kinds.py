@@ -1,8 +1,8 @@
-"""Of what kind each attribute of a saved object is, as its class says by annotations, and whether a value is of it.
+"""Kinds of the attributes of saved objects, which annotations of their classes state, and checks of their values.
 
-A class states its parameters in the signature of its constructor, or as the fields of a dataclass, and what it learns
-by annotations of its body. All that is stated must be in a file, unless it has a default or is ``Sometimes``. What a
-class has under a name that it does not state, such as a method, no file replaces.
+A class states its parameters in the signature of its constructor, or as the fields of a dataclass, and its learned
+attributes by annotations in its body. Every stated attribute must be in a file, unless it has a default or is
+``Sometimes``. A file cannot replace anything that a class has under a name that it does not state, such as a method.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from chimap._types import JSON, SOMETIMES
 
-# What is in a file of types that only a type checker sees, and of those that objects of other packages belong to.
+# The contents of files for types that exist only for type checkers, and for types of other packages.
 _ARRAYS = np.ndarray | sp.csr_matrix | sp.csr_array | list | tuple
 _IN_FILES: JSON = {
     "np": np, "npt": npt, "ArrayLike": _ARRAYS, "MatrixLike": _ARRAYS, "CSR": sp.csr_matrix | sp.csr_array,
@@ -32,14 +32,17 @@ _IN_FILES: JSON = {
 
 
 UNKEPT = ("_moments", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
-"""Attributes that no file holds: what is made again, or was for the fit alone."""
+"""Attributes that no file holds, because they are recomputed or were needed by the fit only."""
 
 
 _ANYTHING = Any
 
 
 class Stated(NamedTuple):
-    """What a class says of one attribute: kind, an annotation; whether a file may lack it; whether it is learned."""
+    """The statement of a class about an attribute.
+
+    ``kind`` is its annotation, ``may_lack`` whether a file may lack it, and ``is_learned`` whether the fit sets it.
+    """
 
     kind: object
     may_lack: bool
@@ -47,10 +50,10 @@ class Stated(NamedTuple):
 
 
 def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
-    """Refuse the state of an object of this class that lacks something, or has something of another kind.
+    """Check the state of an object of this class: all stated attributes must be there, and of the stated kind.
 
-    What no file holds is taken out of it. known: all classes that files hold; annotations may name them, and what they
-    are subclasses of, without importing them. Raises ValueError naming the attribute.
+    Attributes that no file holds are removed from it. ``known`` are all classes that files hold; annotations may name
+    them, and their base classes, without importing them. Raises ValueError naming the attribute.
     """
     stated = stated_by(cls, known)
     for name in [*state]:
@@ -70,38 +73,38 @@ def _check_value(where: str, value: object, kind: object) -> None:
     if is_of(value, kind):
         return
     is_short = isinstance(value, str | int | float | NoneType)
-    told = f"{value!r:.40}" if is_short else f"a {type(value).__name__}"
-    raise ValueError(f"{where} is {told}, where {inspect.formatannotation(kind)} is expected")
+    description = f"{value!r:.40}" if is_short else f"a {type(value).__name__}"
+    raise ValueError(f"{where} is {description}, where {inspect.formatannotation(kind)} is expected")
 
 
 def _is_template(value: object, known: tuple[type, ...]) -> bool:
-    """Whether it is, or holds, an estimator without what it learns."""
+    """Whether the value is, or holds, an estimator without its learned attributes."""
     if isinstance(value, list | tuple):
-        return any(_is_template(one, known) for one in value)
+        return any(_is_template(item, known) for item in value)
     cls: type = type(value)
     if not hasattr(cls, "get_params") or cls not in known:
         return False
     stated = stated_by(cls, known)
-    learned = {name for name, one in stated.items() if one.is_learned and not one.may_lack}
+    learned = {name for name, statement in stated.items() if statement.is_learned and not statement.may_lack}
     return bool(learned) and learned.isdisjoint(vars(value))
 
 
 @cache
 def stated_by(cls: type, known: tuple[type, ...]) -> dict[str, Stated]:
-    """The attributes that a class states, by name."""
-    names = {base.__name__: base for one in known for base in one.__mro__} | _IN_FILES
+    """Return the attributes that a class states, by name."""
+    names = {base.__name__: base for known_class in known for base in known_class.__mro__} | _IN_FILES
     hints: JSON = {}
     for base in reversed(cls.__mro__):
         hints |= {name: hint for name, hint in _hints(base, names).items() if not _is_code(hint)}
     if is_dataclass(cls):
         return {
-            one.name: Stated(
-                hints.get(one.name, object),
-                one.default is not MISSING or one.default_factory is not MISSING,
+            field.name: Stated(
+                hints.get(field.name, object),
+                field.default is not MISSING or field.default_factory is not MISSING,
                 False,
             )
-            for one in fields(cls)
-            if one.init
+            for field in fields(cls)
+            if field.init
         }
     is_estimator = hasattr(cls, "get_params")
     stated = {
@@ -113,7 +116,7 @@ def stated_by(cls: type, known: tuple[type, ...]) -> dict[str, Stated]:
 
 
 def _settings(cls: type, names: JSON) -> dict[str, Stated]:
-    """What the constructor of an estimator takes, and keeps as it is."""
+    """Return the parameters of the constructor of an estimator, which it keeps unchanged."""
     constructor = cls.__init__  # type: ignore[misc]
     if not inspect.isfunction(constructor):
         return {}
@@ -125,16 +128,16 @@ def _settings(cls: type, names: JSON) -> dict[str, Stated]:
 
 
 def _hints(cls: type, names: JSON) -> JSON:
-    """The annotations of a body, without those of classes above it."""
-    own = vars(cls).get("__annotations__", {})
-    if cls.__module__.partition(".")[0] != "chimap" or not own:
+    """Return the annotations in the body of a class, without those of its bases."""
+    annotations = vars(cls).get("__annotations__", {})
+    if cls.__module__.partition(".")[0] != "chimap" or not annotations:
         return {}
-    holder = type(cls.__name__, (), {"__annotations__": own, "__module__": cls.__module__})
+    holder = type(cls.__name__, (), {"__annotations__": annotations, "__module__": cls.__module__})
     return typing.get_type_hints(holder, vars(sys.modules[cls.__module__]), names, include_extras=True)
 
 
 def _is_code(hint: object) -> bool:
-    """Whether an annotation is of a class or of a method, which no file holds, or says nothing."""
+    """Whether an annotation is of a class variable or a function, which no file holds, or says nothing."""
     return hint is _ANYTHING or typing.get_origin(hint) in (ClassVar, Callable)
 
 
@@ -143,7 +146,7 @@ def _notes(hint: object) -> tuple[object, ...]:
 
 
 def is_of(value: object, kind: object) -> bool:
-    """Whether a value, as it is read, is of the kind that an annotation says.
+    """Whether a value, as read from a file, is of the kind that an annotation states.
 
     >>> is_of([1, 2], tuple[int, ...]), is_of(True, int), is_of(1, float), is_of({"a": None}, dict[str, str])
     (True, False, True, False)
@@ -152,10 +155,10 @@ def is_of(value: object, kind: object) -> bool:
     if kind in (_ANYTHING, object):
         return True
     if origin is Annotated:
-        # kinds that are noted say more than the type checker is told
-        return all(is_of(value, one) for one in [n for n in inner[1:] if n != SOMETIMES] or inner[:1])
+        # Noted kinds are stricter than the type for the type checker.
+        return all(is_of(value, note) for note in [n for n in inner[1:] if n != SOMETIMES] or inner[:1])
     if origin in (Union, UnionType):
-        return any(is_of(value, one) for one in inner)
+        return any(is_of(value, member) for member in inner)
     if origin is Literal:
         return value in inner
     if kind is None or kind is NoneType:
@@ -163,12 +166,12 @@ def is_of(value: object, kind: object) -> bool:
     if kind in (float, int):
         return isinstance(value, int | kind) and not isinstance(value, bool)
     if kind is bool:
-        return isinstance(value, int) and value in (0, 1)  # flags are given as numbers too
+        return isinstance(value, int) and value in (0, 1)  # flags may be numbers too
     whole = origin or kind
     if not isinstance(whole, type):
         return False
     if issubclass(whole, Mapping):
-        return isinstance(value, dict) and all(is_of(one, inner[1]) for one in value.values() if inner)
+        return isinstance(value, dict) and all(is_of(item, inner[1]) for item in value.values() if inner)
     if issubclass(whole, Sequence) and whole is not str:
         return _is_sequence(value, whole, inner)
     if getattr(whole, "_is_protocol", False):
@@ -177,24 +180,24 @@ def is_of(value: object, kind: object) -> bool:
 
 
 def _is_sequence(value: object, kind: type, inner: tuple[object, ...]) -> bool:
-    """Of a list or tuple, which are the same in a file, or an array where it may hold numbers."""
+    """Whether the value is a list or tuple, which are the same in a file, or an array if it may hold numbers."""
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "iuf" and (not inner or inner[0] in (int, float))
     if not isinstance(value, list | tuple):
         return False
     if issubclass(kind, tuple) and inner and inner[-1] is not Ellipsis:
         return len(value) == len(inner) and all(is_of(v, k) for v, k in zip(value, inner, strict=True))
-    return all(is_of(one, inner[0]) for one in value) if inner else True
+    return all(is_of(item, inner[0]) for item in value) if inner else True
 
 
 def _has(value: object, name: str) -> bool:
-    """Whether it has the name, or its class says that it does once it is fitted."""
+    """Whether the value has the attribute, or its class says that it does once it is fitted."""
     annotated = any(name in vars(base).get("__annotations__", {}) for base in type(value).__mro__)
     return annotated or hasattr(type(value), name) or hasattr(value, name)
 
 
 def _members(protocol: type) -> frozenset[str]:
-    """What an object must have that keeps to a protocol."""
+    """Return the names that an object must have to satisfy a protocol."""
     bases = [base for base in protocol.__mro__ if getattr(base, "_is_protocol", False)]
     names = {name for base in bases for name in [*vars(base), *vars(base).get("__annotations__", {})]}
     return frozenset(name for name in names if not name.startswith(("__", "_abc", "_is_")))

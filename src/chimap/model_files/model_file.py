@@ -1,93 +1,61 @@
-"""Model files: what a fitted model is made of, as arrays and JSON.
-
-An object is written as the name of its class and its attributes, and only classes of the package that were registered
-are made again, so that opening a file never runs code that came with it. Classes of the folders above this one are
-registered here; the folders below register their own when they are imported.
-"""
+"""Model files: a fitted model, transformer or pipeline as arrays and JSON; see ``values`` for their content."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _files
-from chimap._arrays import is_sparse
-from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data import MorganCounts, NamedCounts, WordCounts
-from chimap.kernels import CATALOGUE as KERNELS
-from chimap.kernels import (
-    OTHERS,
-    AdditiveKernel,
-    Anisotropic,
-    ArccosKernel,
-    Exponential,
-    Gaussian,
-    OnColumns,
-    Product,
-    Sum,
-)
-from chimap.kernels.stationary import StationaryKernel, stationary_by_name
-from chimap.losses import CATALOGUE as LOSSES
-from chimap.losses import Observed
-from chimap.model_files import contracts, kinds, pipelines
-from chimap.moments import PCA
+from chimap.model_files.values import decode, encode, register
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_classes: dict[str, type] = {}
-
-
-def register(*classes: type) -> None:
-    """Let objects of these classes be written to model files and made again from them."""
-    _classes.update({cls.__name__: cls for cls in classes})
-
-
-register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts)
-
-
-def _import_folders() -> None:
-    """Import every folder of the package: each has then registered what it writes to model files."""
-    for folder in iter_modules([str(Path(__file__).parents[1])]):
-        if folder.ispkg and folder.name != "cli":
-            import_module(f"chimap.{folder.name}")
-
-
-def _class_of(name: str) -> type:
-    """The registered class. Raises KeyError for other names."""
-    if (
-        name not in _classes
-    ):  # of a folder that this process has had no use for: an image model, opened by ``load``
-        _import_folders()
-    return _classes[name]
+__all__ = ["SavedModel", "checked", "decode", "encode", "load", "register", "save"]
 
 
 class SavedModel:
-    """Of estimators that are written to model files. ``_refresh`` brings them up to date, or refuses."""
+    """Mixin for estimators that are written to model files. Their ``_refresh`` brings them up to date, or raises."""
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the model to a file that opens safely anywhere (safetensors and JSON; no code in it).
+        """Write the model to a file of safetensors and JSON, which is safe to open: it holds no code.
 
-        Raises FileExistsError if the path exists, unless ``overwrite``.
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists and ``overwrite`` is False.
         """
         self._refresh()  # type: ignore[attr-defined]
         save(self, path, overwrite=overwrite)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """A model written by ``save``. Raises DataError for any other file, or a model of another class."""
+        """Return a model that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        DataError
+            If the file is not one that ``save`` wrote, or holds a model of another class.
+        """
         model = load(path, kind="model")
         if not isinstance(model, cls):
             raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
@@ -95,26 +63,28 @@ class SavedModel:
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
-    """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them; nothing half-written stays.
+    """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them to a file.
 
-    The file is of arrays and plain metadata; opening it runs no code. Of a pipeline's steps those of chimap are
-    written, and of scikit-learn's the ones that ``pipelines.STEPS`` names.
+    The file holds arrays and plain metadata; opening it runs no code. An interrupted write leaves no file. The steps of
+    a pipeline may be estimators of chimap, and those of scikit-learn that ``pipelines.STEPS`` names.
 
     Parameters
     ----------
-    model : object
+    model : estimator
+        The fitted model, transformer or pipeline.
     path : str or Path
-    overwrite : bool
-        Whether a file that exists is replaced.
-    kind : str, optional
-        "words" for what turns images into histograms; else the object says itself.
+        The file.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+    kind : str, default=None
+        "words" for transformers of images into histograms; None derives it from the object.
 
     Raises
     ------
     FileExistsError
-        If the path exists, unless ``overwrite``.
+        If the path exists and ``overwrite`` is False.
     DataError
-        For an object, or a step, that no file holds.
+        If the object, or a step, cannot be written.
 
     Examples
     --------
@@ -143,12 +113,30 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
 
 
 def load(path: str | Path, kind: str | None = None) -> Any:
-    """A model, transformer or pipeline as ``save`` wrote it, whatever its class; no code from the file is run.
+    """Return the model, transformer or pipeline that ``save`` wrote, whatever its class; no code from the file is run.
 
-    kind: what the file must hold, "model", "transformer", or "words" for what turns images into histograms; None is
-    one of the first two. Raises FileNotFoundError, and DataError for any other file, one that is cut off, or one of a
-    later version.
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    kind : str, default=None
+        Required content: "model", "transformer", or "words" for transformers of images into histograms. None accepts
+        "model" and "transformer".
 
+    Returns
+    -------
+    estimator
+        The fitted model, transformer or pipeline.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DataError
+        If the file is of another kind, is cut off, or was written by a later version.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
@@ -167,114 +155,10 @@ def load(path: str | Path, kind: str | None = None) -> Any:
 
 @contextmanager
 def checked(path: str | Path) -> Iterator[None]:
-    """Have errors of making what a file describes be a DataError that names the file."""
+    """Turn errors within the block, which restores objects from a file, into a DataError that names the file."""
     try:
         yield
     except RecursionError as error:
-        raise DataError(f"{path} is damaged: its metadata are too deep. Write it again.") from error
+        raise DataError(f"{path} is damaged: its metadata are nested too deep. Write it again.") from error
     except (KeyError, TypeError, AttributeError, ValueError, IndexError, ArithmeticError) as error:
         raise DataError(f"{path} is damaged: {error}. Write it again.") from error
-
-
-def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
-    """A value as JSON holds it; its arrays go into ``arrays``, under names that begin with ``place``."""
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        if value.dtype.kind == "O":
-            return {"objects": value.tolist()}
-        if value.dtype.kind in "US":
-            return {"texts": value.tolist()}
-        arrays[place] = value
-        return {"array": place}
-    if is_sparse(value):
-        rows = value.tocsr()
-        parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
-        return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
-    if isinstance(value, slice):
-        return {"slice": [value.start, value.stop, value.step]}
-    if isinstance(value, list | tuple):
-        return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
-    if isinstance(value, dict):
-        return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
-    if isinstance(value, AdditiveKernel):
-        return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
-    if isinstance(value, StationaryKernel):
-        return _encoded_stationary(value, place)
-    if isinstance(value, np.random.RandomState | np.random.Generator):
-        return None  # a generator is a seed that was used up; what it drew is in the arrays
-    if pipelines.is_step(value):
-        return pipelines.encoded(value, place, arrays, encode)
-    name = type(value).__name__
-    if _classes.get(name) is not type(value):
-        raise DataError(f"cannot save {place}: a {name} is not part of a model file.")
-    if is_dataclass(value):
-        state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
-    else:
-        state = {k: v for k, v in vars(value).items() if k not in kinds.UNKEPT}
-    return {"object": name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
-
-
-def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matrix:
-    """Rows whose parts agree. Raises ValueError for those that do not."""
-    rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
-    rows.check_format(full_check=True)
-    return rows
-
-
-def _decoded_slice(ends: list[int | None]) -> slice:
-    """A range of columns. Raises ValueError for ends that are no whole numbers."""
-    if not all(kinds.is_of(end, int | None) for end in ends):
-        raise ValueError(f"a range of columns from, to and by {ends}")
-    return slice(*ends)
-
-
-def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
-    try:
-        known = stationary_by_name(kernel.name).with_width(kernel.width) == kernel
-    except (KeyError, ValueError):
-        known = False
-    if not known:
-        raise DataError(
-            f"cannot save {place}: the functions of kernel {kernel.name!r} are not part of a model file."
-        )
-    return {"stationary": kernel.name, "width": kernel.width}
-
-
-def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The value that ``encode`` was given. Runs no code that came with it."""
-    if not isinstance(value, dict):
-        return value
-    if "texts" in value:
-        return np.array(value["texts"])
-    if "objects" in value:
-        return np.array(value["objects"], dtype=object)
-    if "array" in value:
-        return arrays[value["array"]]
-    if "csr" in value:
-        return _decoded_csr(value["csr"], decode(value["parts"], arrays))
-    if "slice" in value:
-        return _decoded_slice(value["slice"])
-    if "list" in value:
-        return [decode(v, arrays) for v in value["list"]]
-    if "dict" in value:
-        return {k: decode(v, arrays) for k, v in value["dict"].items()}
-    if "kernel" in value:
-        kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
-        return kernel.signed() if value["is_signed"] else kernel
-    if "stationary" in value:
-        return stationary_by_name(value["stationary"]).with_width(value["width"])
-    if "step" in value:
-        return pipelines.decoded(value, arrays, decode)
-    cls = _class_of(value["object"])
-    state = {k: decode(v, arrays) for k, v in value["state"].items()}
-    contracts.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
-    if is_dataclass(cls):
-        return cls(**state)
-    made: object = object.__new__(cls)
-    made.__setstate__(state) if hasattr(made, "__setstate__") else vars(made).update(state)
-    if hasattr(made, "_check_parameters"):
-        made._check_parameters()
-    return made

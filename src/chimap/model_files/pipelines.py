@@ -1,4 +1,4 @@
-"""Pipelines of scikit-learn in model files, and those of its estimators that steps may be."""
+"""Pipelines of scikit-learn in model files, and the estimators of scikit-learn that their steps may be."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LEARNED: dict[type, JSON] = {
     LinearSVR: _LINEAR,
 }
 STEPS: dict[str, type] = {cls.__name__: cls for cls in _LEARNED}
-"""scikit-learn's estimators that are written: linear ones, whose predictions are of plain arrays alone."""
+"""scikit-learn's estimators that can be written: linear ones, whose predictions depend on plain arrays alone."""
 
 _MISSING = object()
 
@@ -47,12 +47,15 @@ Decode = Callable[[object, dict[str, np.ndarray]], object]
 
 
 def is_step(value: object) -> bool:
-    """Whether it is a pipeline, or one of ``STEPS``."""
+    """Whether the value is a pipeline, or an estimator of ``STEPS``."""
     return type(value) is Pipeline or STEPS.get(type(value).__name__) is type(value)
 
 
 def encoded(value: BaseEstimator, place: str, arrays: dict[str, np.ndarray], encode: Encode) -> JSON:
-    """A step as JSON holds it. Raises DataError for a pipeline that keeps a cache, and for steps that no file holds."""
+    """Return a step in JSON form.
+
+    Raises DataError for a pipeline with a cache, and for steps that cannot be written.
+    """
     state = {k: v for k, v in vars(value).items() if k != "_sklearn_output_config"}
     if isinstance(value, Pipeline):
         if value.memory is not None:
@@ -66,16 +69,19 @@ def encoded(value: BaseEstimator, place: str, arrays: dict[str, np.ndarray], enc
 
 
 def _check(name: str, step: object) -> None:
-    """Refuse steps of other packages with a remedy."""
+    """Raise DataError for a step of another package."""
     if not is_step(step) and not type(step).__module__.startswith("chimap."):
         raise DataError(
             f"cannot save step {name!r}: a {type(step).__name__} is not part of a model file. Steps are transformers "
-            f"and models of chimap, and {', '.join(STEPS)}; save the other steps on their own."
+            f"and models of chimap, and {', '.join(STEPS)}; save other steps separately."
         )
 
 
 def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> object:
-    """The step again. Raises KeyError for a class that is none, ValueError for a state that is not of it."""
+    """Restore a step.
+
+    Raises KeyError for a class that cannot be a step, and ValueError for a state that does not fit the class.
+    """
     name = value["step"]
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
     if name == Pipeline.__name__:
@@ -83,33 +89,33 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
     cls = STEPS[name]
     for wanted in inspect.signature(cls).parameters:
         if wanted not in state:
-            raise ValueError(f"{name} has no {wanted}; it was written by another scikit-learn")
+            raise ValueError(f"{name} has no {wanted}; it was written with another version of scikit-learn")
     for wanted, kind in _LEARNED[cls].items():
         if not kinds.is_of(state.get(wanted, _MISSING), kind):
-            raise ValueError(f"{name} has no {wanted}, or one of another kind")
+            raise ValueError(f"{name} has no {wanted}, or it is of another kind")
     _check_arrays(name, state)
-    made: BaseEstimator = object.__new__(cls)
-    vars(made).update({k: v for k, v in state.items() if not hasattr(cls, k)})
-    made._validate_params()
-    return made
+    step: BaseEstimator = object.__new__(cls)
+    vars(step).update({k: v for k, v in state.items() if not hasattr(cls, k)})
+    step._validate_params()
+    return step
 
 
 def _decoded_pipeline(state: JSON) -> Pipeline:
     steps = state.pop("steps")
     if not all(isinstance(step, list) and len(step) == 2 and isinstance(step[0], str) for step in steps):
         raise ValueError("the steps of a Pipeline are not pairs of name and step")
-    made = Pipeline([(name, step) for name, step in steps])
-    vars(made).update({k: v for k, v in state.items() if not hasattr(Pipeline, k)})
-    made._validate_params()
-    made._validate_steps()
-    for _, step in made.steps:
+    pipeline = Pipeline([(name, step) for name, step in steps])
+    vars(pipeline).update({k: v for k, v in state.items() if not hasattr(Pipeline, k)})
+    pipeline._validate_params()
+    pipeline._validate_steps()
+    for _, step in pipeline.steps:
         if not (step is None or isinstance(step, str)):
             check_is_fitted(step)
-    return made
+    return pipeline
 
 
 def _check_arrays(name: str, state: JSON) -> None:
-    """Refuse what is learned of another number of columns or of classes, or is no number."""
+    """Raise ValueError for learned arrays that do not fit the columns or classes, or that are not finite."""
     n, classes = state.get("n_features_in_"), state.get("classes_")
     learned = {
         k: np.asarray(state[k])
@@ -120,11 +126,12 @@ def _check_arrays(name: str, state: JSON) -> None:
         n_columns = None if key == "intercept_" else values.shape[-1]
         if values.dtype.kind != "f" or not np.isfinite(values).all() or n_columns not in (None, n):
             raise ValueError(
-                f"{name}.{key} has shape {values.shape}, of {n} columns, or is not of finite numbers"
+                f"{name}.{key} has shape {values.shape} where {n} columns are expected, or holds values that are "
+                "not finite numbers"
             )
     if "coef_" in learned and classes is not None:
         n_outputs = 1 if len(classes) == 2 else len(classes)
         if learned["coef_"].shape[0] != n_outputs or learned["intercept_"].size not in (1, n_outputs):
             raise ValueError(
-                f"{name} has weights of {learned['coef_'].shape[0]} outputs, and {len(classes)} classes"
+                f"{name} has weights of {learned['coef_'].shape[0]} outputs but {len(classes)} classes"
             )

@@ -1,4 +1,4 @@
-"""Moments: sums over rows that merge, subtract and are all that a quadratic loss needs."""
+"""Moments: sums over rows that merge and subtract, and contain all that a quadratic loss needs."""
 
 from chimap.moments.covariance import Moments
 from chimap.moments.folds import DealtFolds, DoublingParts, FoldMoments, GivenFolds, RowFolds, fold_of_rows

@@ -1,95 +1,85 @@
-"""Moments: everything a quadratic loss needs to know of the data."""
+"""Moments: the sums over the data that a quadratic loss needs."""
 
 from __future__ import annotations
 
-import copyreg
 from pathlib import Path
 
 import numpy as np
 
 from chimap._files import read_tensors, write_tensors
-from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import DataError
 from chimap.moments.checked import checked_row_weights, checked_rows
 from chimap.moments.product import Product
-from chimap.moments.scatter import Scatter
 from chimap.moments.shift import provisional_mean
+from chimap.moments.sums import MomentSums
 from chimap.moments.symmetric import Symmetric
-from chimap.moments.targets import (
-    ClassSums,
-    OneVersusAll,
-    Targets,
-    count_of,
-    split,
-    sums_of,
-    sums_with,
-    weighted,
-)
-from chimap.moments.weights import of_rows
+from chimap.moments.targets import weighted
 
 
-class Moments(Scatter):
-    """Sums over rows z of features and y of targets, in one pass: count n, sum z, sum y, H = sum zz', V = sum
-    zy', sum y^2 of each target; of rows with weights w, sum w, sum w z, ..: a row of weight 2 is two rows.
+class Moments(MomentSums):
+    """Sums over rows of features z and targets y, computed in one pass.
 
-    Sums are kept in float64; the products of a batch are done in the dtype of its features. Features and
-    targets are first shifted by a provisional mean (given, or that of the first batch), so that subtracting the mean
-    afterwards costs no digits however far the data lie from zero.
+    The sums are the count n, sum z, sum y, H = sum zz', V = sum zy' and sum y^2 of each target. Rows with weights w
+    give sum w, sum w z and so on: a row of weight 2 counts as two rows.
 
-    Moments are a commutative monoid: ``a + b`` merges, the empty one is neutral, ``a - b`` undoes it. Moments of parts
-    of the data merge to those of the whole, whoever computed them.
+    Sums are kept in float64; the products of a batch are computed in the dtype of its features. Features and targets
+    are first shifted by a provisional mean (given, or that of the first batch), so that subtracting the mean afterwards
+    loses no digits however far the data lie from zero.
 
-    count: n, the sum of the weights; the number of rows, n_rows, where there are none.
-    n_features: D; n_targets: t. shift: (D,) and target_shift: (t,), or None to take the first batch's mean.
+    Moments are a commutative monoid: ``a + b`` merges, empty moments are neutral, and ``a - b`` undoes a merge. Moments
+    of parts of the data merge to those of the whole, wherever they were computed.
 
+    Parameters
+    ----------
+    n_features : int
+        Number of features D.
+    n_targets : int
+        Number of targets t.
+    shift : ndarray of shape (D,), default=None
+        Shift of the features; None takes the mean of the first batch.
+    target_shift : ndarray of shape (t,), default=None
+        Shift of the targets; None takes the mean of the first batch.
+
+    Attributes
+    ----------
+    count : float
+        Sum of the weights of the rows; equal to ``n_rows`` if they have no weights.
+    n_rows : int
+        Number of rows.
+
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3. Merging: Chan, Golub and LeVeque.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Z, y = np.random.default_rng(0).random((100, 3)), np.arange(100.0)
     >>> whole = Moments(3, 1).update(Z, y)
     >>> parts = Moments(3, 1).update(Z[:40], y[:40]) + Moments(3, 1).update(Z[40:], y[40:])
     >>> bool(np.allclose(whole.covariance(), parts.covariance()))
     True
-
-    Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3; merging: Chan, Golub and LeVeque.
     """
-
-    def __init__(
-        self,
-        n_features: int,
-        n_targets: int,
-        shift: np.ndarray | None = None,
-        target_shift: np.ndarray | None = None,
-    ):
-        self.n_features = n_features
-        self.n_targets = n_targets
-        self.shift = None if shift is None else np.array(shift, dtype=np.float64)
-        self.target_shift = None if target_shift is None else np.array(target_shift, dtype=np.float64)
-        self.count: float = 0
-        self.n_rows = 0
-        self.feature_sum = np.zeros(n_features)
-        self.target_sum = np.zeros(n_targets)
-        self.features = Symmetric(n_features)
-        self._cross = np.zeros((n_targets, n_features))
-        self.target_squares = np.zeros(n_targets)
-        self._waiting = ClassSums(n_features)
-
-    @property
-    def cross(self) -> np.ndarray:
-        """sum zy', (D, t): the rows of a target's column lie side by side."""
-        self._waiting.join(self._cross)
-        return self._cross.T
-
-    @cross.setter
-    def cross(self, sums: np.ndarray) -> None:
-        self._cross = np.ascontiguousarray(sums.T)
 
     # --- adding rows
 
     def update(self, Z: MatrixLike, Y: ArrayLike, sample_weight: ArrayLike | None = None) -> Moments:
-        """Add rows Z (n, D), dense or sparse, with targets Y (n, t) or (n,), and weights (n,) above 0 or None; returns
-        self.
+        """Add rows and return self.
 
-        Raises DataError for NaN or infinite values, weights that are not above 0, or shapes that do not fit; then
-        nothing has been added.
+        Parameters
+        ----------
+        Z : array or sparse matrix of shape (n, D)
+            Features.
+        Y : array-like of shape (n, t) or (n,)
+            Targets.
+        sample_weight : array-like of shape (n,), default=None
+            Weights above 0; None if all are 1.
+
+        Raises
+        ------
+        DataError
+            If values are NaN or infinite, weights are not above 0, or shapes do not fit; then nothing is added.
         """
         Z, Y = checked_rows(Z, Y, self.n_features, self.n_targets)
         weights = checked_row_weights(sample_weight, Z.shape[0])
@@ -104,46 +94,14 @@ class Moments(Scatter):
         product.move_to(self.features)
         return self
 
-    def add_shifted(self, Z: np.ndarray, Y: Targets, product: Product) -> None:
-        """Add C-contiguous rows already less the shifts, but for Z'Z: that is added to ``product``. No checks.
-
-        Rows that have weights are multiplied by the roots of these, in place.
-        """
-        self.add_targets(Y)
-        plain, weights = split(Y)
-        roots = None if weights is None else np.sqrt(of_rows(weights)).astype(Z.dtype)
-        if roots is not None:
-            Z *= roots[:, None]
-        if isinstance(plain, OneVersusAll):
-            self.feature_sum += self._waiting.add(Z, plain, roots, self._cross)
-        else:
-            feature_sum, cross = sums_with(Z, plain, roots)
-            self.feature_sum += feature_sum
-            self._cross += cross
-        product.add(Z)
-
-    def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
-        """Add sum zz' (D, D), of which the upper triangle is read, and [sum z, sum y z'] (1 + t, D); count no rows."""
-        self.features.flat += Symmetric.of(square).flat
-        self.feature_sum += sums[0]
-        self.cross += sums[1:].T
-
-    def add_targets(self, Y: Targets) -> None:
-        """Add what is of targets alone, less their shift, and count the rows."""
-        target_sum, squares = sums_of(Y)
-        self.count += count_of(Y)
-        self.n_rows += Y.shape[0]
-        self.target_sum += target_sum
-        self.target_squares += squares
-
     # --- the monoid
 
     def fresh(self) -> Moments:
-        """Empty moments about the same shifts."""
+        """Return empty moments with the same shifts."""
         return Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
 
     def copy(self) -> Moments:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = Moments(self.n_features, self.n_targets, self.shift, self.target_shift)
         for name in ("feature_sum", "target_sum", "_cross", "target_squares", "features", "_waiting"):
             setattr(twin, name, getattr(self, name).copy())
@@ -157,11 +115,33 @@ class Moments(Scatter):
         return self.copy().subtract(other)
 
     def merge(self, other: Moments) -> Moments:
-        """Add the rows of other moments, in place; returns self."""
+        """Add the rows of other moments in place; return self.
+
+        Parameters
+        ----------
+        other : Moments
+            Moments of as many features and targets.
+
+        Raises
+        ------
+        DataError
+            If the numbers of features or targets differ.
+        """
         return self._combine(other, 1)
 
     def subtract(self, other: Moments) -> Moments:
-        """Take out rows that had been merged, in place; returns self. Raises DataError if there are too few."""
+        """Remove rows that were merged before, in place; return self.
+
+        Parameters
+        ----------
+        other : Moments
+            Moments of the rows to remove.
+
+        Raises
+        ------
+        DataError
+            If ``other`` has more rows, or another number of features or targets.
+        """
         if other.n_rows > self.n_rows:
             raise DataError(f"cannot take {other.n_rows} rows out of {self.n_rows}: they were never merged.")
         return self._combine(other, -1)
@@ -188,12 +168,12 @@ class Moments(Scatter):
         return self
 
     def _reshifted(self, shift: np.ndarray, target_shift: np.ndarray) -> Moments:
-        """The same rows about other shifts: z - b = (z - a) + (a - b)."""
-        own, own_target = self.shifts
-        if np.array_equal(shift, own) and np.array_equal(target_shift, own_target):
+        """Return moments of the same rows about other shifts: z - b = (z - a) + (a - b)."""
+        old_shift, old_target_shift = self.shifts
+        if np.array_equal(shift, old_shift) and np.array_equal(target_shift, old_target_shift):
             return self
         moved = self.copy()
-        d, e, n = own - shift, own_target - target_shift, self.count
+        d, e, n = old_shift - shift, old_target_shift - target_shift, self.count
         # sum (z+d)(z+d)' = H + m d' + d m' + n d d' = H + sym(2 (m + n d / 2), d)
         moved.features.add_outer(self.feature_sum + 0.5 * n * d, d, 2.0)
         moved.cross += np.outer(self.feature_sum, e) + np.outer(d, self.target_sum) + n * np.outer(d, e)
@@ -206,25 +186,45 @@ class Moments(Scatter):
     # --- moments of other features
 
     def without_targets(self) -> Moments:
-        """The same rows as if they had no targets (sums are shared): for principal components of more rows than have
-        labels."""
+        """Return moments of the same rows without targets; sums are shared.
+
+        Principal components use them when there are more rows than labels.
+        """
         bare = Moments(self.n_features, 0, self.shift, None if self.shift is None else np.zeros(0))
         bare.count, bare.n_rows = self.count, self.n_rows
         bare.feature_sum, bare.features = self.feature_sum, self.features
         return bare
 
     def of_features(self, chosen: np.ndarray) -> Moments:
-        """Moments of some of the features, by ascending indices."""
+        """Return the moments of selected features.
+
+        Parameters
+        ----------
+        chosen : ndarray of int
+            Ascending indices of the features.
+        """
         shift, target_shift = self.shifts
-        some = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
-        some.count, some.n_rows, some.feature_sum = self.count, self.n_rows, self.feature_sum[chosen]
-        some.features = self.features.taken(chosen)
-        some.cross = self.cross[chosen]
-        some.target_sum, some.target_squares = self.target_sum.copy(), self.target_squares.copy()
-        return some
+        selected = Moments(chosen.size, self.n_targets, shift[chosen], target_shift)
+        selected.count, selected.n_rows, selected.feature_sum = (
+            self.count,
+            self.n_rows,
+            self.feature_sum[chosen],
+        )
+        selected.features = self.features.taken(chosen)
+        selected.cross = self.cross[chosen]
+        selected.target_sum, selected.target_squares = self.target_sum.copy(), self.target_squares.copy()
+        return selected
 
     def projected(self, components: np.ndarray, center: np.ndarray) -> Moments:
-        """Moments of the coordinates U'(z - center) for components U (D, p): what any solver takes in place of rows."""
+        """Return the moments of the coordinates U'(z - center), which any solver takes in place of moments of z.
+
+        Parameters
+        ----------
+        components : ndarray of shape (D, p)
+            Components U.
+        center : ndarray of shape (D,)
+            Point at which the coordinates are zero.
+        """
         shift, target_shift = self.shifts
         moved = Moments(components.shape[1], self.n_targets, components.T @ (shift - center), target_shift)
         moved.count, moved.n_rows = self.count, self.n_rows
@@ -236,48 +236,28 @@ class Moments(Scatter):
 
     # --- files
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Empty ones travel between processes without their zeros."""
-        if self.n_rows == 0:
-            return Moments, (self.n_features, self.n_targets, self.shift, self.target_shift)
-        return copyreg.__newobj__, (Moments,), vars(self)  # type: ignore[attr-defined]
-
-    def __sizeof__(self) -> int:
-        """Bytes of the arrays, too: what a scheduler reckons with that moves moments between machines."""
-        _, arrays = self.state()
-        return object.__sizeof__(self) + sum(array.nbytes for array in arrays.values())
-
-    def state(self) -> tuple[JSON, dict[str, np.ndarray]]:
-        """Plain values and arrays (not copied) that ``of_state`` makes the same moments from."""
-        shift, target_shift = self.shifts
-        arrays = {
-            "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
-            "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
-            "target_squares": self.target_squares, "class_total": self._waiting.total,
-        }  # fmt: skip
-        meta = {"count": self.count, "n_rows": self.n_rows, "n_features": self.n_features, "n_targets": self.n_targets,
-                "is_shifted": self.shift is not None}  # fmt: skip
-        return meta, arrays
-
-    @classmethod
-    def of_state(cls, meta: JSON, arrays: dict[str, np.ndarray]) -> Moments:
-        """Moments from what ``state`` gave."""
-        moments = cls(meta["n_features"], meta["n_targets"])
-        if meta["is_shifted"]:
-            moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
-        moments.count = meta["count"]
-        moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]  # files of before weights
-        moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
-        moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
-        moments._waiting.total = arrays["class_total"]
-        moments.features = Symmetric(moments.n_features, arrays["features"])
-        return moments
-
     def save(self, path: str | Path) -> None:
-        """Write to a file (safetensors: arrays and plain metadata; opening it runs no code)."""
+        """Write the moments to a safetensors file: arrays and plain metadata, so that opening it runs no code.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+        """
         write_tensors(path, "moments", *self.state())
 
     @classmethod
     def load(cls, path: str | Path) -> Moments:
-        """Moments written by ``save``. Raises DataError for any other file."""
+        """Return the moments that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file.
+
+        Raises
+        ------
+        DataError
+            If the file is not one that ``save`` wrote.
+        """
         return cls.of_state(*read_tensors(path, "moments"))

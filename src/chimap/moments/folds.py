@@ -1,4 +1,4 @@
-"""Moments of K folds from the same single pass."""
+"""Moments of K folds from a single pass over the data."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from chimap.moments.covariance import Moments
 from chimap.moments.product import MOST_ROWS, Product, product_of
 from chimap.moments.targets import Targets, split
 
-_BLOCK = 1024  # rows whose folds are drawn together
+_BLOCK = 1024  # rows whose folds are drawn at once
 _PART_OF_EIGHTHS = np.array([0, 1, 2, 2, 3, 3, 3, 3])
 
 
 def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray:
-    """Folds (n_rows,) of the rows from ``first`` on: random, of equal size, the same however the rows are chunked.
+    """Return the folds (n_rows,) of the rows from ``first`` on: random, of equal size, independent of the chunks.
 
-    Row i is in block i // 1024, whose random numbers are drawn from (seed, block). Within it every n_folds rows in
-    turn are dealt one to each fold, so that folds are of equal size (to one row a block) however few the rows are.
+    Row i is in block i // 1024, whose random numbers are drawn from (seed, block). Within a block every n_folds
+    consecutive rows are dealt to different folds, so that folds are of equal size (up to a row for each block) however
+    few rows there are.
 
     >>> np.bincount(fold_of_rows(0, 1000, 5, seed=0)).max() <= 210
     np.True_
@@ -34,27 +35,30 @@ def fold_of_rows(first: int, n_rows: int, n_folds: int, seed: int) -> np.ndarray
 
 
 class RowFolds(Protocol):
-    """Which of ``n_folds`` folds each row of a source is in."""
+    """Protocol for the assignment of the rows of a source to ``n_folds`` folds."""
 
     @property
     def n_folds(self) -> int:
-        """K; 1 where all rows are added up together."""
+        """Number of folds K; 1 if all rows are summed together."""
         ...
 
     @property
     def n_held(self) -> int:
-        """Of them, how many are held out in turn to choose; 1 where none is."""
+        """Number of folds that are held out in turn for model selection; 1 if none is."""
         ...
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
-        """Folds (n_rows,) of the rows from ``first`` on."""
+        """Return the folds (n_rows,) of the rows from ``first`` on."""
         ...
 
 
 @dataclass(frozen=True)
 class DealtFolds:
-    """Random folds of equal size, see ``fold_of_rows``. parts: that rows are dealt to, of which those beyond the last
-    fold join it: of two folds from five parts the first has a fifth of the rows. 0: as many as folds."""
+    """Random folds of equal size, see ``fold_of_rows``.
+
+    ``parts`` is the number of parts to which rows are dealt; parts beyond the last fold join it. For example, with two
+    folds and five parts the first fold has a fifth of the rows. 0 means as many parts as folds.
+    """
 
     n_folds: int
     seed: int
@@ -73,7 +77,7 @@ class DealtFolds:
 
 @dataclass(frozen=True, eq=False)
 class GivenFolds:
-    """Folds (n,) of all rows, as they are given."""
+    """Folds (n,) of all rows, as given."""
 
     folds: np.ndarray
     n_folds: int
@@ -90,8 +94,9 @@ class GivenFolds:
 
 @dataclass(frozen=True)
 class DoublingParts:
-    """Random parts of an eighth, an eighth, a quarter and a half of the rows, none of which is held out to choose: each
-    is as large as those before it together.
+    """Random parts of an eighth, an eighth, a quarter and a half of the rows, none of which is held out for selection.
+
+    Each part is as large as all parts before it together.
 
     >>> np.bincount(DoublingParts(seed=0)(0, 1024)).tolist()
     [128, 128, 256, 512]
@@ -107,10 +112,11 @@ class DoublingParts:
 
 
 class FoldMoments:
-    """K moments about the same shifts; their sum is the moments of all rows, the sum less one a training set.
+    """K moments with the same shifts.
 
-    One product of features serves all folds. n_folds = 1 is plain moments. rounded: rows are
-    float32 numbers that bfloat16 holds, and are multiplied as such where the processor can.
+    Their sum is the moments of all rows, and that sum less a fold is the moments of the training set without it. One
+    product of features serves all folds; n_folds = 1 is plain moments. ``rounded`` says that rows are float32 numbers
+    that bfloat16 represents exactly, and are multiplied as bfloat16 on processors that can.
     """
 
     def __init__(
@@ -127,64 +133,65 @@ class FoldMoments:
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
         self.dtype, self.rounded = np.dtype(dtype), rounded
         self._product: Product | None = None
-        self._is_rounded = rounded  # the rows that the product takes
+        self._is_rounded = rounded  # whether the product is for rounded rows
         self._collects = False
-        self._fold = 0  # that the product is of
+        self._fold = 0  # fold that the product belongs to
         self._rows: np.ndarray | None = None
 
     @property
     def parts(self) -> list[Moments]:
-        """What a checkpoint writes: the moments of each fold."""
+        """The moments of each fold, which a checkpoint saves."""
         return self.folds
 
     @classmethod
     def of(cls, folds: Sequence[Moments], dtype: np.dtype, rounded: bool = False) -> FoldMoments:
-        """These moments as folds; they must be about the same shifts."""
+        """Return moments with the same shifts as folds."""
         first = folds[0]
         made = cls(0, first.n_features, first.n_targets, *first.shifts, dtype, rounded)
         made.folds = list(folds)
         return made
 
     def fresh(self) -> FoldMoments:
-        """Empty moments of as many folds about the same shifts."""
+        """Return empty moments with as many folds and the same shifts."""
         return FoldMoments.of([fold.fresh() for fold in self.folds], self.dtype, self.rounded)
 
     def merge(self, other: FoldMoments) -> None:
         """Add the rows of other moments, fold by fold."""
-        for own, more in zip(self.folds, other.folds, strict=True):
-            own.merge(more)
+        for fold, other_fold in zip(self.folds, other.folds, strict=True):
+            fold.merge(other_fold)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + sum(fold.__sizeof__() for fold in self.folds)
 
     @property
     def count(self) -> float:
-        """The sum of the weights of the rows in all folds; their number where they have none."""
+        """Sum of the weights of the rows in all folds; the number of rows if they have no weights."""
         return sum(fold.count for fold in self.folds)
 
     @property
     def n_rows(self) -> int:
-        """Rows in all folds."""
+        """Number of rows in all folds."""
         return sum(fold.n_rows for fold in self.folds)
 
     def buffer(self, n_rows: int) -> np.ndarray:
-        """C-contiguous (n_rows, D) for the features of a batch, in memory that is used again for the next one."""
+        """Return a C-contiguous array (n_rows, D) for the features of a batch, in memory that all batches share."""
         if self._rows is None or self._rows.shape[0] < n_rows:
             self._rows = np.empty((n_rows, self.folds[0].n_features), dtype=self.dtype)
         return self._rows[:n_rows]
 
     def add_sums(self, fold: int, square: np.ndarray, sums: np.ndarray) -> None:
-        """Add sums made elsewhere to a fold, whose targets are counted apart; see ``Moments.add_sums``."""
+        """Add sums computed elsewhere to a fold; its targets are counted separately. See ``Moments.add_sums``."""
         self.folds[fold].add_sums(square, sums)
 
     def add_targets(self, fold: int, Y: Targets) -> None:
-        """Count targets (rows, t) less their shift, of rows whose features come by ``add_sums``."""
+        """Count targets (rows, t), less their shift, of rows whose features are added by ``add_sums``."""
         self.folds[fold].add_targets(Y)
 
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``.
 
-        Rows that have weights are changed in place (``Moments.add_shifted``), and are no longer what bfloat16 holds.
+        Rows with weights are changed in place (``Moments.add_shifted``), and bfloat16 no longer represents them
+        exactly.
         """
         is_rounded = self.rounded and split(Y)[1] is None
         if self._product is None or is_rounded != self._is_rounded:
@@ -200,7 +207,7 @@ class FoldMoments:
 
     @contextmanager
     def collecting(self) -> Iterator[None]:
-        """Let the products of consecutive batches of one fold, within the block, join the float64 sums together."""
+        """Within the block, add the products of consecutive batches of a fold to the float64 sums together."""
         self._collects = True
         try:
             yield
@@ -213,11 +220,11 @@ class FoldMoments:
             self._product.move_to(self.folds[self._fold].features)
 
     def release_buffers(self) -> None:
-        """Give the memory for batches back; the next batch takes it anew."""
+        """Free the memory for batches; the next batch allocates it again."""
         self._product = self._rows = None
 
     def whole(self) -> Moments:
-        """Moments of all rows: the one fold itself where there is one, else a new sum."""
+        """Return the moments of all rows: the fold itself if there is only one, otherwise a new sum."""
         if len(self.folds) == 1:
             return self.folds[0]
         total = self.folds[0].copy()

@@ -1,4 +1,4 @@
-"""The features of all rows, kept for a solver that wants them in memory."""
+"""The features of all rows, kept in memory for solvers that need them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from chimap.moments.targets import Targets, filled, split
 
 
 class KeptFeatures:
-    """Features Z (n, D) as float64, CSR or dense as they come, targets Y (n, t), signs as int8 with 0 for missing ones
-    and numbers as float32, and weights (n,), of all rows. target_shift (t,): what targets are less by.
+    """Features, targets and weights of all rows, in memory.
 
-    The rows of fold 0 lie behind the others, so that both parts are views; with one fold there are none. ``stack``
-    makes Z and Y once all rows have been put.
+    Features Z (n, D) are float64, CSR or dense as they come. Targets Y (n, t) are int8 if they are signs, with 0 for
+    missing ones, and float32 otherwise; weights are (n,). target_shift (t,) was subtracted from the targets.
+
+    The rows of fold 0 lie behind the others, so that the learning rows and the held-out rows are both views; with a
+    single fold no rows are held out. ``stack`` makes Z and Y after all rows have been put.
     """
 
     Z: Rows
@@ -30,22 +32,22 @@ class KeptFeatures:
         self._places: list[np.ndarray] = []
 
     def put(self, Z: Rows, Y: Targets, start: int) -> None:
-        """Keep a copy of consecutive rows from row ``start`` of the source on."""
+        """Keep a copy of consecutive rows, of which the first is row ``start`` of the source."""
         folds = self._folds(start, Z.shape[0])
         plain, weights = split(Y)
         weights = np.ones(Z.shape[0]) if weights is None else weights
         is_held = (folds == 0) & (self.n_folds > 1)
         self._places.append(start + np.flatnonzero(is_held))
-        both = zip(self._parts, self._signs, self._weights, (~is_held, is_held), strict=True)
-        for part, signs, own_weights, members in both:
+        destinations = zip(self._parts, self._signs, self._weights, (~is_held, is_held), strict=True)
+        for features, signs, kept_weights, members in destinations:
             chosen = np.flatnonzero(members)
             if chosen.size:
-                part.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
+                features.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
                 signs.append(_small(filled(np.asarray(plain[chosen], dtype=np.float32))))
-                own_weights.append(weights[chosen])
+                kept_weights.append(weights[chosen])
 
     def stack(self) -> None:
-        """Make one matrix of what has been put."""
+        """Join all rows that have been put into one matrix."""
         self._n_learning = sum(signs.shape[0] for signs in self._signs[0])
         self.Z = _arrays.with_short_indices(_arrays.stack_rows(self._parts[0] + self._parts[1]))
         self.Y = np.concatenate(self._signs[0] + self._signs[1])
@@ -53,7 +55,7 @@ class KeptFeatures:
         self._parts, self._signs, self._weights = ([], []), ([], []), ([], [])
 
     def of(self, part: slice) -> tuple[Rows, np.ndarray]:
-        """Views of consecutive rows."""
+        """Return views of the features and targets of consecutive rows."""
         return _arrays.view_rows(self.Z, part), self.Y[part]
 
     @property
@@ -63,12 +65,12 @@ class KeptFeatures:
 
     @property
     def learning(self) -> slice:
-        """The rows of all folds but 0."""
+        """The rows of all folds except fold 0."""
         return slice(0, self._n_learning)
 
     @property
     def held_rows(self) -> np.ndarray:
-        """Places in the source of the rows of fold 0, as they are kept."""
+        """Places in the source of the rows of fold 0, in the order in which they are kept."""
         return np.concatenate(self._places)
 
     @property
@@ -78,6 +80,6 @@ class KeptFeatures:
 
 
 def _small(values: np.ndarray) -> np.ndarray:
-    """As int8 where that loses nothing, as it is of signs."""
+    """Return the values as int8 if that loses nothing, as for signs."""
     whole = values.astype(np.int8)
     return whole if np.array_equal(whole, values) else values

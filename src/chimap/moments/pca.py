@@ -1,4 +1,4 @@
-"""Principal components from moments: no row is read again."""
+"""Principal components computed from moments, without reading the rows again."""
 
 from __future__ import annotations
 
@@ -13,14 +13,27 @@ from chimap.moments.covariance import Moments
 
 @dataclass(frozen=True)
 class PCA:
-    """The leading eigenpairs of the scatter Hc = sum (z - mean)(z - mean)'.
+    """Principal components: the leading eigenpairs of the scatter Hc = sum (z - mean)(z - mean)'.
 
-    mean: (D,). components: (D, p), orthonormal columns, the largest eigenvalue first; the sign of each makes its
-    entry of largest magnitude positive. scatters: (p,) eigenvalues of Hc. total: trace of Hc. count: of the rows, by
-    their weights.
+    Parameters
+    ----------
+    mean : ndarray of shape (D,)
+        Mean of the features.
+    components : ndarray of shape (D, p)
+        Orthonormal columns, that of the largest eigenvalue first; the entry of largest magnitude of each is positive.
+    scatters : ndarray of shape (p,)
+        Eigenvalues of Hc.
+    total : float
+        Trace of Hc.
+    count : float
+        Number of rows, or the sum of their weights.
 
-    Source: Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3.
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, sec. 6, Algorithm 3.
 
+    Examples
+    --------
     >>> from chimap.moments import Moments
     >>> Z = np.random.default_rng(0).random((50, 4)) * [1, 1, 9, 1]
     >>> pca = PCA.of(Moments(4, 0).update(Z, np.zeros((50, 0))), n_components=1)
@@ -36,12 +49,28 @@ class PCA:
 
     @classmethod
     def of(cls, moments: Moments, n_components: int | None = None, device: str = "cpu") -> PCA:
-        """The n_components leading ones (None: all) of the rows that the moments have seen.
+        """Compute the principal components of the rows in ``moments``.
 
-        device: of torch that decomposes, such as "cuda", in float64; this machine where it has no room for it.
-        Rows without labels that were merged into the moments count like any other: that is transductive PCA.
-        Raises DataError for moments of no rows, ValueError for more components than features.
+        Rows without labels that were merged into the moments count like any other; this is transductive PCA.
 
+        Parameters
+        ----------
+        moments : Moments
+            Moments of the rows.
+        n_components : int, default=None
+            Number of leading components; None for all.
+        device : str, default="cpu"
+            Torch device that decomposes in float64, such as "cuda"; the CPU does if the device has no room.
+
+        Raises
+        ------
+        DataError
+            If the moments have no rows.
+        ValueError
+            If there are more components than features.
+
+        Examples
+        --------
         >>> Z = np.random.default_rng(0).random((50, 4))
         >>> pca = PCA.of(Moments(4, 0).update(Z, np.zeros((50, 0))), n_components=2)
         >>> bool(np.allclose(pca.variances, np.linalg.eigvalsh(np.cov(Z.T))[:1:-1]))
@@ -53,14 +82,16 @@ class PCA:
         if wanted > n:
             raise ValueError(f"n_components={wanted}, but there are {n} features.")
         if moments.n_rows == 0:
-            raise DataError("no rows: principal components need moments that have seen some.")
+            raise DataError(
+                "the moments have no rows: principal components need some. Add rows with Moments.update first."
+            )
         square = np.empty((n, n))
         moments.scatter_into(square)
         total = float(np.trace(square))
         values, vectors = backend_of(device).eigenpairs(square, wanted)
         vectors = vectors[:, ::-1][:, :wanted]
         largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None, :], axis=0)
-        # in one order of memory: what is read back from a file then multiplies to the same bits
+        # The order in memory is fixed, so that components read back from a file give the same bits in products.
         vectors = np.ascontiguousarray(vectors * np.where(largest < 0, -1.0, 1.0))
         return cls(moments.mean, vectors, np.maximum(values[::-1][:wanted], 0), total, moments.count)
 
@@ -75,5 +106,11 @@ class PCA:
         return self.scatters / (self.total or 1.0)
 
     def transform(self, Z: np.ndarray) -> np.ndarray:
-        """Coordinates (n, p) of rows Z (n, D), in the dtype of Z."""
+        """Return the coordinates (n, p) of rows, in the dtype of Z.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, D)
+            Features.
+        """
         return (Z - self.mean.astype(Z.dtype)) @ self.components.astype(Z.dtype)

@@ -1,4 +1,4 @@
-"""Products Z'Z on their way to float64 sums."""
+"""Products Z'Z that are accumulated before they are added to float64 sums."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from chimap import _blas, _loops, _threads
 from chimap.backends.units import has_bfloat16_units
 from chimap.moments.symmetric import PANEL, Symmetric
 
-MOST_ROWS = 8192  # added up in the precision of the features before they join the float64 sums
+MOST_ROWS = 8192  # rows summed in the precision of the features before they join the float64 sums
 _WIDTH = 1024  # columns of a panel
-_PAD = 48  # numbers between the rows: rows a power of two apart would share a few sets of the cache
+_PAD = 48  # unused numbers between the rows: rows a power of two apart would share a few sets of the cache
 
 
 def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> Product:
-    """The product for rows of this dtype, by the units for bfloat16 where the rows are ``rounded`` to it."""
+    """Return the product for rows of this dtype, on bfloat16 units if they exist and the rows are ``rounded``."""
     return (BFloat16Product if rounded and has_bfloat16_units() else Product)(n, dtype)
 
 
 class Product:
-    """The upper triangle of Z'Z of some batches, in the precision of their features.
+    """The upper triangle of Z'Z over several batches, in the precision of their features.
 
-    Adding a triangle to float64 sums is a pass over memory, for 2048 float32 rows a tenth of the time of the product.
-    So BLAS adds up what comes of several batches, of ``MOST_ROWS`` rows at most, and the pass is made for all of them.
-
-    n: columns of Z. dtype: theirs, float32 or float64.
+    Adding a triangle to float64 sums is a pass over memory; for 2048 float32 rows it takes a tenth of the time of the
+    product. So BLAS sums the products of several batches, of ``MOST_ROWS`` rows at most, and a single pass serves them
+    all. ``n`` is the number of columns of Z and ``dtype`` their dtype, float32 or float64.
     """
 
     def __init__(self, n: int, dtype: np.dtype):
@@ -33,7 +32,7 @@ class Product:
 
     @staticmethod
     def nbytes(n: int, itemsize: int) -> int:
-        """Bytes that it takes."""
+        """Return the bytes that a product takes."""
         return n * (n + _PAD) * itemsize
 
     def add(self, Z: np.ndarray) -> None:
@@ -42,7 +41,7 @@ class Product:
         self.rows += Z.shape[0]
 
     def move_to(self, sums: Symmetric) -> None:
-        """Add to float64 sums what is here, and begin anew."""
+        """Add the product to float64 sums and reset it."""
         if self.rows:
             square = self._square
             _threads.over_rows(
@@ -56,8 +55,11 @@ class Product:
 
 
 class BFloat16Product(Product):
-    """The same for float32 rows that are bfloat16 numbers, by torch: its products take them as that and accumulate in
-    float32, on AMX units. Panel by panel, so that half of the symmetric product is left out."""
+    """A product of float32 rows that bfloat16 represents exactly, computed by torch on AMX units.
+
+    Torch multiplies the rows as bfloat16 and accumulates in float32. Half of the symmetric product is left out by
+    working panel by panel.
+    """
 
     def add(self, Z: np.ndarray) -> None:
         """See ``Product.add``."""
@@ -68,7 +70,7 @@ class BFloat16Product(Product):
         rows, square = torch.from_numpy(Z), torch.from_numpy(self._square)
         with float32_products("medium"):
             for first in range(0, rows.shape[1], _WIDTH):
-                part = square[first : first + _WIDTH, first:]
+                block = square[first : first + _WIDTH, first:]
                 panel = rows[:, first : first + _WIDTH].T
-                torch.addmm(part, panel, rows[:, first:], beta=float(self.rows > 0), out=part)
+                torch.addmm(block, panel, rows[:, first:], beta=float(self.rows > 0), out=block)
         self.rows += Z.shape[0]

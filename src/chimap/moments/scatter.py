@@ -1,4 +1,4 @@
-"""What sums over rows say: means, and scatter about them."""
+"""Means, and scatter about them, from sums over rows."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from chimap.moments.symmetric import PANEL, Symmetric
 
 
 class Scatter:
-    """Means and scatter about them, from sums about a shift.
+    """Means and scatter about them, computed from sums about a shift.
 
-    With n the count, z and y features and targets less their shifts, Hc = sum zz' - (sum z)(sum z)'/n, and likewise for
-    the targets; the shifts cancel.
+    With n the count, and z and y the features and targets less their shifts, Hc = sum zz' - (sum z)(sum z)'/n, and
+    likewise for the targets; the shifts cancel.
     """
 
     count: float
@@ -42,13 +42,19 @@ class Scatter:
 
     @property
     def shifts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shifts of the features (D,) and of the targets (t,); zeros while there are none."""
+        """Shifts of the features (D,) and of the targets (t,); zeros as long as none are set."""
         shift = np.zeros(self.n_features) if self.shift is None else self.shift
         target = np.zeros(self.n_targets) if self.target_shift is None else self.target_shift
         return shift, target
 
     def scatter_into(self, square: np.ndarray) -> None:
-        """Hc = sum (z - mean)(z - mean)' into the upper triangle of a float64 (D, D) array."""
+        """Write Hc = sum (z - mean)(z - mean)' into the upper triangle of an array.
+
+        Parameters
+        ----------
+        square : ndarray of shape (D, D)
+            The float64 array to fill.
+        """
         scaled = self.feature_sum / (self.count or 1)
         panels = list(self.features.panels())
 
@@ -57,33 +63,45 @@ class Scatter:
                 rows = slice(first, first + panel.shape[0])
                 np.subtract(panel, np.outer(self.feature_sum[rows], scaled[first:]), out=square[rows, first:])
 
-        # on all threads: most of it is the system's clearing of new pages
+        # All threads share this: most of the time goes to the operating system's clearing of new pages.
         _threads.over_rows(len(panels), self.n_features * PANEL, fill)
 
     def scatter_product(self, B: np.ndarray) -> np.ndarray:
-        """Hc B for B (D, columns)."""
+        """Return Hc B, an array of shape (D, columns).
+
+        Parameters
+        ----------
+        B : ndarray of shape (D, columns)
+            Right-hand factor.
+        """
         return self.features @ B - np.outer(self.feature_sum, (self.feature_sum @ B) / (self.count or 1))
 
     def scatter_quadratic(self, B: np.ndarray) -> float:
-        """tr(B' Hc B) for B (D, columns): half the work of ``scatter_product``."""
+        """Return tr(B' Hc B), with half the work of ``scatter_product``.
+
+        Parameters
+        ----------
+        B : ndarray of shape (D, columns)
+            Factor on both sides.
+        """
         return self.features.quadratic(B) - float(np.square(self.feature_sum @ B).sum()) / (self.count or 1)
 
     def scatter_diagonal(self) -> np.ndarray:
-        """The diagonal of Hc, (D,): the scatter of each feature."""
+        """Return the diagonal of Hc, (D,): the scatter of each feature."""
         return self.features.diagonal() - self.feature_sum**2 / (self.count or 1)
 
     def cross_scatter(self) -> np.ndarray:
-        """Vc = sum (z - mean)(y - mean)', (D, t), column by column."""
+        """Return Vc = sum (z - mean)(y - mean)', (D, t), with contiguous columns."""
         by_target = np.outer(self.target_sum / -(self.count or 1), self.feature_sum)
         by_target += self.cross.T
         return by_target.T
 
     def target_scatter(self) -> np.ndarray:
-        """sum (y - mean)^2 of each target, (t,)."""
+        """Return sum (y - mean)^2 of each target, (t,)."""
         return self.target_squares - self.target_sum**2 / (self.count or 1)
 
     def covariance(self) -> np.ndarray:
-        """Hc / n, (D, D) float64."""
+        """Return the covariance Hc / n, (D, D) float64."""
         square = np.zeros((self.n_features, self.n_features))
         self.scatter_into(square)
         upper = np.triu(square)

@@ -1,4 +1,4 @@
-"""The provisional mean that sums are taken about, so that a mean far from zero costs no digits."""
+"""The provisional mean by which rows are shifted, so that a mean far from zero loses no digits."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from chimap._types import Rows
 
 
 def provisional_mean(Z: Rows) -> np.ndarray:
-    """The mean (D,) float64 of rows Z (n, D), dense or CSR, rounded to their dtype.
+    """Return the mean (D,) float64 of rows Z (n, D), dense or CSR, rounded to their dtype.
 
-    Rounded, so that what is subtracted from rows and what is remembered are the same number.
+    It is rounded so that exactly the number that is kept is subtracted from the rows.
 
     >>> provisional_mean(np.array([[0.1], [0.2]], np.float32)).tolist()
     [0.15000000596046448]

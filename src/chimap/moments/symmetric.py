@@ -1,4 +1,4 @@
-"""A symmetric matrix of which one half is kept, in row panels that BLAS takes as they are."""
+"""A symmetric matrix kept as its upper half, in row panels that BLAS takes without conversion."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 
 from chimap import _blas, _loops, _threads
 
-PANEL = 256  # rows of a panel: what is kept twice (the panels' own corners) is PANEL / n of the whole
-_PARTS = 4  # that products of BLAS are added up in, whatever the number of threads
+PANEL = 256  # rows of a panel; the square corners of the panels waste PANEL / n of the memory
+_PARTS = 4  # partial sums of BLAS products, fixed so that results do not depend on the number of threads
 _FEW = 24  # right-hand sides up to which reading a panel once beats BLAS, which copies it for every product
 
 
 class Symmetric:
     """An n x n symmetric float64 matrix in half the memory.
 
-    Panel p holds rows p*PANEL .. and the columns from p*PANEL on, C-contiguous in ``flat``; below the diagonal of its
-    corner the entries are zero and not used. Sums and differences act on ``flat``; products and factorisations
-    take whole panels, so nothing is ever unpacked entry by entry.
+    Panel p holds the rows from p*PANEL on and the columns from p*PANEL on, C-contiguous in ``flat``; below the diagonal
+    of its corner the entries are zero and not used. Sums and differences act on ``flat``; products and factorisations
+    take whole panels, so no entry is ever unpacked by itself.
     """
 
     def __init__(self, n: int, flat: np.ndarray | None = None):
@@ -33,7 +33,7 @@ class Symmetric:
 
     @classmethod
     def of(cls, square: np.ndarray) -> Symmetric:
-        """The upper triangle of a full matrix (n, n)."""
+        """Return the matrix with the upper triangle of a full matrix (n, n)."""
         packed = cls(square.shape[0])
         for first, panel in packed.panels():
             panel[:] = np.triu(square[first : first + panel.shape[0], first:])
@@ -41,32 +41,32 @@ class Symmetric:
 
     @staticmethod
     def nbytes(n: int) -> int:
-        """Bytes that a matrix of order n takes."""
+        """Return the bytes that a matrix of order n takes."""
         return 4 * n * (n + min(PANEL, n))
 
     def panels(self) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row, view of the panel: rows from there, columns from there on)."""
+        """Yield (first row, view of the panel), whose rows and columns begin at the first row."""
         for p, first in enumerate(range(0, self.n, PANEL)):
             height, width = min(PANEL, self.n - first), self.n - first
             start = self.starts[p]
             yield first, self.flat[start : start + height * width].reshape(height, width)
 
     def copy(self) -> Symmetric:
-        """An independent copy."""
+        """Return an independent copy."""
         return Symmetric(self.n, self.flat.copy())
 
     def combine(self, other: Symmetric, sign: int) -> None:
-        """Add (sign 1) or subtract (-1) another of the same order."""
-        own, more = self.flat, other.flat
+        """Add (sign 1) or subtract (-1) another matrix of the same order."""
+        left, right = self.flat, other.flat
         change = np.add if sign > 0 else np.subtract
 
         def part(chosen: slice) -> None:
-            change(own[chosen], more[chosen], out=own[chosen])
+            change(left[chosen], right[chosen], out=left[chosen])
 
-        _threads.over_rows(own.size, 1, part)
+        _threads.over_rows(left.size, 1, part)
 
     def add_outer(self, a: np.ndarray, b: np.ndarray, factor: float = 1.0) -> None:
-        """Add factor (a b' + b a') / 2 for vectors (n,)."""
+        """Add factor (a b' + b a') / 2 for vectors a and b (n,)."""
         for first, panel in self.panels():
             height = panel.shape[0]
             rows = slice(first, first + height)
@@ -85,24 +85,24 @@ class Symmetric:
         return small
 
     def upper_into(self, square: np.ndarray) -> None:
-        """Copy the upper triangle into a float64 (n, n) array; what lies below it there is not defined."""
+        """Copy the upper triangle into a float64 array (n, n); entries below its diagonal are then not defined."""
         for first, panel in self.panels():
             square[first : first + panel.shape[0], first:] = panel
 
     def to_square(self) -> np.ndarray:
-        """The full matrix, (n, n) float64."""
+        """Return the full matrix, (n, n) float64."""
         square = np.zeros((self.n, self.n))
         self.upper_into(square)
         upper = np.triu(square)
         return upper + np.triu(upper, 1).T
 
     def diagonal(self) -> np.ndarray:
-        """The diagonal, (n,)."""
+        """Return the diagonal, (n,)."""
         parts = [np.diagonal(panel[:, : panel.shape[0]]) for _, panel in self.panels()]
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
-        """The product with B (n, columns), Fortran-ordered."""
+        """Return the product with B (n, columns), Fortran-ordered."""
         if B.shape[0] != self.n:
             raise ValueError(f"a symmetric matrix of order {self.n} multiplies {self.n} rows; got {B.shape}.")
         P = np.ascontiguousarray(B.T, dtype=np.float64)
@@ -117,20 +117,20 @@ class Symmetric:
 
         if add is _add_few:
             parts = _threads.over_rows(len(panels), PANEL * self.n * P.shape[0], part)
-        else:  # panels get shorter, so that every part takes some of all lengths
+        else:  # panels get shorter, so every part takes panels of all lengths
             parts = _threads.tasks([slice(k, None, _PARTS) for k in range(_PARTS)], part)
-        total, *others = parts
-        for other in others:  # numpy's sum of a list would copy them all first
-            total += other
+        total, *rest = parts
+        for partial in rest:  # numpy's sum of a list would copy all of them first
+            total += partial
         return total.T
 
     def quadratic(self, B: np.ndarray) -> float:
-        """tr(B' H B) for B (n, t): half the work of the product."""
+        """Return tr(B' H B) for B (n, t), with half the work of the product."""
         P = np.ascontiguousarray(B.T, dtype=np.float64)
-        room, total = np.empty((min(PANEL, self.n), self.n)), 0.0
+        buffer, total = np.empty((min(PANEL, self.n), self.n)), 0.0
         for first, panel in self.panels():
             rows, (height, width) = slice(first, first + panel.shape[0]), panel.shape
-            gram = room[:height, :width]
+            gram = buffer[:height, :width]
             _blas.multiply(P[:, rows].T, P[:, first:], gram)
             total += 2 * float(np.einsum("ij,ij->", panel, gram)) - float(panel.diagonal() @ gram.diagonal())
         return total
@@ -141,8 +141,8 @@ def _add_few(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> N
 
 
 def _add_many(first: int, panel: np.ndarray, P: np.ndarray, out: np.ndarray) -> None:
-    """What one panel adds to out (t, n) by two general products: h_ij p_j in row i, h_ij p_i in row j."""
+    """Add the contribution of a panel to out (t, n) by two general products: h_ij p_j to row i, h_ij p_i to row j."""
     rows = slice(first, first + panel.shape[0])
     _blas.multiply(P[:, first:], panel, out[:, rows], transpose=True, add=True)
     _blas.multiply(P[:, rows], panel, out[:, first:], add=True)
-    out[:, rows] -= P[:, rows] * np.diagonal(panel)  # it came twice
+    out[:, rows] -= P[:, rows] * np.diagonal(panel)  # the diagonal was added twice

@@ -1,4 +1,4 @@
-"""Targets of one-versus-all classification, kept as the class of each row, and what moments need of any targets."""
+"""Targets of moments, among them those of one-versus-all classification kept as the class of each row."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from chimap.moments.weights import of_rows
 
 
 class OneVersusAll:
-    """Targets (n, t): 1 for the class of the row and -1 for the others, of which only the class is kept.
+    """Targets (n, t) that are 1 for the class of the row and -1 for the others, kept as classes only.
 
-    Row i is 2 e_k - 1 for its class k. So the products of rows and targets are sums of rows by class, whose cost does
-    not grow with the number of classes. ``numpy.asarray`` makes the matrix.
-
-    classes: (n,) indices of classes. n_targets: t.
+    Row i is 2 e_k - 1 for its class k. The products of rows and targets are then sums of rows by class, whose cost does
+    not grow with the number of classes. ``numpy.asarray`` makes the matrix. ``classes`` (n,) holds the indices of the
+    classes and ``n_targets`` is t.
 
     >>> np.asarray(OneVersusAll(np.array([2, 0]), 3))
     array([[-1., -1.,  1.],
@@ -39,9 +38,9 @@ class OneVersusAll:
 
 @dataclass(frozen=True, eq=False)
 class WeightedTargets:
-    """Targets (n, t) of rows that count as often as their weights (n,) say. ``numpy.asarray`` makes the plain ones.
+    """Targets (n, t) of rows with weights (n,), or of targets with weights (n, t). ``numpy.asarray`` drops the weights.
 
-    Weights (n, t) are of the targets each: what all of them share is summed with the means of the rows.
+    With weights (n, t), sums that all targets share use the mean of the weights of each row.
     """
 
     plain: np.ndarray | OneVersusAll
@@ -49,7 +48,7 @@ class WeightedTargets:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(n, t)."""
+        """The shape (n, t)."""
         return self.plain.shape
 
     def __getitem__(self, rows: np.ndarray | slice) -> WeightedTargets:
@@ -63,30 +62,32 @@ Targets = np.ndarray | OneVersusAll | WeightedTargets
 
 
 def weighted(targets: Targets, weights: np.ndarray | None) -> Targets:
-    """Targets with the weights (n,) of their rows, or (n, t) of their own; as they are where these are None."""
+    """Return targets with weights (n,) for the rows or (n, t) for the entries; unchanged if ``weights`` is None."""
     return targets if weights is None else WeightedTargets(split(targets)[0], weights)
 
 
 def split(targets: Targets) -> tuple[np.ndarray | OneVersusAll, np.ndarray | None]:
-    """(plain targets, weights of the rows or None)."""
+    """Return (targets without weights, weights or None)."""
     if isinstance(targets, WeightedTargets):
         return targets.plain, targets.weights
     return targets, None
 
 
 class ClassSums:
-    """What one-versus-all targets add to sums y z' for every class alike, kept until these are asked for.
+    """The part that one-versus-all targets add to sums y z' for every class alike, kept until it is needed.
 
-    With y = 2 e_k - 1 the product is 2 e_k z' - 1 z'. A batch adds the first term where its class is; the other would
-    be a pass over all classes for every batch.
+    With y = 2 e_k - 1 the product is 2 e_k z' - 1 z'. A batch adds the first term to its class at once; adding the
+    second would be a pass over all classes for every batch.
     """
 
     def __init__(self, n_features: int):
         self.total = np.zeros(n_features)
 
     def add(self, Z: np.ndarray, Y: OneVersusAll, scales: np.ndarray | None, cross: np.ndarray) -> np.ndarray:
-        """Add rows times scales (n,) (None: 1), and the products that are theirs alone to cross (t, D) float64; returns
-        the sum of the rows (D,)."""
+        """Add rows Z times scales (n,) (None: 1) and return their sum (D,).
+
+        The term of the product that belongs to a single class is added to ``cross`` (t, D) float64 at once.
+        """
         total = np.zeros(Z.shape[1])
         scales = np.ones(Z.shape[0], Z.dtype) if scales is None else scales
         _threads.over_rows(
@@ -100,24 +101,24 @@ class ClassSums:
         return total
 
     def copy(self) -> ClassSums:
-        """An independent copy."""
+        """Return an independent copy."""
         twin = ClassSums(0)
         twin.total = self.total.copy()
         return twin
 
     def combine(self, other: ClassSums, sign: int) -> None:
-        """Add or subtract what others keep."""
+        """Add or subtract the sums of ``other``."""
         self.total += sign * other.total
 
     def join(self, cross: np.ndarray) -> None:
-        """Add what was kept to cross (t, D), and begin anew."""
+        """Add the kept part to ``cross`` (t, D) and reset it."""
         if self.total.any():
             cross -= self.total
             self.total[:] = 0
 
 
 def filled(Y: np.ndarray) -> np.ndarray:
-    """Targets with 0, the provisional mean that they are less by, for missing entries, which are NaN."""
+    """Return targets with missing entries (NaN) replaced by 0, the value of the provisional mean after the shift."""
     missing = np.isnan(Y)
     return np.where(missing, 0.0, Y) if missing.any() else Y
 
@@ -125,8 +126,10 @@ def filled(Y: np.ndarray) -> np.ndarray:
 def sums_with(
     Z: np.ndarray, Y: np.ndarray, scales: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(sum s z (D,), sum s y z' (t, D)) over C-contiguous rows Z (n, D), targets Y (n, t) and scales s (n,) (None: 1),
-    in the dtype of Z. Missing entries, NaN, add nothing."""
+    """Return (sum s z (D,), sum s y z' (t, D)) over C-contiguous rows Z (n, D), in the dtype of Z.
+
+    Y (n, t) holds the targets and ``scales`` (n,) the factors s (None: 1). Missing entries, NaN, add nothing.
+    """
     columns = np.column_stack([np.ones(Z.shape[0]), filled(Y)])
     columns = (columns if scales is None else columns * scales[:, None]).astype(Z.dtype)
     sums = np.empty((columns.shape[1], Z.shape[1]), dtype=Z.dtype)
@@ -135,7 +138,7 @@ def sums_with(
 
 
 def sums_of(Y: Targets) -> tuple[np.ndarray, np.ndarray]:
-    """(sum y (t,), sum y^2 (t,)), float64, of the entries that are there, every row as often as its weight says."""
+    """Return (sum y (t,), sum y^2 (t,)), float64, weighted by row, over the entries that are not missing."""
     plain, weights = split(Y)
     if isinstance(plain, OneVersusAll):
         counts = np.bincount(plain.classes, weights, minlength=Y.shape[1]).astype(np.float64)
@@ -149,6 +152,6 @@ def sums_of(Y: Targets) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_of(Y: Targets) -> float:
-    """The sum of the weights of the rows; their number where they have none."""
+    """Return the sum of the weights of the rows; the number of rows if they have no weights."""
     _, weights = split(Y)
     return Y.shape[0] if weights is None else float(of_rows(weights).sum())

@@ -1,4 +1,4 @@
-"""Weights of rows: how often each counts in every sum."""
+"""Weights of rows: how often each row counts in every sum."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Weights (n,) of the rows from row ``first`` of a source on, or (n, t) of their targets; None where every row
-    counts once.
+    """Weights (n,) of the rows of a source from row ``first`` on, or (n, t) of their targets; None if all are 1.
 
-    As the folds of rows (``RowFolds``) they depend on the place of a row alone, whatever chunk it comes in.
+    Like the folds of rows (``RowFolds``), a weight depends only on the place of the row, not on the chunk that holds
+    it.
 
     >>> RowWeights(np.array([2.0, 1.0, 3.0]), first=10)(11, 2)
     array([1., 3.])
@@ -22,14 +22,14 @@ class RowWeights:
     first: int = 0
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray | None:
-        """Weights (n_rows,) or (n_rows, t) of the rows from ``first`` on, or None."""
+        """Return the weights (n_rows,) or (n_rows, t) of the rows from ``first`` on, or None."""
         if self.values is None:
             return None
         return self.values[first - self.first : first - self.first + n_rows]
 
 
 def of_rows(weights: np.ndarray) -> np.ndarray:
-    """Weights (n,) of rows: as they are, or the means of those of their targets (n, t).
+    """Return weights (n,) of the rows: unchanged, or the means over targets of weights (n, t).
 
     >>> of_rows(np.array([[1.0, 3.0], [2.0, 2.0]]))
     array([2., 2.])
@@ -38,15 +38,15 @@ def of_rows(weights: np.ndarray) -> np.ndarray:
 
 
 def of_entries(weights: np.ndarray) -> np.ndarray:
-    """The same as a matrix (n, 1) or (n, t), that multiplies targets (n, t)."""
+    """Return weights as a matrix (n, 1) or (n, t), which multiplies targets (n, t)."""
     return weights if weights.ndim == 2 else weights[:, None]
 
 
 def rows_by_weight(weights: np.ndarray, n: int, seed: int) -> np.ndarray:
-    """Ascending places (n,) of rows drawn in proportion to their weights (N,), some of them several times.
+    """Return ascending places (n,) of rows drawn in proportion to their weights (N,), some of them several times.
 
-    One draw places n equal steps along the sum of the weights: a row of n times its share comes so many times, rounded
-    up or down. So whatever is learned from a sample has the weights in it: n equal weights give every row once.
+    A single random number places n equal steps along the sum of the weights, so a row appears n times its share of the
+    weights, rounded up or down. A model of the sample then respects the weights: n equal weights give every row once.
 
     References
     ----------
@@ -61,8 +61,9 @@ def rows_by_weight(weights: np.ndarray, n: int, seed: int) -> np.ndarray:
 
 
 def as_counts(weights: np.ndarray) -> np.ndarray:
-    """Weights as numbers of rows: those that average less than one say what rows count beside each other alone, and are
-    brought to a mean of one.
+    """Return weights as numbers of rows, scaled to a mean of 1 if their mean is less.
+
+    Weights with a mean below 1 are taken to be relative: they say only how rows count beside each other.
 
     >>> as_counts(np.array([0.1, 0.3])), as_counts(np.array([1.0, 3.0]))
     (array([0.5, 1.5]), array([1., 3.]))

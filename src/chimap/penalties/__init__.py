@@ -1,4 +1,4 @@
-"""Penalties: what weights cost."""
+"""Penalties on the weights of a model."""
 
 from chimap.penalties.base import Penalty
 from chimap.penalties.groups import check_groups
@@ -8,6 +8,6 @@ from chimap.penalties.l21 import L21
 from chimap.penalties.sum import Sum
 
 CATALOGUE: dict[str, type[Penalty]] = {"l2": L2, "l1": L1, "l21": L21, "sum": Sum}
-"""Penalties by name."""
+"""Penalty classes by name."""
 
 __all__ = ["CATALOGUE", "L1", "L2", "L21", "Penalty", "Sum", "check_groups"]

@@ -1,4 +1,4 @@
-"""What a penalty is."""
+"""The base class of penalties."""
 
 from __future__ import annotations
 
@@ -9,9 +9,14 @@ import numpy as np
 
 
 class Penalty(ABC):
-    """A convex function of weights W, (D,) or (D, t): the sum over the t columns, each a target by itself.
+    """A convex function of weights W of shape (D,) or (D, t).
 
-    is_smooth: whether it has a gradient everywhere; the proximal operator it always has.
+    For a matrix it is the sum over the t columns, each of which holds the weights of a target.
+
+    Attributes
+    ----------
+    is_smooth : bool
+        Whether the penalty has a gradient everywhere. Every penalty has a proximal operator.
 
     Examples
     --------
@@ -24,12 +29,37 @@ class Penalty(ABC):
 
     @abstractmethod
     def value(self, W: np.ndarray) -> float:
-        """The penalty, at least 0; summed in float64."""
+        """Return the penalty, at least 0, summed in float64.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        """
 
     @abstractmethod
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
-        """argmin_V |V - W|^2 / 2 + step value(V), for step > 0; of the dtype of W."""
+        """Return the proximal operator argmin_V |V - W|^2 / 2 + step value(V), in the dtype of W.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        step : float
+            Positive step size.
+        """
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """The gradient, where the penalty is smooth; of the dtype of W. Raises TypeError where it is not."""
-        raise TypeError(f"{type(self).__name__} has no gradient at zero weights: use prox in its place.")
+        """Return the gradient of a smooth penalty, in the dtype of W.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+
+        Raises
+        ------
+        TypeError
+            If the penalty is not smooth.
+        """
+        raise TypeError(f"{type(self).__name__} has no gradient at zero weights: use prox instead.")

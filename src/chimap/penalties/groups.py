@@ -11,7 +11,24 @@ Group: TypeAlias = slice | Sequence[int] | np.ndarray
 
 
 def check_groups(groups: Sequence[Group], n_features: int) -> list[np.ndarray]:
-    """Groups (indices or slices) as index arrays. Raises ValueError unless each column is in exactly one.
+    """Return groups of columns as index arrays.
+
+    Parameters
+    ----------
+    groups : sequence of slices or of sequences of int
+        Columns of each group.
+    n_features : int
+        Number of columns.
+
+    Returns
+    -------
+    list of ndarray
+        Indices of the columns of each group.
+
+    Raises
+    ------
+    ValueError
+        If a group is empty, a column does not exist, or a column is not in exactly one group.
 
     Examples
     --------
@@ -30,8 +47,8 @@ def check_groups(groups: Sequence[Group], n_features: int) -> list[np.ndarray]:
     times = np.bincount(columns, minlength=n_features)
     if np.any(times != 1):
         column = int(np.flatnonzero(times != 1)[0])
-        said = "in no group" if times[column] == 0 else f"in {times[column]} groups"
+        place = "in no group" if times[column] == 0 else f"in {times[column]} groups"
         raise ValueError(
-            f"column {column} is {said}; each of the {n_features} columns must be in exactly one."
+            f"column {column} is {place}; each of the {n_features} columns must be in exactly one."
         )
     return indices

@@ -13,8 +13,20 @@ from chimap.penalties.base import Penalty
 
 @dataclass(frozen=True)
 class L1(Penalty):
-    """alpha |w|_1, of the LASSO: few features are used.
+    """The l1 norm alpha |w|_1 of the LASSO, under which few features are used.
 
+    Parameters
+    ----------
+    alpha : float
+        Positive strength.
+
+    Raises
+    ------
+    ValueError
+        If alpha is not positive.
+
+    Examples
+    --------
     >>> L1(1.0).value(np.array([1.0, -2.0])), L1(1.0).prox(np.array([3.0, -0.5]), step=1.0).tolist()
     (3.0, [2.0, -0.0])
     """
@@ -26,9 +38,9 @@ class L1(Penalty):
         check_positive(self.alpha, "alpha")
 
     def value(self, W: np.ndarray) -> float:
-        """alpha |w|_1."""
+        """Return alpha |w|_1."""
         return self.alpha * float(np.abs(W).sum(dtype=np.float64))
 
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
-        """sign(w) max(0, |w| - step strength)."""
+        """Return sign(w) max(0, |w| - step alpha)."""
         return np.copysign(np.maximum(np.abs(W) - float(step * self.alpha), 0), W)

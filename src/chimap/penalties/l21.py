@@ -17,21 +17,33 @@ from chimap.penalties.groups import Group, check_groups
 
 @dataclass(frozen=True)
 class L21(Penalty):
-    """alpha sum_g weight_g |w_g|_2, of the group LASSO and of multiple kernels: few groups are used.
+    """The norm alpha sum_g weight_g |w_g|_2 of the group LASSO and multiple kernels, under which few groups are used.
 
     Parameters
     ----------
-    alpha : > 0.
-    groups : lists of columns, or slices; each of the ``n_features`` columns in exactly one.
-    n_features : D.
-    group_weights : one positive number a group, such as the roots of their sizes; None is 1 each, as in the paper.
-    shared : of weights (D, t), whether a group is its columns for all targets together, so that they use it or leave it
-        out alike; otherwise each target is a problem by itself.
+    alpha : float
+        Positive strength.
+    groups : sequence of slices or of sequences of int
+        Columns of each group; each of the ``n_features`` columns is in exactly one.
+    n_features : int
+        Number of columns D.
+    group_weights : sequence of float, default=None
+        A positive number for each group, such as the root of its size; None for all ones, as in the paper.
+    shared : bool, default=False
+        For weights (D, t), whether a group holds its columns for all targets together, so that all targets use it or
+        all leave it out; otherwise each target is a separate problem.
 
-    Raises ValueError for groups that are empty, overlap or leave columns out, and for weights of another shape.
+    Raises
+    ------
+    ValueError
+        If groups are empty, overlap or leave columns out, or ``group_weights`` does not fit them.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.4.
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.4.
 
+    Examples
+    --------
     >>> penalty = L21(1.0, [[0, 1], [2]], n_features=3)
     >>> penalty.value(np.array([3.0, 4.0, -1.0])), penalty.prox(np.array([3.0, 4.0, -1.0]), step=2.5).tolist()
     (6.0, [1.5, 2.0, -0.0])
@@ -43,10 +55,10 @@ class L21(Penalty):
     group_weights: Sequence[float] | None = None
     shared: bool = False
     is_smooth: ClassVar[bool] = False
-    _order: np.ndarray = field(init=False, repr=False, compare=False)  # columns, group after group
+    _order: np.ndarray = field(init=False, repr=False, compare=False)  # columns in the order of the groups
     _starts: np.ndarray = field(init=False, repr=False, compare=False)
-    _weights: np.ndarray = field(init=False, repr=False, compare=False)  # one a group
-    _group: np.ndarray = field(init=False, repr=False, compare=False)  # of each column, (D,)
+    _weights: np.ndarray = field(init=False, repr=False, compare=False)  # (groups,)
+    _group: np.ndarray = field(init=False, repr=False, compare=False)  # group of each column, (D,)
 
     def __post_init__(self) -> None:
         check_positive(self.alpha, "alpha")
@@ -57,7 +69,8 @@ class L21(Penalty):
         )
         if weights.shape != (len(groups),) or not np.all((weights > 0) & np.isfinite(weights)):
             raise ValueError(
-                f"group_weights must be {len(groups)} positive numbers, one a group; got {self.group_weights!r}."
+                f"group_weights must be {len(groups)} positive numbers, one for each group; "
+                f"got {self.group_weights!r}."
             )
         sizes = [group.size for group in groups]
         group_of = np.empty(self.n_features, dtype=np.intp)
@@ -68,37 +81,59 @@ class L21(Penalty):
         object.__setattr__(self, "_group", group_of)
 
     def value(self, W: np.ndarray) -> float:
-        """alpha sum_g weight_g |w_g|_2."""
+        """Return alpha sum_g weight_g |w_g|_2."""
         return float(self.values(W).sum())
 
     def values(self, W: np.ndarray) -> np.ndarray:
-        """The penalty of each target by itself, (t,) for weights (D, t); (1,) where they share their groups."""
+        """Return the penalty of each target, (t,) for weights (D, t); (1,) if the targets share their groups.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        """
         return self.levels() @ self.norms(W)
 
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
-        """w_g max(0, 1 - step strength weight_g / |w_g|)."""
+        """Return w_g max(0, 1 - step alpha weight_g / |w_g|)."""
         norms = self.norms(W)
-        # max(0, 1 - level / norm), without the division by a norm of zero
+        # This is max(0, 1 - step level / norm) without a division by a norm of zero.
         kept = np.maximum(norms - step * self.levels(W.ndim), 0) / np.where(norms > 0, norms, 1)
         return W * kept[self._group].astype(W.dtype)
 
     def norms(self, W: np.ndarray) -> np.ndarray:
-        """|w_g|_2, (groups,) or (groups, t) float64; (groups, 1) where targets share their groups.
+        """Return |w_g|_2, (groups,) or (groups, t) float64; (groups, 1) if the targets share their groups.
 
-        Raises ValueError for weights of another number of features.
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+
+        Raises
+        ------
+        ValueError
+            If W has another number of features.
         """
         if W.shape[0] != self.n_features:
-            raise ValueError(f"weights of {W.shape[0]} features; the groups are of {self.n_features}.")
+            raise ValueError(f"W holds weights of {W.shape[0]} features; the groups cover {self.n_features}.")
         columns = _columns(W)
         norms = np.empty((len(self._weights), 1 if self.shared else columns.shape[1]))
         _loops.group_norms(columns, self._order, self._starts, norms)
         return norms[:, 0] if W.ndim == 1 else norms
 
     def residuals(self, W: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        """How far W is from a minimum of this penalty and a function of that gradient, group by group, as ``norms``.
+        """Return the residual of the optimality condition in each group, of the shape of ``norms``; 0 at a minimum.
 
-        The distance of minus the gradient from the subdifferential, over strength times weight of the group: that of
-        -g_g / level from w_g / |w_g|, or from the unit ball where w_g is zero. At a minimum all are 0.
+        With a loss of the given gradient g, it is the distance of -g from the subdifferential of the penalty, divided
+        by alpha weight_g: the distance of -g_g / (alpha weight_g) from w_g / |w_g|, or from the unit ball if w_g is
+        zero.
+
+        Parameters
+        ----------
+        W : ndarray of shape (D,) or (D, t)
+            Weights.
+        gradient : ndarray of the shape of W
+            Gradient of the loss at W.
         """
         norms = self.norms(W)
         residuals = np.empty_like(norms)
@@ -109,7 +144,13 @@ class L21(Penalty):
         return residuals
 
     def largest(self, gradient: np.ndarray) -> float:
-        """The least strength at which zero weights are a minimum, given the gradient of the rest at them."""
+        """Return the least alpha at which zero weights are a minimum.
+
+        Parameters
+        ----------
+        gradient : ndarray of shape (D,) or (D, t)
+            Gradient of the loss at zero weights.
+        """
         return self.alpha * float((self.norms(gradient) / self.levels(gradient.ndim)).max())
 
     @property
@@ -118,17 +159,36 @@ class L21(Penalty):
         return np.split(self._order, self._starts[1:-1])
 
     def with_alpha(self, alpha: float) -> L21:
-        """The same groups at another strength: they are not checked again, since paths ask for hundreds."""
+        """Return the penalty with the same groups and another strength.
+
+        The groups are not checked again, because a path makes hundreds of such penalties.
+
+        Parameters
+        ----------
+        alpha : float
+            Positive strength.
+
+        Raises
+        ------
+        ValueError
+            If alpha is not positive.
+        """
         check_positive(alpha, "alpha")
-        other = copy(self)
-        object.__setattr__(other, "alpha", float(alpha))
-        return other
+        penalty = copy(self)
+        object.__setattr__(penalty, "alpha", float(alpha))
+        return penalty
 
     def levels(self, ndim: int = 1) -> np.ndarray:
-        """strength times weight of each group, (groups,), or (groups, 1) for weights of two dimensions."""
+        """Return alpha times the weight of each group.
+
+        Parameters
+        ----------
+        ndim : int, default=1
+            Dimensions of the weights: the result has shape (groups,) for 1 and (groups, 1) for 2.
+        """
         return (self.alpha * self._weights).reshape(-1, *(1,) * (ndim - 1))
 
 
 def _columns(W: np.ndarray) -> np.ndarray:
-    """(D, t) float64, a view where W is one."""
+    """Return W as (D, t) float64, a view if it is one already."""
     return np.ascontiguousarray(W, np.float64).reshape(W.shape[0], -1)

@@ -1,4 +1,4 @@
-"""Sums of penalties: the elastic net, the sparse group LASSO."""
+"""Sums of penalties, such as the elastic net and the sparse group LASSO."""
 
 from __future__ import annotations
 
@@ -9,20 +9,33 @@ from chimap.penalties.l1 import L1
 from chimap.penalties.l2 import L2
 from chimap.penalties.l21 import L21
 
-# The proximal operator of the sum is those of its parts one after the other, in this order and no other. Soft
-# thresholds keep the direction of the subgradients of the l1 norm, so that norms of disjoint groups may come after;
-# both are homogeneous, so that they commute with the scaling by the squared norm.
+# The proximal operator of the sum applies those of its parts one after the other, in this order only. Soft thresholds
+# keep the direction of the subgradients of the l1 norm, so norms of disjoint groups may come after them; both are
+# homogeneous, so they commute with the scaling by the squared norm.
 _ORDER: tuple[type[Penalty], ...] = (L1, L21, L2)
 
 
 class Sum(Penalty):
-    """The sum of several penalties of different kinds: l1 + l2 is the elastic net, l1 + l21 the sparse group LASSO.
+    """The sum of penalties of different kinds: l1 + l2 is the elastic net, l1 + l21 the sparse group LASSO.
 
-    parts: ``L1``, ``L21``, ``L2``, each at most once. Raises ValueError for others: sums of two of a kind are one of a
-    greater strength, and two l21 norms of different groups have no proximal operator in closed form.
+    Parameters
+    ----------
+    *parts : L1, L21 or L2
+        The penalties, each kind at most once.
 
-    Source: Friedman, Hastie and Tibshirani, A note on the group lasso and a sparse group lasso (2010), for l1 + l21.
+    Raises
+    ------
+    ValueError
+        If there is no part, a part of another kind, or two parts of the same kind: two of a kind equal a single one
+        with a greater strength, except for l21 norms of different groups, whose sum has no proximal operator in closed
+        form.
 
+    References
+    ----------
+    Friedman, Hastie and Tibshirani, A note on the group lasso and a sparse group lasso (2010), for l1 + l21.
+
+    Examples
+    --------
     >>> Sum(L1(1.0), L2(1.0)).prox(np.array([3.0, 0.5]), step=1.0).tolist()
     [1.0, 0.0]
     """
@@ -32,25 +45,25 @@ class Sum(Penalty):
         if not parts or len(set(kinds)) < len(kinds) or not set(kinds) <= set(_ORDER):
             raise ValueError(
                 "a sum takes L1, L21 and L2, each at most once; got "
-                f"{', '.join(k.__name__ for k in kinds) or 'nothing'}. Add the strengths of two of a kind."
+                f"{', '.join(k.__name__ for k in kinds) or 'nothing'}. Combine two of a kind by adding their strengths."
             )
         self.parts = tuple(sorted(parts, key=lambda part: _ORDER.index(type(part))))
 
     @property
     def is_smooth(self) -> bool:  # type: ignore[override]
-        """Whether all parts are."""
+        """Whether all parts are smooth."""
         return all(part.is_smooth for part in self.parts)
 
     def value(self, W: np.ndarray) -> float:
-        """The sum of the values."""
+        """Return the sum of the values of the parts."""
         return sum(part.value(W) for part in self.parts)
 
     def gradient(self, W: np.ndarray) -> np.ndarray:
-        """The sum of the gradients; TypeError where a part has none."""
+        """Return the sum of the gradients of the parts; raise TypeError if a part is not smooth."""
         return np.sum([part.gradient(W) for part in self.parts], axis=0)
 
     def prox(self, W: np.ndarray, step: float) -> np.ndarray:
-        """The proximal operators of the parts, one after the other."""
+        """Return the result of the proximal operators of the parts, applied one after the other."""
         for part in self.parts:
             W = part.prox(W, step)
         return W

@@ -1,4 +1,4 @@
-"""Additive models as tables: what a bin adds to each score, as straight pieces or by codes of anchors."""
+"""Additive models as tables: the contribution of each bin to each score, in straight pieces or by codes of anchors."""
 
 from chimap.model_files import register
 from chimap.tables.codes import CodeTables

@@ -1,4 +1,4 @@
-"""The functions of single bins that an additive model is the sum of."""
+"""The functions of single bins whose sum is an additive model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chimap.features.additive import AdditiveMap
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 
-_BEYOND = 2.0  # how far above the largest value that the fit has seen
+_BEYOND = 2.0  # end of the tables as a multiple of the largest value in the fit
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +23,22 @@ class Part:
 
 
 class BinFunctions:
-    """g_ic with f_c(x) = b_c + sum_i sign(x_i) g_ic(|x_i|), of a linear model on additive features.
+    """The functions g_ic with f_c(x) = b_c + sum_i sign(x_i) g_ic(|x_i|) of a linear model on additive features.
 
-    features : a fitted additive map, or ``BlockFeatures`` of such. coef : weights of the features, (D, t).
+    Parameters
+    ----------
+    features : FittedFeatures
+        A fitted additive map, or ``BlockFeatures`` of additive maps.
+    coef : ndarray of shape (D, t)
+        Weights of the features.
 
-    Raises ValueError for features that are not a sum over bins.
+    Raises
+    ------
+    ValueError
+        If the features are not a sum over bins.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import OptimalMap
     >>> X = np.random.default_rng(0).dirichlet(np.ones(4), size=50)
@@ -47,10 +57,11 @@ class BinFunctions:
 
     @property
     def tops(self) -> np.ndarray:
-        """Twice the largest magnitude that the maps were fitted on in each bin, (bins,); never 0.
+        """End of the table of each bin, (bins,), never 0: twice the largest magnitude in the fit of the maps.
 
-        Bins that were seldom filled may hold more than a sample of them showed: up to half of the largest of all bins,
-        but not more than sixteen times their own.
+        Bins that were seldom filled may hold larger values than a sample of them showed. Unless a map is straight in
+        pieces (``kinks``), their largest magnitude is therefore raised to half of that of all bins, but to no more than
+        sixteen times its value.
         """
         largest = np.zeros(self.n_bins)
         for part in self.parts:
@@ -62,67 +73,67 @@ class BinFunctions:
 
     @property
     def smallest(self) -> float:
-        """The smallest magnitude, zero apart, that the maps were fitted on."""
+        """Smallest magnitude except zero in the fit of the maps."""
         return min(part.map.smallest_ for part in self.parts)
 
     @property
     def kinks(self) -> set[int]:
-        """Into how many equal pieces the range up to the tops falls where a map is straight within each."""
+        """Numbers of equal pieces of the range up to the tops within each of which a map is straight."""
         counts = (part.map.n_straight_pieces for part in self.parts)
         return {int(_BEYOND) * count for count in counts if count}
 
     def __call__(self, x: np.ndarray, bins: np.ndarray) -> np.ndarray:
-        """g (m, bins, t) float64 at magnitudes x (m, bins) of these bins, which are sorted."""
+        """Return g (m, bins, t) float64 at magnitudes x (m, bins) of the given bins, which are sorted."""
         out = np.zeros((*x.shape, self.n_outputs))
         for part in self.parts:
             out += self._of_part(part, x, bins)
         return out
 
     def sums(self, places: np.ndarray) -> PlaceSums:
-        """x (m, k) -> sum_j g_places[p, j](x[:, j]) for each row of places, (m, p, t) float64.
+        """Return the function x (m, k) -> sum_j g_places[p, j](x[:, j]) for each row p of places, (m, p, t) float64.
 
-        For values that are met in the bins of many places, places (p, k), bins of a row sorted: their features are made
-        once where the map knows no difference between bins, and one matrix product is the rest.
+        It is for values that occur in the bins of many places: places is (p, k), with the bins of each row sorted. The
+        features are computed once if the map is the same for all bins, and a single matrix product does the rest.
         """
         return PlaceSums(self, places)
 
     def _of_part(self, part: Part, x: np.ndarray, bins: np.ndarray) -> np.ndarray:
-        """What a part adds to g (m, bins, t) at magnitudes x (m, bins); bins that it does not hold get 0."""
+        """Return the contribution of a part to g (m, bins, t) at magnitudes x (m, bins); other bins get 0."""
         out = np.zeros((*x.shape, self.n_outputs))
-        own = np.flatnonzero((part.columns >= bins[0]) & (part.columns <= bins[-1]))
-        place = np.searchsorted(bins, part.columns[own]).clip(0, bins.size - 1)
-        own = own[bins[place] == part.columns[own]]
-        if own.size:
-            place = np.searchsorted(bins, part.columns[own])
-            features = _features(part.map, np.ascontiguousarray(x[:, place], np.float64), own)
-            by_bin = features.transpose(2, 0, 1) @ part.weights[:, own].transpose(1, 0, 2)
+        held = np.flatnonzero((part.columns >= bins[0]) & (part.columns <= bins[-1]))
+        place = np.searchsorted(bins, part.columns[held]).clip(0, bins.size - 1)
+        held = held[bins[place] == part.columns[held]]
+        if held.size:
+            place = np.searchsorted(bins, part.columns[held])
+            features = _features(part.map, np.ascontiguousarray(x[:, place], np.float64), held)
+            by_bin = features.transpose(2, 0, 1) @ part.weights[:, held].transpose(1, 0, 2)
             out[:, place] = by_bin.transpose(1, 0, 2)
         return out
 
 
 class PlaceSums:
-    """The sums of ``BinFunctions.sums``, with weights laid out for the product once."""
+    """The sums of ``BinFunctions.sums``, with weights arranged for the product in advance."""
 
     def __init__(self, functions: BinFunctions, places: np.ndarray) -> None:
         self._functions, self._places = functions, places
-        self._products: list[tuple[AdditiveMap, np.ndarray, np.ndarray]] = []  # map, bins of it, weights
-        self._others: list[Part] = []  # parts that hold some of the bins, or whose map differs by bin
+        self._products: list[tuple[AdditiveMap, np.ndarray, np.ndarray]] = []  # map, its bins, weights
+        self._others: list[Part] = []  # parts that hold only some of the bins, or whose map differs by bin
         for part in functions.parts:
             column = np.full(functions.n_bins, -1)
             column[part.columns] = np.arange(part.columns.size)
-            own = column[places]
-            if part.map._differs_by_bin or ((own < 0).any() and (own >= 0).any()):
+            columns = column[places]
+            if part.map._differs_by_bin or ((columns < 0).any() and (columns >= 0).any()):
                 self._others.append(part)
-            elif (own >= 0).all():
-                weights = part.weights[:, own].transpose(0, 2, 1, 3).reshape(-1, self._n_sums)
-                self._products.append((part.map, own[0], weights))
+            elif (columns >= 0).all():
+                weights = part.weights[:, columns].transpose(0, 2, 1, 3).reshape(-1, self._n_sums)
+                self._products.append((part.map, columns[0], weights))
 
     @property
     def _n_sums(self) -> int:
         return self._places.shape[0] * self._functions.n_outputs
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """The sums (m, p, t) at magnitudes x (m, k)."""
+        """Return the sums (m, p, t) at magnitudes x (m, k)."""
         flat = np.zeros((x.shape[0], self._n_sums))
         x = np.ascontiguousarray(x, dtype=np.float64)
         for psi, bins, weights in self._products:
@@ -135,7 +146,7 @@ class PlaceSums:
 
 
 def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """(m, terms, bins) float64 of magnitudes (m, bins) of some bins of a map."""
+    """Return features (m, terms, bins) float64 of magnitudes (m, bins) of selected bins of a map."""
     features = np.empty((magnitudes.shape[0], psi._n_terms_out, bins.size))
     psi._prepare(features.dtype)
     psi._evaluate_rows(magnitudes, bins, features)
@@ -145,19 +156,19 @@ def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.
 def _parts(features: FittedFeatures, coef: np.ndarray) -> list[Part]:
     if isinstance(features, BlockFeatures):
         parts = []
-        for own, columns, first in zip(
+        for block, columns, first in zip(
             features.features_, features.columns_, features.borders_[:-1], strict=True
         ):
             parts += [
                 Part(part.map, columns, part.weights)
-                for part in _parts(own, coef[first : first + own._n_features_out])
+                for part in _parts(block, coef[first : first + block._n_features_out])
             ]
         return parts
     if not isinstance(features, AdditiveMap):
         raise ValueError(
-            f"tables hold models whose score is a sum over bins, of which empty ones add 0; {type(features).__name__} "
-            "mixes the bins or has features of empty ones. Fit with an additive kernel such as 'chi2', or export the "
-            "model as ONNX."
+            f"tables hold models whose score is a sum over bins in which empty bins add 0; {type(features).__name__} "
+            "mixes the bins, or its features of empty bins are not 0. Fit with an additive kernel such as 'chi2', or "
+            "export the model as ONNX."
         )
     weights = coef.reshape(features._n_terms_out, int(features.n_features_in_), -1)
     return [Part(features, np.arange(weights.shape[1]), weights)]

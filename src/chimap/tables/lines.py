@@ -1,4 +1,4 @@
-"""Tables of straight pieces, one a bin, and the scores that are looked up in them."""
+"""Tables of straight pieces for each bin, and scores that are looked up in them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,35 @@ import numpy as np
 from chimap import _arrays, _loops, _threads
 from chimap._types import JSON, Rows
 
-_LANES = 16  # outputs that are added up together at most
-_BLOCK_BYTES = 2**17  # of tables that stay in cache while rows pass over them
-_BLOCK_ROWS = 4096  # that pass over them at once
-_LINE = 16  # numbers in a cache line: bins go by whole lines of a row
+_LANES = 16  # largest number of outputs that are summed together
+_BLOCK_BYTES = 2**17  # bytes of tables that stay in cache while rows pass over them
+_BLOCK_ROWS = 4096  # rows that pass over these tables
+_LINE = 16  # numbers in a cache line: blocks of bins are whole lines of a row
 
 
 @dataclass(frozen=True, eq=False)
 class LineTables:
-    """f_c(x) = intercept_c + sum_i sign(x_i) a + b x_i, with (a, b) of the piece that |x_i| lies in.
+    """f_c(x) = intercept_c + sum_i sign(x_i) a + b x_i, with (a, b) of the piece in which |x_i| lies.
 
     With u = |x_i| rate_i, the pieces of [0, 1) are of equal length in u^(1 / 2^power) (nearly: see ``_loops.tables``),
-    the same number in each bin; the first has a = 0.
+    and of the same number in each bin; the first has a = 0.
 
-    Fields
-    ------
-    lines : (bins, n_pieces, 2, t) float32, a and b of each piece.
-    errors : (bins, n_pieces, t) float32, how far each piece is from the function at most.
-    n_below : (bins,), how many pieces hold only values smaller than any that the map was fitted on.
-    rates : (bins,) float32, 1 / the value where the table ends.
-    intercept : (t,) float64. power : of the spacing. is_signed : whether negative values are looked up as odd.
+    Parameters
+    ----------
+    lines : ndarray of shape (bins, n_pieces, 2, t)
+        a and b of each piece, float32.
+    errors : ndarray of shape (bins, n_pieces, t)
+        Largest distance of each piece from the function, float32.
+    n_below : ndarray of shape (bins,)
+        Number of pieces that hold only values smaller than all values in the fit of the map.
+    rates : ndarray of shape (bins,)
+        1 / the value at which the table ends, float32.
+    intercept : ndarray of shape (t,)
+        Intercepts, float64.
+    power : int
+        Power of the spacing.
+    is_signed : bool
+        Whether negative values are looked up as those of an odd function.
     """
 
     lines: np.ndarray
@@ -43,55 +52,56 @@ class LineTables:
 
     @property
     def n_bins(self) -> int:
-        """Bins a row."""
+        """Number of bins."""
         return int(self.lines.shape[0])
 
     @property
     def n_pieces(self) -> int:
-        """Pieces a bin."""
+        """Number of pieces in each bin."""
         return int(self.lines.shape[1])
 
     @property
     def n_outputs(self) -> int:
-        """t."""
+        """Number of outputs t."""
         return int(self.lines.shape[3])
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the tables in memory, as they are looked up."""
+        """Bytes of the tables in memory, in the form used for look-ups."""
         return sum(table.nbytes for table in self._packed)
 
     @property
     def worst_error(self) -> float:
-        """No score is further off of a row within the tables whose values are 0 or at least the smallest that the map
-        was fitted on: of the worst output, the sum over bins of the largest error of each.
+        """Upper bound of the error of any score of a row within the tables.
 
-        A row that holds, in every bin, a value where that output is furthest off one way comes near it. In others the
-        errors of both signs cancel: they are far below. ``bound`` tells it of given rows.
+        The values of the row must be 0 or at least the smallest in the fit of the map. The bound is the sum over bins
+        of the largest error in each, for the worst output. A row comes near it if in every bin its value has the
+        largest error of that output, all with the same sign. In other rows errors of both signs cancel, and the error
+        is far smaller. ``bound`` gives a bound for given rows.
         """
         return worst_error(self.errors, self.n_below)
 
     def describe(self) -> str:
-        """'48 straight pieces a bin'."""
+        """Return a description such as "48 straight pieces a bin"."""
         return f"{self.n_pieces} straight pieces a bin"
 
     def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """(scores (n, t) float64, outside (n,) bool) of float32 rows (n, bins), dense or CSR.
+        """Return (scores (n, t) float64, outside (n,) bool) of float32 rows (n, bins), dense or CSR.
 
-        A row is outside, and its scores mean nothing, if it has a value beyond the table of its bin, one that is no
-        number, or one below 0 (or -0.0) where the kernel is not signed.
+        A row is outside, and its scores are meaningless, if it has a value beyond the table of its bin, a value that is
+        not a number, or a value below 0 (or -0.0) although the kernel is not signed.
         """
         scores, outside = np.empty((rows.shape[0], self.n_outputs)), np.zeros(rows.shape[0], dtype=bool)
         for first, table in zip(range(0, self.n_outputs, _LANES), self._packed, strict=True):
-            part = slice(first, min(self.n_outputs, first + _LANES))
+            lanes = slice(first, min(self.n_outputs, first + _LANES))
             sums = self._sums(rows, table, outside)
-            np.add(sums[:, : part.stop - part.start], self.intercept[part], out=scores[:, part])
+            np.add(sums[:, : lanes.stop - lanes.start], self.intercept[lanes], out=scores[:, lanes])
         return scores, outside
 
     def bound(self, rows: Rows) -> np.ndarray:
-        """No score of a row that is not outside is further off than this, (n,) float64."""
+        """Return an upper bound of the error of each row's scores, (n,) float64, for rows that are not outside."""
         bounds, outside = np.zeros(rows.shape[0], dtype=np.float32), np.zeros(rows.shape[0], dtype=bool)
-        entries = _arrays.to_sparse(rows)  # zeros are exact, whatever the error of the piece that they lie in
+        entries = _arrays.to_sparse(rows)  # zeros are exact, whatever the error of their piece
         for table in self._error_tables:
             np.maximum(bounds, self._sums(entries, table, outside).max(axis=1), out=bounds)
         return bounds.astype(np.float64)
@@ -152,19 +162,21 @@ class LineTables:
         return out
 
     def __getstate__(self) -> JSON:
-        # what is packed is made again in less time than it takes to send it
+        # Packing the tables again takes less time than sending them.
         return {k: v for k, v in vars(self).items() if not k.startswith("_")}
 
 
 def worst_error(errors: np.ndarray, n_below: np.ndarray) -> float:
-    """Of the worst output: the sum over bins of the largest of their errors (bins, n_pieces, t), the first ``n_below``
-    (bins,) left out."""
+    """Return the sum over bins of the largest error (bins, n_pieces, t) in each, for the worst output.
+
+    The first ``n_below`` (bins,) pieces are left out.
+    """
     known = np.arange(errors.shape[1]) >= n_below[:, None]
     return float(np.where(known[:, :, None], errors, 0).max(axis=1).sum(axis=0, dtype=np.float64).max())
 
 
 def _aligned(shape: tuple[int, ...]) -> np.ndarray:
-    """Zeros, float32, that begin with a cache line: an entry of sixteen outputs is two of them, not parts of three."""
+    """Return float32 zeros that begin at a cache line, so that sixteen outputs are in two lines, not three."""
     size = 4 * int(np.prod(shape))
     memory = np.zeros(size + 64, dtype=np.uint8)
     start = -memory.ctypes.data % 64

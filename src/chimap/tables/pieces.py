@@ -1,4 +1,4 @@
-"""From the functions of the bins to straight pieces: as few as an error allows."""
+"""Approximation of the functions of the bins by straight pieces, as few as a tolerance allows."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from chimap._validation import MemoryBudgetError, check_positive, format_bytes
 from chimap.tables.functions import BinFunctions
 from chimap.tables.lines import LineTables
 
-_POWERS = (0, 1, 2, 3)  # pieces of equal length in u, about its root, its fourth and its eighth root
-_FIRST = 32  # pieces that the powers are compared at
-_MOST = 4096
-_SOME = 64  # bins that the spacing is chosen on
-_NUMBERS = 2**21  # values of functions in memory together
+_POWERS = (0, 1, 2, 3)  # pieces of equal length in u, nearly its root, its fourth root or its eighth root
+_FIRST = 32  # number of pieces at which the powers are compared
+_MOST = 4096  # largest number of pieces
+_COMPARED_BINS = 64  # number of bins on which the spacing is chosen
+_NUMBERS = 2**21  # values of the functions that are in memory at once
 _TESTED = np.array([0.0, 0.07, 0.25, 0.4, 0.5, 0.6, 0.75, 0.93, 1.0])  # places in a piece where it is tested
-_NODES = (
-    np.array([1.0, 1.0]) + np.array([-1.0, 1.0]) * np.sqrt(0.5)
-) / 2  # Chebyshev's: where it meets the function
-_BETWEEN = 1.25  # what may lie between the tested places
-_ROUNDING = 2.0**-20  # of a + b x, and of the sums, in float32
-_NEAR_ZERO = 24  # tested places in the first piece, each half as far from 0 as the one before
+# The Chebyshev points of a piece, at which it meets the function.
+_NODES = (np.array([1.0, 1.0]) + np.array([-1.0, 1.0]) * np.sqrt(0.5)) / 2
+_BETWEEN = 1.25  # factor on the tested error, for errors between the tested places
+_ROUNDING = 2.0**-20  # relative rounding error of a + b x, and of the sums, in float32
+_NEAR_ZERO = 24  # further tested places in the first piece, each half as far from 0 as the one before
 
 
 def line_tables(
     functions: BinFunctions, intercept: np.ndarray, tolerance: float, most_bytes: float = np.inf
 ) -> LineTables:
-    """Tables whose errors, summed over the bins, are at most ``tolerance`` times the bins' largest values so summed.
+    """Return tables whose errors are at most ``tolerance`` times the largest values, both summed over the bins.
 
-    That is of values from the smallest on that the map was fitted on. (Far below it ``OptimalMap`` takes values for 0,
-    and jumps; what the tables are off there stands in their ``errors``.)
-    Each piece meets the function at its two Chebyshev points (the first piece, which begins at 0, at 0 and one point);
-    its error is the largest difference at nine places, a quarter added for what lies between. The spacing is that of
-    the four which needs the fewest pieces. Raises ValueError for functions that 4096 pieces a bin do not meet (they
-    jump), MemoryBudgetError for tables above ``most_bytes``.
+    This holds for values from the smallest in the fit of the map on. (Far below it ``OptimalMap`` takes values for 0,
+    and jumps; the ``errors`` of the tables include what they are off there.)
+
+    Each piece meets the function at its two Chebyshev points (the first piece, which begins at 0, at 0 and one point).
+    Its error is the largest difference at nine places, plus a quarter for the places between. Four spacings are tried,
+    and the one with the fewest pieces is used. Raises ValueError for functions that 4096 pieces in each bin do not
+    approximate (they jump), and MemoryBudgetError for tables above ``most_bytes``.
     """
     check_positive(tolerance, "tolerance")
     bins = np.arange(functions.n_bins)
-    some = np.unique(np.linspace(0, bins.size - 1, min(bins.size, _SOME)).astype(int))
-    grid = _best_grid(functions, some, tolerance)
+    chosen = np.unique(np.linspace(0, bins.size - 1, min(bins.size, _COMPARED_BINS)).astype(int))
+    grid = _best_grid(functions, chosen, tolerance)
     while True:
         if grid.n_pieces > _MOST:
             raise ValueError(
-                f"tables of {_MOST} pieces a bin do not come within the tolerance of this model. Either that is below "
-                "the rounding of float32: give tolerance=1e-5 or more; or the map jumps, as StaircaseMap does with "
-                "constant steps: use AnchorMap without blocks, whose codes are looked up as they are."
+                f"tables of {_MOST} pieces a bin do not come within the tolerance of this model. Either the tolerance "
+                "is below the rounding of float32: give tolerance=1e-5 or more; or the map jumps, as StaircaseMap does "
+                "with constant steps: use AnchorMap without blocks, whose codes are looked up exactly."
             )
         width = -(-functions.n_outputs // 4) * 4 if functions.n_outputs > 1 else 1
         needed = 8 * bins.size * grid.n_pieces * width * (2 if functions.is_signed else 1)
@@ -68,22 +68,22 @@ def line_tables(
 
 @dataclass(frozen=True)
 class _Grid:
-    """Pieces of [0, 1): numbers u whose root, as the loops see it, lies in [j, j + 1) / n_pieces."""
+    """Pieces of [0, 1): piece j holds the u whose root, as the loops compute it, is in [j, j + 1) / n_pieces."""
 
     power: int
     n_pieces: int
 
     def at(self, place: np.ndarray) -> np.ndarray:
-        """float32 u at places j + t in [0, n_pieces]: the inverse of the loops' root."""
+        """Return float32 u at places j + t in [0, n_pieces], the inverse of the loops' root."""
         one = np.int32(_loops.TABLE_END)
         root = np.asarray(place / self.n_pieces, dtype=np.float32).view(np.int32)
         bits = (root.astype(np.int64) - (one - (one >> self.power))) << self.power
         return np.clip(bits, 0, int(one) - 1).astype(np.int32).view(np.float32)
 
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """The first and the last float32 of each piece, as the loops see them."""
+        """Return the first and the last float32 of each piece, as the loops assign them."""
         starts = self.at(np.arange(1, self.n_pieces)).view(np.int32)
-        for step in (1, -1):  # by rounding the border is some numbers off, up or down
+        for step in (1, -1):  # rounding puts the border a few floats too high or too low
             while True:
                 belongs = self._pieces(starts if step > 0 else starts - 1) >= np.arange(1, self.n_pieces)
                 wrong = ~belongs if step > 0 else belongs
@@ -100,13 +100,13 @@ class _Grid:
         return out
 
     def finer(self, excess: float) -> _Grid:
-        """With pieces enough for an error that falls with their square, in eights."""
+        """Return a grid with enough pieces, a multiple of eight, for an error that falls with their square."""
         wanted = self.n_pieces * max(1.05, 1.02 * np.sqrt(min(excess, 1e6)))
         return _Grid(self.power, 8 * int(np.ceil(wanted / 8)))
 
 
 def grid_of(tables: LineTables) -> _Grid:
-    """The spacing of the pieces of tables."""
+    """Return the spacing of the pieces of tables."""
     return _Grid(tables.power, tables.n_pieces)
 
 
@@ -114,26 +114,26 @@ def grid_of(tables: LineTables) -> _Grid:
 class _Fitted:
     lines: np.ndarray
     errors: np.ndarray
-    n_below: np.ndarray  # (bins,) pieces of values smaller than any that was seen
-    worst: np.ndarray  # (t,) sums over bins of the largest error of each
-    largest: np.ndarray  # (t,) sums over bins of the largest value of each
+    n_below: np.ndarray  # (bins,) number of pieces with only values smaller than all in the fit
+    worst: np.ndarray  # (t,) sums over bins of the largest error in each
+    largest: np.ndarray  # (t,) sums over bins of the largest value in each
 
     def excess(self, tolerance: float) -> float:
-        """How many times too large the error of the worst output is."""
+        """Return the error of the worst output as a multiple of the permitted error."""
         allowed = np.where(self.largest > 0, tolerance * self.largest, np.inf)
         return float((self.worst / allowed).max())
 
 
-def _best_grid(functions: BinFunctions, some: np.ndarray, tolerance: float) -> _Grid:
-    """The spacing that needs the fewest pieces, from some bins."""
+def _best_grid(functions: BinFunctions, bins: np.ndarray, tolerance: float) -> _Grid:
+    """Return the spacing that needs the fewest pieces, judged on the given bins."""
     for n_pieces in sorted(functions.kinks):
         straight = _Grid(0, n_pieces)
-        if n_pieces <= _MOST and _fitted(functions, straight, some).excess(tolerance) <= 1:
+        if n_pieces <= _MOST and _fitted(functions, straight, bins).excess(tolerance) <= 1:
             return straight
     grids = []
     for power in _POWERS:
         first = _Grid(power, _FIRST)
-        excess = _fitted(functions, first, some).excess(tolerance)
+        excess = _fitted(functions, first, bins).excess(tolerance)
         grid = (
             first.finer(excess)
             if excess > 1
@@ -157,20 +157,20 @@ def _fitted(functions: BinFunctions, grid: _Grid, bins: np.ndarray) -> _Fitted:
     tops = functions.tops
     n_below = np.sum(last * tops[bins, None] < functions.smallest, axis=1)
     for start in range(0, bins.size, size):
-        own = bins[start : start + size]
-        x = u[:, None] * tops[own]
-        g = functions(x, own)
+        block = bins[start : start + size]
+        x = u[:, None] * tops[block]
+        g = functions(x, block)
         pieces, error = _pieces(x, g, k)
-        part = slice(start, start + own.size)
-        lines[part], errors[part] = pieces.transpose(1, 0, 2, 3), error.transpose(1, 0, 2)
-        known = np.arange(k)[:, None] >= n_below[part]
+        places = slice(start, start + block.size)
+        lines[places], errors[places] = pieces.transpose(1, 0, 2, 3), error.transpose(1, 0, 2)
+        known = np.arange(k)[:, None] >= n_below[places]
         worst += (error * known[:, :, None]).max(axis=0).sum(axis=0)
         largest += np.abs(g).max(axis=0).sum(axis=0)
     return _Fitted(lines, errors, n_below, worst, largest)
 
 
 def _pieces(x: np.ndarray, g: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """(lines (k, bins, 2, t) float32, errors (k, bins, t)) of values g (places, bins, t) at x (places, bins)."""
+    """Return (lines (k, bins, 2, t) float32, errors (k, bins, t)) of values g (places, bins, t) at x (places, bins)."""
     n_inner, n_nodes = k * (_NODES.size + _TESTED.size), _NODES.size
     by_piece = x[:n_inner].reshape(k, -1, x.shape[1])
     values = g[:n_inner].reshape(k, -1, *g.shape[1:])
@@ -186,7 +186,7 @@ def _pieces(x: np.ndarray, g: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarra
     error = gaps.max(axis=1)
     near = np.abs(g[n_inner:] - a[0] - b[0] * x[n_inner:][..., None])
     error[0] = np.maximum(error[0], near.max(axis=0))
-    # where the function jumps at a border, rounding may put a value on the other side of it
+    # If the function jumps at a border, rounding may put a value on the other side of it.
     jumps = np.abs(values[1:, n_nodes] - values[:-1, -1])
     error[1:] = np.maximum(error[1:], jumps)
     error[:-1] = np.maximum(error[:-1], jumps)

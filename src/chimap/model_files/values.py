@@ -1,0 +1,169 @@
+"""Objects as JSON and arrays, the content of model files, and the registry of classes that can be restored.
+
+An object is written as the name of its class and its attributes. Only registered classes of the package are restored,
+so opening a file never runs code that came with it. Classes that this module can import are registered here; folders
+that import this module register their classes when they are imported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from chimap._arrays import is_sparse
+from chimap._types import JSON
+from chimap._validation import DataError
+from chimap.data import MorganCounts, NamedCounts, WordCounts
+from chimap.kernels import CATALOGUE as KERNELS
+from chimap.kernels import (
+    OTHERS,
+    AdditiveKernel,
+    Anisotropic,
+    ArccosKernel,
+    Exponential,
+    Gaussian,
+    OnColumns,
+    Product,
+    Sum,
+)
+from chimap.kernels.stationary import StationaryKernel, stationary_by_name
+from chimap.losses import CATALOGUE as LOSSES
+from chimap.losses import Observed
+from chimap.model_files import contracts, kinds, pipelines
+from chimap.moments import PCA
+
+_classes: dict[str, type] = {}
+
+
+def register(*classes: type) -> None:
+    """Let objects of these classes be written to model files and restored from them."""
+    _classes.update({cls.__name__: cls for cls in classes})
+
+
+register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
+register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts)
+
+
+def _import_folders() -> None:
+    """Import every folder of the package, so that each registers the classes that it writes to model files."""
+    for folder in iter_modules([str(Path(__file__).parents[1])]):
+        if folder.ispkg and folder.name != "cli":
+            import_module(f"chimap.{folder.name}")
+
+
+def _class_of(name: str) -> type:
+    """Return the registered class with this name. Raises KeyError for other names."""
+    if name not in _classes:
+        # The class may be in a folder that is not imported yet, for example if ``load`` opens an image model.
+        _import_folders()
+    return _classes[name]
+
+
+def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
+    """Return a value in JSON form; its arrays go into ``arrays``, under names that begin with ``place``."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind == "O":
+            return {"objects": value.tolist()}
+        if value.dtype.kind in "US":
+            return {"texts": value.tolist()}
+        arrays[place] = value
+        return {"array": place}
+    if is_sparse(value):
+        rows = value.tocsr()
+        parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
+        return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if isinstance(value, list | tuple):
+        return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
+    if isinstance(value, dict):
+        return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
+    if isinstance(value, AdditiveKernel):
+        return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
+    if isinstance(value, StationaryKernel):
+        return _encoded_stationary(value, place)
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None  # a generator is only needed by the fit; the numbers that it drew are in the arrays
+    if pipelines.is_step(value):
+        return pipelines.encoded(value, place, arrays, encode)
+    class_name = type(value).__name__
+    if _classes.get(class_name) is not type(value):
+        raise DataError(f"cannot save {place}: a {class_name} is not part of a model file.")
+    if is_dataclass(value):
+        state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
+    else:
+        state = {k: v for k, v in vars(value).items() if k not in kinds.UNKEPT}
+    return {"object": class_name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
+
+
+def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matrix:
+    """Return a CSR matrix. Raises ValueError if its parts do not agree."""
+    rows = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(shape))
+    rows.check_format(full_check=True)
+    return rows
+
+
+def _decoded_slice(ends: list[int | None]) -> slice:
+    """Return a range of columns. Raises ValueError for ends that are not whole numbers."""
+    if not all(kinds.is_of(end, int | None) for end in ends):
+        raise ValueError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
+    return slice(*ends)
+
+
+def _encoded_stationary(kernel: StationaryKernel, place: str) -> JSON:
+    try:
+        known = stationary_by_name(kernel.name).with_width(kernel.width) == kernel
+    except (KeyError, ValueError):
+        known = False
+    if not known:
+        raise DataError(
+            f"cannot save {place}: the functions of kernel {kernel.name!r} are not part of a model file."
+        )
+    return {"stationary": kernel.name, "width": kernel.width}
+
+
+def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
+    """Return the value that ``encode`` was given. It runs no code that came with the file."""
+    if not isinstance(value, dict):
+        return value
+    if "texts" in value:
+        return np.array(value["texts"])
+    if "objects" in value:
+        return np.array(value["objects"], dtype=object)
+    if "array" in value:
+        return arrays[value["array"]]
+    if "csr" in value:
+        return _decoded_csr(value["csr"], decode(value["parts"], arrays))
+    if "slice" in value:
+        return _decoded_slice(value["slice"])
+    if "list" in value:
+        return [decode(v, arrays) for v in value["list"]]
+    if "dict" in value:
+        return {k: decode(v, arrays) for k, v in value["dict"].items()}
+    if "kernel" in value:
+        kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
+        return kernel.signed() if value["is_signed"] else kernel
+    if "stationary" in value:
+        return stationary_by_name(value["stationary"]).with_width(value["width"])
+    if "step" in value:
+        return pipelines.decoded(value, arrays, decode)
+    cls = _class_of(value["object"])
+    state = {k: decode(v, arrays) for k, v in value["state"].items()}
+    contracts.check(cls, state, (*_classes.values(), AdditiveKernel, StationaryKernel))
+    if is_dataclass(cls):
+        return cls(**state)
+    restored: object = object.__new__(cls)
+    restored.__setstate__(state) if hasattr(restored, "__setstate__") else vars(restored).update(state)
+    if hasattr(restored, "_check_parameters"):
+        restored._check_parameters()
+    return restored
