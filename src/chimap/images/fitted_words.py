@@ -1,4 +1,4 @@
-"""The columns of fitted image histograms: words at the points of an image, and the levels that they are counted in."""
+"""How one image becomes a row: the words at its points, the columns that count them, and back to its pixels."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from chimap.images.vocabulary import Vocabulary
 
 
 class FittedWords:
-    """The fitted side of ``ImageHistograms``: which word of which cell each column of a row counts.
+    """The part of ``ImageHistograms`` that describes one image once words are learned.
 
-    Columns are ordered by descriptor, region, level, cell and word.
+    Columns of a row are ordered by descriptor, region, level, cell and word.
     """
 
     coding: str | Coding
@@ -36,7 +36,20 @@ class FittedWords:
     levels_: dict[str, slice]
 
     def histogram(self, image: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-        """The row (columns,) float32 of one image."""
+        """Return the row of one image.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image; (H, W) is gray.
+        mask : ndarray of shape (H, W) or None, default=None
+            Region of each pixel, if ``n_regions`` is 2 or more.
+
+        Returns
+        -------
+        ndarray of shape (columns,), float32
+            The row.
+        """
         check_is_fitted(self)
         image, mask = within(self.max_side, check_image(image), mask)
         pool = self._pyramid.pool
@@ -45,11 +58,33 @@ class FittedWords:
     def painted(
         self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None
     ) -> np.ndarray:
-        """Contributions (columns,) to the score of one image where they come from: (H, W) float64, of the same sum.
+        """Spread contributions to the score of one image over the pixels that they come from.
 
-        Of the image as it is described: made smaller to ``max_side``. What a word adds goes to the pixels of its
-        points, what it adds by its absence evenly to its cell; see ``Pyramid.painted``.
+        The pixels are those of the image as it is described, scaled down to ``max_side``. A contribution of a word that
+        occurs goes to the pixels of its points; a contribution of an absent word is spread evenly over its cell, see
+        ``Pyramid.painted``.
 
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        contributions : array of shape (columns,)
+            A contribution for each column of the row.
+        mask : ndarray of shape (H, W) or None, default=None
+            Region of each pixel, if ``n_regions`` is 2 or more.
+
+        Returns
+        -------
+        ndarray of shape (H, W), float64
+            Contributions by pixel, with the same sum.
+
+        Raises
+        ------
+        DataError
+            If there is not one contribution a column.
+
+        Examples
+        --------
         >>> from chimap import ImageHistograms
         >>> image = np.random.default_rng(0).integers(0, 256, size=(40, 50, 3), dtype=np.uint8)
         >>> histograms = ImageHistograms("colour", grids=((1, 1), (2, 2))).fit([image])
@@ -70,25 +105,53 @@ class FittedWords:
 
     @property
     def n_columns(self) -> int:
-        """Columns of a row."""
+        """Number of columns of a row."""
         return max(columns.stop for columns in self.blocks_.values())
 
     @property
     def coder(self) -> Coding:
-        """What ``coding`` stands for."""
+        """The coding, as an object."""
         return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
 
     def coded(
         self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None
     ) -> tuple[Coded, int]:
-        """The words at the points of an image (H, W, 3) uint8, as it is, and how many words there are."""
+        """Return the words at the points of an image, which is not scaled down.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        descriptor : descriptor
+            One of ``descriptors_``.
+        vocabulary : Vocabulary or None
+            The words of the descriptor, from ``vocabularies_``.
+
+        Returns
+        -------
+        coded : Coded
+            The points and their words.
+        n_words : int
+            Number of words of the descriptor.
+        """
         if isinstance(descriptor, CodedDescriptor):
             return descriptor.coded(image), descriptor.n_words
         assert vocabulary is not None
         return self.coder.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names of the columns: "sift 2x2 cell 3 word 17"."""
+        """Return the names of the columns, such as "sift 2x2 cell 3 word 17".
+
+        Parameters
+        ----------
+        input_features : sequence of str or None, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (columns,), object
+            The names.
+        """
         names = []
         for level, columns in self.levels_.items():
             n_words = self._n_words(self.names_.index(level.split()[0]))
@@ -97,7 +160,7 @@ class FittedWords:
         return np.array(names, dtype=object)
 
     def describe(self) -> str:
-        """'sift, 600 words; colour, 256 words; grids 1x1, 2x2'."""
+        """Return a summary such as "sift, 600 words; colour, 256 words; grids 1x1, 2x2"."""
         check_is_fitted(self)
         words = [f"{name}, {self._n_words(i)} words" for i, name in enumerate(self.names_)]
         return f"{'; '.join(words)}; grids {', '.join(f'{rows}x{columns}' for rows, columns in self.grids)}"
@@ -111,14 +174,14 @@ class FittedWords:
         return descriptor.n_words if isinstance(descriptor, CodedDescriptor) else len(vocabulary.centres)  # type: ignore[union-attr]
 
     def _coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
-        """Columns, points and number of words of each descriptor of an image, as it is."""
+        """Yield the columns, points and number of words of each descriptor of an image, not scaled down."""
         parts = zip(self.blocks_.values(), self.descriptors_, self.vocabularies_, strict=True)
         for columns, descriptor, vocabulary in parts:
             coded, n_words = self.coded(image, descriptor, vocabulary)
             yield columns, coded, n_words
 
     def _lay_out(self, pyramid: Pyramid) -> None:
-        """Columns of descriptors and levels."""
+        """Set the columns of descriptors and levels."""
         start = 0
         self.blocks_, self.levels_ = {}, {}
         for i, name in enumerate(self.names_):
