@@ -1,4 +1,4 @@
-"""How one image becomes a row: the words at its points, the columns that count them, and back to its pixels."""
+"""Describe one image with learned words: the words at its points, its row, and the columns of the row."""
 
 from __future__ import annotations
 

@@ -247,8 +247,9 @@ class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
         return ImageReader(images, work, rows=chosen, n_jobs=self.n_jobs, strict=strict)
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the fitted histograms to a file (safetensors and JSON, without code), so that other images get the same
-        words.
+        """Write the fitted histograms to a file, so that other images get the same words.
+
+        The file is safetensors and JSON, without code.
 
         Parameters
         ----------

@@ -153,7 +153,7 @@ def _write_zarr(
             name, data=joined.astype(np.dtypes.StringDType()) if joined.dtype.kind == "U" else joined
         )
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
-    if output.is_dir():  # os.replace replaces no full folder: the old one goes with the parts
+    if output.is_dir():  # os.replace fails for a full folder: the old one goes with the parts
         os.replace(output, parts.path / "replaced.zarr")
     os.replace(beside, output)
 

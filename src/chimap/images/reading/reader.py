@@ -41,7 +41,7 @@ class ImageReader:
     n_jobs : int or None, default=None
         Number of threads; None and -1 are all cores.
     memory : str or int, default="512MiB"
-        Bytes for all images in work or waiting to be taken. An image that alone needs more counts as broken.
+        Budget of bytes for all images in work or waiting to be taken. An image that alone needs more counts as broken.
     bytes_a_pixel : float, default=6.0
         Bytes that an image needs for each pixel: 3 for the image, 3 more while it is decoded, and what the work needs
         and returns.

@@ -46,13 +46,13 @@ class Origin:
     def absent(self, files: ImageFiles, what: str) -> DataError:
         """Return the error for files that are not of this data set."""
         return DataError(
-            f"{files.name}: no {what} in it, so it is not {self.name} as it comes. {self.advice}"
+            f"{files.name}: no {what} in it, so it is not {self.name} as published. {self.advice}"
         )
 
     @property
     def advice(self) -> str:
         """A sentence on where to get the data set and what it looks like."""
-        return f"Get {self.name} from {self.homepage} and unpack it, so that there is {self.layout}; name its folder."
+        return f"Get {self.name} from {self.homepage} and unpack it, so that there is {self.layout}; pass its folder."
 
 
 def images_in(files: ImageFiles, folder: str) -> list[str]:
