@@ -23,7 +23,7 @@ from chimap.images.descriptors.base import opencv
 from chimap.images.fitted_words import FittedWords
 from chimap.images.given import Described, Images, as_images, described
 from chimap.images.reading.reader import ImageReader, counted
-from chimap.images.word_learner import Keep, WordLearner, made
+from chimap.images.word_learner import Keep, WordLearner, forget
 from chimap.model_files import model_file
 
 
@@ -118,7 +118,7 @@ class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Images, y: ArrayLike | None = None, progress: Progress | None = None, keep: Keep = made
+        self, X: Images, y: ArrayLike | None = None, progress: Progress | None = None, keep: Keep = forget
     ) -> ImageHistograms:
         """Learn the words; broken files of an ``ImageSet`` are left out.
 
@@ -130,7 +130,7 @@ class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
             Ignored.
         progress : Progress or None, default=None
             Display of progress; None follows ``verbose``.
-        keep : callable, default=made
+        keep : callable, default=forget
             ``keep(name, make)`` returns the arrays that ``make()`` returns, or those that it kept from an earlier call.
             The default keeps nothing.
 

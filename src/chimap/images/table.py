@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +16,6 @@ from chimap.images.histogram_source import check_single_labels
 from chimap.images.histograms import ImageHistograms
 from chimap.images.parts import PART_IMAGES, PartFolder, columns_of
 from chimap.images.reading import ImageSet
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ Arrays = dict[str, np.ndarray]
 Keep = Callable[[str, Callable[[], Arrays]], Arrays]
 
 
-def made(name: str, make: Callable[[], Arrays]) -> Arrays:
+def forget(name: str, make: Callable[[], Arrays]) -> Arrays:
     """Return ``make()`` and keep nothing."""
     return make()
 

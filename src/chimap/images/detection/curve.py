@@ -129,10 +129,10 @@ def matched(
     scores, is_object = [], []
     for image_detections, image_boxes in zip(detections, boxes, strict=True):
         remaining = np.array(image_boxes, dtype=float).reshape(-1, 4)
-        for candidate in sorted(image_detections, key=lambda detection: -detection.score):
-            shares = shared_areas(np.array(candidate.box), remaining)
+        for detection in sorted(image_detections, key=lambda d: -d.score):
+            shares = shared_areas(np.array(detection.box), remaining)
             best = int(shares.argmax()) if shares.size else -1
-            scores.append(candidate.score)
+            scores.append(detection.score)
             is_object.append(best >= 0 and bool(shares[best] >= overlap))
             if is_object[-1]:
                 remaining = np.delete(remaining, best, axis=0)

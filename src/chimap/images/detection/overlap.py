@@ -39,12 +39,12 @@ def shared_areas(box: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 def best_of(detections: list[Detection], overlap: float) -> list[Detection]:
     """Return the detections that no better one overlaps by more than ``overlap`` of their union, best first."""
-    ordered = sorted(detections, key=lambda one: -one.score)
-    boxes = np.array([one.box for one in ordered]).reshape(-1, 4)
+    ordered = sorted(detections, key=lambda detection: -detection.score)
+    boxes = np.array([detection.box for detection in ordered]).reshape(-1, 4)
     remaining = np.ones(len(ordered), bool)
     kept = []
-    for i, one in enumerate(ordered):
+    for i, detection in enumerate(ordered):
         if remaining[i]:
-            kept.append(one)
+            kept.append(detection)
             remaining &= shared_areas(boxes[i], boxes) <= overlap
     return kept

@@ -100,7 +100,7 @@ class ImageReader:
         try:
             with threadpool_limits(1):
                 for place, i in enumerate(self.rows):
-                    waiting.append((place, i, pool.submit(self._one, budget, place, i)))
+                    waiting.append((place, i, pool.submit(self._process, budget, place, i)))
                     if len(waiting) >= _AHEAD * self._n_workers:
                         yield from self._taken(budget, *waiting.popleft())
                 while waiting:
@@ -136,7 +136,7 @@ class ImageReader:
             yield i, value
         budget.give_back(place)
 
-    def _one(self, budget: _Budget, place: int, i: int) -> object:
+    def _process(self, budget: _Budget, place: int, i: int) -> object:
         picture, n_pixels = self.images.open(i)
         needed = n_pixels * self._bytes_a_pixel
         if needed > self._memory:

@@ -149,23 +149,23 @@ def _root(files: ImageFiles, year: int, data: Origin) -> str:
     return data.root(files, f"{folder}/JPEGImages/") + f"{folder}/"
 
 
-def _lists(files: ImageFiles, there: set[str], root: str, task: str, data: Origin) -> list[str]:
+def _lists(files: ImageFiles, paths: set[str], root: str, task: str, data: Origin) -> list[str]:
     """Return the splits that have a list."""
-    lists = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in there]
+    lists = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in paths]
     if not lists:
         raise data.absent(files, f"{root}ImageSets/{task}/train.txt")
     return lists
 
 
 def _from_lists(
-    files: ImageFiles, there: set[str], root: str, split: str, ids: Sequence[str]
+    files: ImageFiles, paths: set[str], root: str, split: str, ids: Sequence[str]
 ) -> np.ndarray | None:
     """Return labels (n, 20) from the lists of the classes; None if a list is missing."""
-    paths = [f"{root}ImageSets/Main/{name}_{split}.txt" for name in CLASSES]
-    if not set(paths) <= there:
+    lists = [f"{root}ImageSets/Main/{name}_{split}.txt" for name in CLASSES]
+    if not set(lists) <= paths:
         return None
     columns = []
-    for path in paths:
+    for path in lists:
         pairs = dict(line.split() for line in lines_of(files, path))
         missing = [i for i in ids if i not in pairs]
         if missing:
