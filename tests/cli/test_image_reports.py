@@ -93,4 +93,4 @@ def test_data_sets_by_name(folder, results):
     assert results["one class"].code == 0, results["one class"].err
     assert open_source(folder / "voc.parquet").labels().tolist() == [-1, 1, -1, -1]
     assert "name it as the labels, such as --labels aeroplane" in results["several classes"].err
-    assert "so it is not Scene-15 as it comes" in results["no data set"].err
+    assert "so it is not Scene-15 as published" in results["no data set"].err

@@ -1,7 +1,7 @@
-"""From images to histograms: descriptors on a grid, visual words, coding, spatial pyramids.
+"""Turn images into histograms: descriptors on a grid, visual words, coding and spatial pyramids.
 
-``ImageHistograms`` is all of it; what it gives are rows for ``HistogramClassifier``. OpenCV and scikit-image are
-loaded when they are first needed: ``pip install "chimap[vision]"``.
+``ImageHistograms`` combines all of these and returns rows for ``HistogramClassifier``. OpenCV and scikit-image are
+imported when they are first needed: ``pip install "chimap[vision]"``.
 """
 
 from chimap.images.coding import CATALOGUE as CODINGS

@@ -1,4 +1,4 @@
-"""From descriptors to words: one each, or shares of the nearest few."""
+"""Coding: turn descriptors into words, one word each or shares of the nearest few."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chimap.images.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class HardCoding:
-    """Each point counts for its nearest word.
+    """Coding in which each point counts once, for its nearest word.
 
     Examples
     --------
@@ -25,18 +25,41 @@ class HardCoding:
     """
 
     def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
-        """The points and their words."""
+        """Return the points with the index of their nearest word.
+
+        Parameters
+        ----------
+        points : Points
+            n points, with vectors of the vocabulary's dimensions.
+        vocabulary : Vocabulary
+            The words.
+
+        Returns
+        -------
+        Coded
+            The n points, with ``words`` of shape (n, 1) and no weights.
+        """
         return Coded(points.x, points.y, vocabulary.nearest(points.vectors)[0])
 
 
 @dataclass(frozen=True)
 class SoftCoding:
-    """Kernel codebook: each point counts, 1 in all, for its nearest words, as exp(-distance^2 / (2 width^2)).
+    """Coding in which each point is shared between its nearest words (a kernel codebook).
 
-    n_nearest: words. width: None takes the spread of the vocabulary.
+    The weight of a word is proportional to exp(-distance^2 / (2 width^2)), and the weights of a point sum to 1.
 
-    Source: van Gemert, Veenman, Smeulders and Geusebroek, Visual word ambiguity, 2010 (codeword uncertainty);
-    Chatfield, Lempitsky, Vedaldi and Zisserman, The devil is in the details, 2011 (the nearest five).
+    Parameters
+    ----------
+    n_nearest : int, default=5
+        Number of words that a point is shared between; all words if the vocabulary has fewer.
+    width : float or None, default=None
+        Standard deviation of the Gaussian, in the units of the descriptor. None takes the spread of the vocabulary
+        (1 if the spread is 0).
+
+    References
+    ----------
+    van Gemert, Veenman, Smeulders and Geusebroek, Visual word ambiguity, 2010 (codeword uncertainty). Chatfield,
+    Lempitsky, Vedaldi and Zisserman, The devil is in the details, 2011 (the nearest five).
 
     Examples
     --------
@@ -57,10 +80,23 @@ class SoftCoding:
             check_positive(self.width, "width")
 
     def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
-        """The points, their words, and the share of each."""
+        """Return the points with their nearest words and the share of each word.
+
+        Parameters
+        ----------
+        points : Points
+            n points, with vectors of the vocabulary's dimensions.
+        vocabulary : Vocabulary
+            The words.
+
+        Returns
+        -------
+        Coded
+            The n points, with ``words`` and ``weights`` of shape (n, n_nearest), nearest word first.
+        """
         words, distances = vocabulary.nearest(points.vectors, min(self.n_nearest, len(vocabulary.centres)))
         width = self.width or vocabulary.spread or 1.0
-        distances -= distances[:, :1]  # the nearest gets 1 before the division, however far it is
+        distances -= distances[:, :1]  # the nearest word weighs 1, so that far points do not underflow
         weights = np.exp(distances / np.float32(-2 * width**2))
         weights /= weights.sum(axis=1, keepdims=True)
         return Coded(points.x, points.y, words, weights)

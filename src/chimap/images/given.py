@@ -1,4 +1,4 @@
-"""What users give to the histograms of images: descriptors by name, arrays in place of files."""
+"""Arguments that users pass to image histograms: descriptors by name, and arrays in place of files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,22 @@ from chimap.images.reading.image_set import ImageSet
 
 Descriptor = LocalDescriptor | CodedDescriptor
 Described: TypeAlias = str | Descriptor | Sequence[str | Descriptor] | Mapping[str, str | Descriptor]
-"""Descriptors as users give them: names or objects, one or several, or a mapping of names."""
+"""Descriptors as users pass them: a name or an object, a sequence of these, or a mapping from names to these."""
 Images: TypeAlias = "Sequence[np.ndarray] | ImageSet | ImageArrays"
-"""Images in memory or files of them."""
+"""Images in memory, or a set of image files."""
 
 
 def described(descriptors: Described) -> dict[str, Descriptor]:
-    """Descriptors by name, of a name, an object, a list of these or a mapping. Raises ValueError for unknown ones."""
+    """Return descriptors by name, given a name, a descriptor, a list of these or a mapping.
+
+    A descriptor without a name is called by its class in lower case. Raises ValueError for an unknown name, for two
+    descriptors of one name and for an empty list.
+    """
     if isinstance(descriptors, dict):
         listed = list(descriptors.items())
     else:
-        several = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
-        listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in several]
+        entries = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
+        listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in entries]
     by_name: dict[str, Descriptor] = {}
     for name, descriptor in listed:
         if isinstance(descriptor, str):
@@ -36,16 +40,16 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
             raise ValueError(f"each of descriptors must be a name or a descriptor; got {descriptor!r}.")
         if name in by_name:
             raise ValueError(
-                f"descriptors has two of the name {name!r}; give a mapping of names to descriptors."
+                f"descriptors has two of the name {name!r}; give a mapping from distinct names to descriptors."
             )
         by_name[name] = descriptor
     if not by_name:
-        raise ValueError("descriptors must hold at least one; got none.")
+        raise ValueError("descriptors must hold at least one descriptor; got none.")
     return by_name
 
 
 class ImageArrays:
-    """A sequence of arrays, read as an ``ImageSet`` is."""
+    """A sequence of arrays with the reading interface of an ``ImageSet``."""
 
     name = "images"
 
@@ -56,19 +60,19 @@ class ImageArrays:
         return len(self._arrays)
 
     def where(self, i: int) -> str:
-        """Image i as messages call it."""
+        """Return the name of image i for messages."""
         return f"image {i}"
 
     def open(self, i: int) -> tuple[np.ndarray, int]:
-        """Image i, and its number of pixels."""
+        """Return image i as (H, W, 3) uint8 and its number of pixels."""
         image = check_image(self._arrays[i], self.where(i))
         return image, image.shape[0] * image.shape[1]
 
     def pixels(self, i: int, image: np.ndarray) -> np.ndarray:
-        """The image as it was opened."""
+        """Return the image that ``open`` returned, as it is."""
         return image
 
 
 def as_images(X: Images) -> Any:
-    """A set of images as it is, a sequence of arrays as something that is read like one."""
+    """Return a set of images as it is, and a sequence of arrays wrapped so that it reads like a set."""
     return X if hasattr(X, "pixels") else ImageArrays(X)

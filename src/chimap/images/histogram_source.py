@@ -1,4 +1,4 @@
-"""The histograms of a set of images as a source of rows."""
+"""A source of rows that are the histograms of a set of images."""
 
 from __future__ import annotations
 
@@ -18,11 +18,23 @@ from chimap.images.reading.reader import ImageReader
 
 
 class ImageSource(Source):
-    """Rows of histograms of images, each described once and kept in a temporary file that goes with the source.
+    """Rows of histograms of images.
 
-    images: a set with one label an image, or none. histograms: fitted. strict: whether a broken image is an error;
-    else it has no row, ``report`` names it, and ``row_ids`` are those of the others. described: (i, row) of the images
-    that have one, where they are described already.
+    Each image is described once; the rows are kept in a temporary file that vanishes with the source.
+
+    Parameters
+    ----------
+    images : ImageSet
+        The images, with one label an image or none.
+    histograms : ImageHistograms
+        Fitted histograms.
+    progress : Progress or None, default=None
+        Display of progress.
+    strict : bool, default=False
+        Whether a broken image is an error. Otherwise it has no row, ``report`` names it, and ``row_ids`` are the names
+        of the other images.
+    described : iterable of (i, row) or None, default=None
+        Rows of the images that have one, where the images are described already.
     """
 
     from_files = True
@@ -49,7 +61,7 @@ class ImageSource(Source):
                     kept.append(i)
                     progress.advance()
             file.flush()
-            # the map outlives the file, which has no name from the start
+            # The memory map stays valid after the file is closed; the file has no name, so it is then gone.
             rows = np.memmap(file, np.float32, "r", shape=(len(kept), histograms.n_columns))
         self.report = None if reader is None else reader.report()
         self._images = images.take(kept)
@@ -61,23 +73,23 @@ class ImageSource(Source):
 
     @property
     def images(self) -> ImageSet:
-        """The images that have rows, in their order."""
+        """The images that have rows, in the order of the rows."""
         return self._images
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """All rows, in the order of the images."""
+        """Yield all rows, in the order of the images."""
         return self._rows.chunks(chunk_rows)
 
     def labels(self) -> np.ndarray | None:
-        """Labels of the images that have rows, or None."""
+        """Return the labels of the images that have rows, or None."""
         return self._rows.labels()
 
     def take(self, rows: np.ndarray) -> Rows:
-        """The rows with these increasing indices."""
+        """Return the rows at the given indices, which must increase."""
         return self._rows.take(rows)
 
     def fingerprint(self) -> JSON:
-        """Of the images rather than their histograms."""
+        """Return a fingerprint of the images, rather than of their histograms."""
         return {
             "shape": [self.n_rows, self.n_features],
             "dtype": str(self.dtype),
@@ -86,9 +98,12 @@ class ImageSource(Source):
 
 
 def fingerprint_of(images: ImageSet) -> JSON:
-    """Plain values that change when the images do: name, number, a digest of names, labels and some contents."""
-    some = np.unique(np.linspace(0, len(images) - 1, 16).astype(np.int64))
-    contents = [np.frombuffer(images.files.read(images.names[i]), np.uint8) for i in some]
+    """Return plain values that change when the images change.
+
+    They are the name, the number of images, and digests of the names, the labels and the contents of up to 16 files.
+    """
+    sample = np.unique(np.linspace(0, len(images) - 1, 16).astype(np.int64))
+    contents = [np.frombuffer(images.files.read(images.names[i]), np.uint8) for i in sample]
     return {
         "name": images.name,
         "images": len(images),
@@ -98,11 +113,11 @@ def fingerprint_of(images: ImageSet) -> JSON:
 
 
 def check_single_labels(images: ImageSet) -> None:
-    """Refuse labels of several classes an image."""
+    """Raise DataError for labels of several classes an image."""
     if images.labels is not None and images.labels.ndim == 2:
         raise DataError(
-            f"{images.name}: images of several classes at once, such as {', '.join(images.classes[:3])}. A model tells "
-            f"one class from the rest: name it as the labels, such as --labels {images.classes[0]}, or "
+            f"{images.name}: images may have several classes at once, such as {', '.join(images.classes[:3])}. A "
+            f"model tells one class from the rest: name it as the labels, such as --labels {images.classes[0]}, or use "
             f"images.one_against_rest({images.classes[0]!r})."
         )
 
@@ -110,7 +125,10 @@ def check_single_labels(images: ImageSet) -> None:
 def readable(
     images: ImageSet, progress: Progress | None = None, *, strict: bool = False
 ) -> tuple[ImageSet, str | None]:
-    """The images that can be decoded to their end, and what is wrong with the others in a sentence (None: nothing)."""
+    """Return the images that can be decoded to their end, and a sentence on the broken ones (None if there are none).
+
+    With ``strict``, a broken image is an error.
+    """
     progress = progress or Progress()
     reader = ImageReader(images, lambda i, image: None, strict=strict)
     kept = []

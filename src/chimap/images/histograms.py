@@ -1,8 +1,8 @@
-"""From images to rows of histograms: descriptors, their words, a pyramid."""
+"""Turn images into rows of histograms: descriptors, their words, a spatial pyramid."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,55 +18,73 @@ from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
 from chimap.images.coding import CATALOGUE as CODINGS
 from chimap.images.coding import Coding
-from chimap.images.descriptors import Coded, CodedDescriptor
-from chimap.images.descriptors.base import check_image, opencv
-from chimap.images.given import Described, Descriptor, Images, as_images, described
-from chimap.images.pyramid import Pyramid
+from chimap.images.descriptors import CodedDescriptor
+from chimap.images.descriptors.base import opencv
+from chimap.images.fitted_words import FittedWords
+from chimap.images.given import Described, Images, as_images, described
 from chimap.images.reading.reader import ImageReader, counted
-from chimap.images.resizing import within
-from chimap.images.vocabulary import Vocabulary
-from chimap.images.word_learner import Keep, WordLearner, made
+from chimap.images.word_learner import Keep, WordLearner, forget
 from chimap.model_files import model_file
 
 
-class ImageHistograms(TransformerMixin, BaseEstimator):
-    """Histograms of visual words over a spatial pyramid, one row an image; several descriptors side by side.
+class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
+    """Histograms of visual words over a spatial pyramid, one row an image.
 
-    ``fit`` learns words for the descriptors that need them, from a sample of images; ``transform`` counts them. Each
-    level of the pyramid of each descriptor sums to 1 (to 0 where an image is too small to have points).
+    ``fit`` learns words from a sample of images, for the descriptors that need words; ``transform`` counts them.
+    Several descriptors stand side by side in a row. Each level of the pyramid of each descriptor sums to 1, or to 0
+    where an image is too small to have points. The column of word w in cell c is the share of the level's points that
+    lie in c and have word w (hard coding), or the sum of their shares in w (soft coding).
 
     Parameters
     ----------
-    descriptors : one or a list of "sift", "sift-rgb", "sift-hsv", "sift-opponent", "hog", "hog-blocks", "phog",
-        "colour", "lbp", or
-        objects of ``chimap.images`` such as ``SIFT(step=4)``.
-    n_words : of each vocabulary.
-    coding : "hard", "soft" (shares of the 5 nearest words), or ``SoftCoding(...)``.
-    grids : (rows, columns) of the levels.
-    n_regions : parts of an image that its mask tells apart, each with a pyramid of its own.
-    max_side : images whose longer side has more pixels are made smaller first.
-    n_sample : descriptors that words are learned from. n_images : images that they are drawn from.
-    learner : "sklearn", mini-batch k-means; or "faiss", where it is installed.
-    sparse_output : CSR rows rather than dense ones.
-    n_jobs : threads; None is all cores. verbose : whether to show progress.
+    descriptors : str, descriptor, list or dict, default="sift"
+        One or several of "sift", "sift-rgb", "sift-hsv", "sift-opponent", "hog", "hog-blocks", "phog", "colour" and
+        "lbp", or objects of ``chimap.images`` such as ``SIFT(step=4)``. A dict gives them names.
+    n_words : int, default=600
+        Number of words of each vocabulary.
+    coding : str or coding, default="hard"
+        "hard", "soft" (shares of the 5 nearest words) or ``SoftCoding(...)``.
+    grids : sequence of (rows, columns), default=((1, 1), (2, 2), (4, 4))
+        Grids of the levels.
+    n_regions : int, default=1
+        Number of regions of an image that its mask tells apart; each region has its own pyramid.
+    max_side : int, default=480
+        Images whose longer side has more pixels are scaled down to it first.
+    n_sample : int, default=100000
+        Number of descriptors that words are learned from.
+    n_images : int, default=400
+        Number of images that the sample is drawn from.
+    learner : str, default="sklearn"
+        "sklearn" (mini-batch k-means), or "faiss" where it is installed.
+    sparse_output : bool, default=False
+        Whether rows are CSR rather than dense.
+    n_jobs : int or None, default=None
+        Number of threads; None is all cores.
+    random_state : int, RandomState or None, default=None
+        Seed or generator for the sample and for k-means. None differs at each fit.
+    verbose : bool, default=False
+        Whether to show progress.
 
-    Learned: ``vocabularies_``, a ``Vocabulary`` a descriptor, None where it needs none; ``blocks_``, columns of each
-    descriptor by name, for ``HistogramClassifier("exp-chi2", blocks=...)``; ``levels_``, columns of each level of each.
+    Attributes
+    ----------
+    vocabularies_ : list of Vocabulary or None
+        Words of each descriptor; None for a descriptor that needs none.
+    blocks_ : dict of str to slice
+        Columns of each descriptor by name, for ``HistogramClassifier("exp-chi2", blocks=...)``.
+    levels_ : dict of str to slice
+        Columns of each level of each descriptor by name.
 
-    The column of word w in cell c is the share of the level's points that lie in c and are of word w (hard words), or
-    the sum of their shares in w (soft ones). Sources: see the descriptors, ``Pyramid`` and ``SoftCoding``.
+    References
+    ----------
+    See the descriptors, ``Pyramid`` and ``SoftCoding``.
 
+    Examples
+    --------
     >>> images = np.random.default_rng(0).integers(0, 256, size=(6, 40, 50, 3), dtype=np.uint8)
     >>> histograms = ImageHistograms(["sift", "colour"], n_words=8, grids=((1, 1), (2, 2)), random_state=0)
     >>> histograms.fit_transform(images).shape, histograms.blocks_
     ((6, 1320), {'sift': slice(0, 40, None), 'colour': slice(40, 1320, None)})
     """
-
-    names_: list[str]
-    descriptors_: list[Descriptor]
-    vocabularies_: list[Vocabulary | None]
-    blocks_: dict[str, slice]
-    levels_: dict[str, slice]
 
     def __init__(
         self,
@@ -100,14 +118,31 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(
-        self, X: Images, y: ArrayLike | None = None, progress: Progress | None = None, keep: Keep = made
+        self, X: Images, y: ArrayLike | None = None, progress: Progress | None = None, keep: Keep = forget
     ) -> ImageHistograms:
-        """Learn the words from images X: an ``ImageSet``, or a sequence of arrays (H, W, 3) uint8; y is not used.
+        """Learn the words; broken files of an ``ImageSet`` are left out.
 
-        keep: keep(name, make) gives the arrays that make() does, or those that it kept of an earlier call.
+        Parameters
+        ----------
+        X : ImageSet or sequence of ndarray of shape (H, W, 3), uint8
+            Images to learn from.
+        y : object, default=None
+            Ignored.
+        progress : Progress or None, default=None
+            Display of progress; None follows ``verbose``.
+        keep : callable, default=forget
+            ``keep(name, make)`` returns the arrays that ``make()`` returns, or those that it kept from an earlier call.
+            The default keeps nothing.
 
-        Broken files of a set are passed over. Raises DataError where nothing is left, and for images that are too small
-        to have so many descriptors.
+        Returns
+        -------
+        ImageHistograms
+            self
+
+        Raises
+        ------
+        DataError
+            If no image can be read, or the images are too small to have ``n_words`` distinct descriptors.
         """
         images = as_images(X)
         if not len(images):
@@ -132,10 +167,25 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Images, masks: Sequence[np.ndarray] | None = None) -> Transformed:
-        """Rows (n, columns) float32 of images X, dense or CSR.
+        """Return the histograms of images.
 
-        masks: region of each pixel, (H, W) each, for ``n_regions`` of two or more; an ``ImageSet`` with masks brings
-        its own. Raises ImageError for a broken file; ``rows`` can leave them out.
+        Parameters
+        ----------
+        X : ImageSet or sequence of ndarray of shape (H, W, 3), uint8
+            n images.
+        masks : sequence of ndarray of shape (H, W) or None, default=None
+            Region of each pixel, if ``n_regions`` is 2 or more. None takes the masks of the ``ImageSet``, if it has
+            any.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n, columns), float32
+            The rows.
+
+        Raises
+        ------
+        ImageError
+            If a file is broken; ``rows`` can leave it out.
         """
         check_is_fitted(self)
         images = as_images(X)
@@ -144,10 +194,10 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             progress.stage("describing", len(images), "images")
             rows = counted(self.rows(images, masks=masks, strict=True), progress)
             if self.sparse_output:
-                parts = [sp.csr_matrix(row) for row in rows]
+                csr_rows = [sp.csr_matrix(row) for row in rows]
                 return (
-                    sp.vstack(parts, format="csr")
-                    if parts
+                    sp.vstack(csr_rows, format="csr")
+                    if csr_rows
                     else sp.csr_matrix((0, self.n_columns), dtype=np.float32)
                 )
             out = np.empty((len(images), self.n_columns), np.float32)
@@ -163,10 +213,27 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         *,
         strict: bool = False,
     ) -> ImageReader:
-        """(i, row (columns,)) of the chosen images (None: all), in this order, by threads, as they are ready.
+        """Iterate over pairs of an index i and the row of image i, computed by threads.
 
-        Unless ``strict``, broken ones are left out and then named by the ``broken`` of the reader. Memory is a budget
-        for what is decoded, and what an image of ``max_side`` needs on each thread.
+        Memory is the budget of ``ImageReader`` for decoded images, plus the work on an image of ``max_side`` on each
+        thread.
+
+        Parameters
+        ----------
+        images : ImageSet or sequence of ndarray of shape (H, W, 3), uint8
+            The images.
+        chosen : sequence of int or None, default=None
+            Indices of the images to describe, in this order; None is all.
+        masks : sequence of ndarray of shape (H, W) or None, default=None
+            Region of each pixel, as in ``transform``.
+        strict : bool, default=False
+            Whether a broken image is an error. Otherwise it is left out, and the ``broken`` of the reader names it
+            afterwards.
+
+        Returns
+        -------
+        ImageReader
+            Iterator of (i, row), with rows of shape (columns,), float32.
         """
         check_is_fitted(self)
         images = as_images(images)
@@ -179,101 +246,46 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
 
         return ImageReader(images, work, rows=chosen, n_jobs=self.n_jobs, strict=strict)
 
-    def histogram(self, image: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
-        """The row (columns,) float32 of one image."""
-        check_is_fitted(self)
-        image, mask = within(self.max_side, check_image(image), mask)
-        pool = self._pyramid.pool
-        return np.concatenate([pool(coded, n, image.shape, mask) for _, coded, n in self._coded(image)])
-
-    def painted(
-        self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Contributions (columns,) to the score of one image where they come from: (H, W) float64, of the same sum.
-
-        Of the image as it is described: made smaller to ``max_side``. What a word adds goes to the pixels of its
-        points, what it adds by its absence evenly to its cell; see ``Pyramid.painted``.
-
-        >>> image = np.random.default_rng(0).integers(0, 256, size=(40, 50, 3), dtype=np.uint8)
-        >>> histograms = ImageHistograms("colour", grids=((1, 1), (2, 2))).fit([image])
-        >>> histograms.painted(image, histograms.histogram(image)).sum().round(6)
-        np.float64(2.0)
-        """
-        check_is_fitted(self)
-        image, mask = within(self.max_side, check_image(image), mask)
-        values = np.asarray(contributions, np.float64)
-        if values.shape != (self.n_columns,):
-            raise DataError(
-                f"contributions must be one number a column, shape ({self.n_columns},); got shape {values.shape}."
-            )
-        picture = np.zeros(image.shape[:2])
-        for columns, coded, n_words in self._coded(image):
-            picture += self._pyramid.painted(values[columns], coded, n_words, image.shape, mask)
-        return picture
-
-    def _coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
-        """Columns, points and number of words of each descriptor of an image, as it is."""
-        parts = zip(self.blocks_.values(), self.descriptors_, self.vocabularies_, strict=True)
-        for columns, descriptor, vocabulary in parts:
-            coded, n_words = self.coded(image, descriptor, vocabulary)
-            yield columns, coded, n_words
-
-    def coded(
-        self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None
-    ) -> tuple[Coded, int]:
-        """The words at the points of an image (H, W, 3) uint8, as it is, and how many words there are."""
-        if isinstance(descriptor, CodedDescriptor):
-            return descriptor.coded(image), descriptor.n_words
-        assert vocabulary is not None
-        return self.coder.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
-
-    @property
-    def n_columns(self) -> int:
-        """Columns of a row."""
-        return max(columns.stop for columns in self.blocks_.values())
-
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Names of the columns: "sift 2x2 cell 3 word 17"."""
-        names = []
-        for level, columns in self.levels_.items():
-            n_words = self._n_words(self.names_.index(level.split()[0]))
-            cells = range((columns.stop - columns.start) // n_words)
-            names += [f"{level} cell {cell} word {word}" for cell in cells for word in range(n_words)]
-        return np.array(names, dtype=object)
-
-    def describe(self) -> str:
-        """'sift, 600 words; colour, 256 words; grids 1x1, 2x2'."""
-        check_is_fitted(self)
-        words = [f"{name}, {self._n_words(i)} words" for i, name in enumerate(self.names_)]
-        return f"{'; '.join(words)}; grids {', '.join(f'{rows}x{columns}' for rows, columns in self.grids)}"
-
     def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write what was learned, so that other images get the same words (safetensors and JSON; no code in it).
+        """Write the fitted histograms to a file, so that other images get the same words.
 
-        Raises FileExistsError if the path exists, unless ``overwrite``.
+        The file is safetensors and JSON, without code.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to write.
+        overwrite : bool, default=False
+            Whether an existing file is replaced.
+
+        Raises
+        ------
+        FileExistsError
+            If the path exists, unless ``overwrite``.
         """
         check_is_fitted(self)
         model_file.save(self, path, overwrite=overwrite, kind="words")
 
     @classmethod
     def load(cls, path: str | Path) -> ImageHistograms:
-        """What ``save`` wrote. Raises DataError for any other file."""
+        """Read histograms that ``save`` wrote.
+
+        Parameters
+        ----------
+        path : str or Path
+            File to read.
+
+        Returns
+        -------
+        ImageHistograms
+            The fitted histograms.
+
+        Raises
+        ------
+        DataError
+            If the file is any other.
+        """
         return model_file.load(path, kind="words")
-
-    # --- inside
-
-    @property
-    def coder(self) -> Coding:
-        """What ``coding`` stands for."""
-        return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
-
-    @property
-    def _pyramid(self) -> Pyramid:
-        return Pyramid(tuple(self.grids), self.n_regions)
-
-    def _n_words(self, i: int) -> int:
-        vocabulary, descriptor = self.vocabularies_[i], self.descriptors_[i]
-        return descriptor.n_words if isinstance(descriptor, CodedDescriptor) else len(vocabulary.centres)  # type: ignore[union-attr]
 
     def _check_settings(self) -> None:
         opencv()
@@ -281,17 +293,6 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
             check_positive(getattr(self, name), name, integer=True)
         if isinstance(self.coding, str):
             check_choice(self.coding, "coding", tuple(CODINGS))
-
-    def _lay_out(self, pyramid: Pyramid) -> None:
-        """Columns of descriptors and levels."""
-        start = 0
-        self.blocks_, self.levels_ = {}, {}
-        for i, name in enumerate(self.names_):
-            for level, columns in pyramid.levels(self._n_words(i)):
-                self.levels_[f"{name} {level}"] = slice(start + columns.start, start + columns.stop)
-            stop = start + pyramid.n_cells * self._n_words(i)
-            self.blocks_[name] = slice(start, stop)
-            start = stop
 
     def _progress(self) -> Progress:
         return RichProgress() if self.verbose else Progress()

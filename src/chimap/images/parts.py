@@ -1,4 +1,4 @@
-"""Histograms of images in the making: a folder of finished parts, from which a job that was cut off goes on."""
+"""A table of image histograms in the making: a folder of finished parts, from which an interrupted job resumes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ _JOB, _WORDS, _LOCK = "job", "words", "lock"
 
 
 class Part(NamedTuple):
-    """Rows (n, columns) float32 of the images with these numbers, and why others are broken, by name."""
+    """A finished part of the table.
+
+    rows: (n, columns) float32. images: indices of the images of the rows, (n,). broken: why other images have no row,
+    by name.
+    """
 
     rows: np.ndarray
     images: np.ndarray
@@ -33,11 +37,10 @@ class Part(NamedTuple):
 
 
 class PartFolder:
-    """The folder OUTPUT.parts: what the job is, the words, and finished parts of 256 images.
+    """The folder OUTPUT.parts: the description of the job, the words, and finished parts of 256 images.
 
-    learning: images that words are learned from; None is all of them.
-
-    Raises DataError if the folder is there, but of other images or other settings.
+    ``learning`` are the images that words are learned from; None is all of ``images``. Raises DataError if the folder
+    exists and belongs to other images or settings, OSError if another process uses it.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class PartFolder:
             else {f"given.{i}": v.centres for i, v in enumerate(learned) if v is not None}
         )
         self.path.mkdir(exist_ok=True)
-        self._claim = _files.claim(self.path / _LOCK)  # two processes that write one output
+        self._claim = _files.claim(self.path / _LOCK)  # refuses a second process that writes the same output
         if not (self.path / _JOB).exists():
             _files.write_tensors(self.path / _JOB, _JOB, {"job": job}, arrays)
             return
@@ -65,26 +68,29 @@ class PartFolder:
         same = tensors.keys() == arrays.keys() and all(np.array_equal(tensors[k], arrays[k]) for k in tensors)
         if meta["job"] != job or not same:
             self._claim.close()
-            read = ("images", "learning")
-            what = "images" if any(meta["job"].get(name) != job.get(name) for name in read) else "settings"
+            inputs = ("images", "learning")
+            changed = (
+                "images" if any(meta["job"].get(name) != job.get(name) for name in inputs) else "settings"
+            )
             raise DataError(
-                f"{self.path} holds parts of a job with other {what}. Give those again to go on with it, or remove the "
-                "folder to begin anew."
+                f"{self.path} holds parts of a job with other {changed}. Use those again to resume the job, or "
+                "remove the folder to start afresh."
             )
 
     @property
     def numbers(self) -> range:
-        """Of all parts that there will be."""
+        """Numbers of all parts, finished or not."""
         return range(-(-len(self._images) // PART_IMAGES))
 
     def images_of(self, number: int) -> np.ndarray:
-        """The images of a part."""
+        """Return the indices of the images of a part."""
         return np.arange(number * PART_IMAGES, min((number + 1) * PART_IMAGES, len(self._images)))
 
     def completed(self, histograms: ImageHistograms, strict: bool, progress: Progress) -> ImageHistograms:
-        """Describe the images that are missing, in words that are learned first where they are; the histograms.
+        """Describe the images of the missing parts and return the fitted histograms.
 
-        Raises DataError where no words can be learned, and no folder is left; or where all images are broken.
+        If the histograms are not fitted, their words are learned first. Raises DataError where no words can be learned,
+        and then removes the folder; also raises it if all images are broken.
         """
         try:
             fitted = self._fitted(histograms, progress)
@@ -100,7 +106,7 @@ class PartFolder:
             for number in missing:
                 self._describe(number, fitted, strict, progress)
         except BaseException:
-            self._claim.close()  # what is done serves the next call, of this process too
+            self._claim.close()  # lets the next call, also of this process, resume from the finished parts
             raise
         broken = self.broken()
         if len(broken) == len(self._images):
@@ -111,11 +117,11 @@ class PartFolder:
 
     @property
     def missing(self) -> list[int]:
-        """Numbers of the parts that are not there yet."""
+        """Numbers of the parts that are not finished."""
         return [number for number in self.numbers if not self._file(number).exists()]
 
     def _fitted(self, histograms: ImageHistograms, progress: Progress) -> ImageHistograms:
-        """The histograms, their words as they were learned the first time; learned now if that is new."""
+        """Return the histograms with the words of an earlier call, or learn and save the words now."""
         if hasattr(histograms, "vocabularies_"):
             return histograms
         if (self.path / _WORDS).exists():
@@ -125,14 +131,14 @@ class PartFolder:
         return histograms
 
     def _keep(self, name: str, make: Callable[[], Arrays]) -> Arrays:
-        """Arrays of a file of the folder, made and written if it is not there yet."""
+        """Return the arrays of a file of the folder; if it does not exist, make and write them first."""
         file = self.path / quote(name, safe="")
         if not file.exists():
             _files.write_tensors(file, name, {}, make())
         return _files.read_tensors(file, name)[1]
 
     def _describe(self, number: int, histograms: ImageHistograms, strict: bool, progress: Progress) -> None:
-        """Describe the images of a part, and write it."""
+        """Describe the images of a part, and write the part."""
         reader = histograms.rows(self._images, self.images_of(number), strict=strict)
         rows, kept = [np.zeros((0, histograms.n_columns), np.float32)], []
         try:
@@ -142,7 +148,7 @@ class PartFolder:
                 progress.advance()
         except DataError:
             if len(reader.broken) < len(reader.rows):
-                raise  # all of a part may be broken, as long as not all of the job are
+                raise  # all images of a part may be broken, as long as some of the job are not
         broken = {self._images.names[i]: why for i, why in reader.broken.items()}
         arrays: dict[str, np.ndarray] = {"rows": np.concatenate(rows), "images": np.array(kept, np.int64)}
         _files.write_tensors(self._file(number), "part", {"broken": broken}, arrays)
@@ -153,19 +159,19 @@ class PartFolder:
             yield Part(arrays["rows"], arrays["images"], meta["broken"])
 
     def broken(self) -> dict[str, str]:
-        """Why images are broken, by name, of all parts."""
+        """Return the reasons why images are broken, by name, over all parts."""
         reasons: dict[str, str] = {}
         for number in self.numbers:
             reasons |= _files.read_header(self._file(number))["broken"]
         return reasons
 
     def remove(self) -> None:
-        """The job is done."""
+        """Remove the folder when the job is done."""
         self._claim.close()
         shutil.rmtree(self.path)
 
     def remove_if_unused(self) -> None:
-        """The job failed: what could not go on from here is not left behind."""
+        """Remove the folder of a failed job if it holds nothing to resume from."""
         if not any(name.name not in (_JOB, _LOCK) for name in self.path.iterdir()):
             self.remove()
 
@@ -174,6 +180,6 @@ class PartFolder:
 
 
 def columns_of(part: Part, images: ImageSet) -> JSON:
-    """Of the images of a part: labels, where there are any, and names."""
+    """Return the labels, where there are any, and the names of the images of a part."""
     names = [images.names[i] for i in part.images]
     return ({} if images.labels is None else {"y": images.labels[part.images]}) | {"name": names}

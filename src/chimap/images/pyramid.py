@@ -14,15 +14,25 @@ from chimap.images.descriptors import Coded
 
 @dataclass(frozen=True)
 class Pyramid:
-    """Histograms of words in the cells of grids, each level (a grid in a region) divided by its sum.
+    """Histograms of words in the cells of several grids, each level divided by its sum.
 
-    grids: (rows, columns) of each, such as (1, 1), (2, 2), (4, 4), or (3, 1) for three bands.
-    n_regions: parts that a mask tells apart, numbered from 0, such as background and foreground; each has its own
-    levels, whose grids divide the box around the region. Points where the mask has another number do not count.
-    Columns are ordered by region, level, cell (row by row) and word.
+    A level is one grid in one region. Columns are ordered by region, level, cell (row by row) and word.
 
-    Source: Lazebnik, Schmid and Ponce, Beyond bags of features, 2006.
+    Parameters
+    ----------
+    grids : sequence of (rows, columns), default=((1, 1), (2, 2), (4, 4))
+        The grids; (3, 1) is three horizontal bands.
+    n_regions : int, default=1
+        Number of regions that a mask tells apart, numbered from 0, such as background and foreground. Each region has
+        its own levels, whose grids divide the bounding box of the region. Points where the mask has another number do
+        not count.
 
+    References
+    ----------
+    Lazebnik, Schmid and Ponce, Beyond bags of features, 2006.
+
+    Examples
+    --------
     >>> coded = Coded(np.array([0.0, 3.0]), np.array([0.0, 0.0]), np.array([[0], [1]]))
     >>> Pyramid(((1, 1), (1, 2))).pool(coded, 2, (4, 4))
     array([0.5, 0.5, 0.5, 0. , 0. , 0.5], dtype=float32)
@@ -44,11 +54,24 @@ class Pyramid:
 
     @property
     def n_cells(self) -> int:
-        """Cells of all levels."""
+        """Number of cells of all levels."""
         return self.n_regions * sum(rows * columns for rows, columns in self.grids)
 
     def levels(self, n_words: int) -> Iterator[tuple[str, slice]]:
-        """(name, columns) of each level: "2x2", or "2x2 region 1" where there are several."""
+        """Yield the name and the columns of each level.
+
+        Parameters
+        ----------
+        n_words : int
+            Number of words.
+
+        Yields
+        ------
+        name : str
+            "2x2", or "2x2 region 1" where there are several regions.
+        columns : slice
+            Columns of the level.
+        """
         start = 0
         for region in range(self.n_regions):
             for rows, columns in self.grids:
@@ -60,10 +83,30 @@ class Pyramid:
     def pool(
         self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None = None
     ) -> np.ndarray:
-        """The histograms, (n_cells * n_words,) float32, of an image of this shape; mask (H, W): region of each pixel.
+        """Return the histograms of an image.
 
-        A level without points is zeros. Raises DataError for a mask of another size, ValueError for a mask where there
-        is one region or none where there are several.
+        Parameters
+        ----------
+        coded : Coded
+            Points of the image and their words.
+        n_words : int
+            Number of words.
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+        mask : ndarray of shape (H, W) or None, default=None
+            Region of each pixel.
+
+        Returns
+        -------
+        ndarray of shape (n_cells * n_words,), float32
+            The histograms; a level without points is zero.
+
+        Raises
+        ------
+        DataError
+            If the mask is not of the size of the image.
+        ValueError
+            If there is a mask but only one region, or no mask but several regions.
         """
         out = np.zeros(self.n_cells * n_words, np.float32)
         for level in self._levels(coded, n_words, shape, mask):
@@ -81,11 +124,36 @@ class Pyramid:
         shape: tuple[int, ...],
         mask: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Values (n_cells * n_words,) of the columns where they come from in the image: (H, W) of the same sum.
+        """Spread the values of columns over the pixels of the image that they come from.
 
-        The value of a word in a cell goes to the pixels of the points that count for it there, by what each counts.
-        That of a word which has no point there is spread evenly over the cell.
+        The value of a word in a cell is shared by the pixels of the points that count for the word there, in proportion
+        to their counts. The value of a word without a point in the cell is spread evenly over the cell.
 
+        Parameters
+        ----------
+        values : ndarray of shape (n_cells * n_words,)
+            A value for each column.
+        coded : Coded
+            Points of the image and their words.
+        n_words : int
+            Number of words.
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+        mask : ndarray of shape (H, W) or None, default=None
+            Region of each pixel.
+
+        Returns
+        -------
+        ndarray of shape (H, W), float64
+            A value for each pixel, with the same sum as ``values``.
+
+        Raises
+        ------
+        DataError, ValueError
+            As ``pool`` does.
+
+        Examples
+        --------
         >>> coded = Coded(np.array([0.0, 3.0]), np.array([0.0, 0.0]), np.array([[0], [1]]))
         >>> Pyramid(((1, 1),)).painted(np.array([5.0, -1.0]), coded, 2, (2, 4))
         array([[ 5.,  0.,  0., -1.],
@@ -93,12 +161,12 @@ class Pyramid:
         """
         picture = np.zeros(shape[:2])
         for level in self._levels(coded, n_words, shape, mask):
-            own, counts = values[level.columns], level.counts(n_words)
-            each = np.divide(own, counts, out=np.zeros(own.size), where=counts > 0)[level.bins]
-            at_points = (each if level.inside.weights is None else each * level.inside.weights).sum(axis=1)
+            amounts, counts = values[level.columns], level.counts(n_words)
+            rates = np.divide(amounts, counts, out=np.zeros(amounts.size), where=counts > 0)[level.bins]
+            at_points = (rates if level.inside.weights is None else rates * level.inside.weights).sum(axis=1)
             y, x = (np.rint(places).astype(np.int64) for places in (level.inside.y, level.inside.x))
             np.add.at(picture, (np.clip(y, 0, shape[0] - 1), np.clip(x, 0, shape[1] - 1)), at_points)
-            absent = np.where(counts > 0, 0, own).reshape(-1, n_words).sum(axis=1)
+            absent = np.where(counts > 0, 0, amounts).reshape(-1, n_words).sum(axis=1)
             for cell, pixels in enumerate(level.pixels()):
                 picture[pixels] += absent[cell] / picture[pixels].size
         return picture
@@ -106,7 +174,7 @@ class Pyramid:
     def _levels(
         self, coded: Coded, n_words: int, shape: tuple[int, ...], mask: np.ndarray | None
     ) -> Iterator[_Level]:
-        """The points of each level and their columns in it. Raises as ``pool`` does."""
+        """Yield the points of each level and their columns in it; raises as ``pool`` does."""
         if (mask is not None) != (self.n_regions > 1):
             raise ValueError(
                 f"n_regions={self.n_regions}, so a mask is {'needed' if mask is None else 'not taken'}: "
@@ -125,7 +193,11 @@ class Pyramid:
 
 @dataclass(frozen=True, eq=False)
 class _Level:
-    """A grid in a region: its columns of the row, its points, their columns in it (n, k), and the box of the region."""
+    """A grid in a region.
+
+    columns: the columns of the level in a row. inside: the points in the region. bins: their columns within the level,
+    (n, k). box: the bounding box of the region, (top, left, bottom, right).
+    """
 
     columns: slice
     inside: Coded
@@ -134,12 +206,12 @@ class _Level:
     box: tuple[int, int, int, int]
 
     def counts(self, n_words: int) -> np.ndarray:
-        """What the points count for in each column."""
+        """Return the sum of the weights of the points in each column of the level."""
         weights = None if self.inside.weights is None else self.inside.weights.ravel()
         return np.bincount(self.bins.ravel(), weights, minlength=self.grid[0] * self.grid[1] * n_words)
 
     def pixels(self) -> Iterator[tuple[slice, slice]]:
-        """The pixels of each cell, row by row; at least one, where cells are smaller than that."""
+        """Yield the pixels of each cell, row by row; a cell smaller than a pixel gets one pixel."""
         top, left, bottom, right = self.box
         rows, columns = _edges(top, bottom, self.grid[0]), _edges(left, right, self.grid[1])
         for row in rows:
@@ -150,12 +222,12 @@ class _Level:
 def _region(
     coded: Coded, shape: tuple[int, ...], mask: np.ndarray | None, region: int
 ) -> tuple[Coded, tuple[int, int, int, int]]:
-    """The points in a region, and the box around it: top, left, bottom, right."""
+    """Return the points in a region and its bounding box (top, left, bottom, right)."""
     if mask is None:
         return coded, (0, 0, shape[0], shape[1])
     if mask.shape != tuple(shape[:2]):
         raise DataError(
-            f"the mask has shape {mask.shape}, its image {tuple(shape[:2])}: a mask says the region of each pixel."
+            f"the mask has shape {mask.shape}, its image {tuple(shape[:2])}: a mask must hold the region of each pixel."
         )
     inside = mask[coded.y.astype(np.int64), coded.x.astype(np.int64)] == region
     weights = None if coded.weights is None else coded.weights[inside]
@@ -165,7 +237,7 @@ def _region(
 
 
 def _edges(first: int, stop: int, n: int) -> list[slice]:
-    """The pixels of each of n equal parts, those whose centres ``cells_of`` puts there."""
+    """Return the pixels of each of n equal parts: those whose centres ``cells_of`` assigns to the part."""
     cell = cells_of(np.arange(first, stop), first, stop, n)
     starts = np.searchsorted(cell, np.arange(n + 1)) + first
     last = stop - 1
@@ -173,6 +245,9 @@ def _edges(first: int, stop: int, n: int) -> list[slice]:
 
 
 def cells_of(places: np.ndarray, first: int, stop: int, n: int) -> np.ndarray:
-    """Which of n equal parts of the pixels first to stop - 1 holds each place; a pixel reaches half of one each way."""
+    """Return the index of the part that holds each place, for n equal parts of the pixels first to stop - 1.
+
+    A pixel extends by a half to each side of its centre.
+    """
     parts = ((places - first + 0.5) * (n / (stop - first))).astype(np.int64)
     return np.clip(parts, 0, n - 1)

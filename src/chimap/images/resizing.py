@@ -1,4 +1,4 @@
-"""Images that are too large, made smaller."""
+"""Scale images down to a largest side."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from chimap.images.descriptors.base import opencv
 def within(
     max_side: int, image: np.ndarray, mask: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
-    """An image whose longer side has at most ``max_side`` pixels, with the mask of its regions at the same size.
+    """Return the image scaled down to a longer side of at most ``max_side`` pixels, and its mask at the same size.
 
-    Raises DataError for a mask that has another size than its image.
+    Smaller images come back as they are. Raises DataError for a mask whose size differs from that of its image.
     """
     longest = max(image.shape[:2])
     if longest <= max_side:
@@ -23,7 +23,7 @@ def within(
     if mask is not None:
         if mask.shape != image.shape[:2]:
             raise DataError(
-                f"the mask has shape {mask.shape}, its image {image.shape[:2]}: give one of that size."
+                f"the mask has shape {mask.shape}, its image {image.shape[:2]}: give a mask of the size of the image."
             )
         mask = cv2.resize(mask.astype(np.int32), (width, height), interpolation=cv2.INTER_NEAREST)
     return cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA), mask

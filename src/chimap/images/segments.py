@@ -14,11 +14,18 @@ from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
 from chimap.images.resizing import within
 
-VOID = 255  # pixels of masks that do not count
+VOID = 255  # value of mask pixels that are ignored
 
 
 class Segment(NamedTuple):
-    """A figure: which pixels (H, W) bool of its image it has, and the index of its class; 0 is no class.
+    """A figure in an image, with its class.
+
+    Parameters
+    ----------
+    figure : ndarray of shape (H, W), bool
+        Which pixels of the image belong to the figure.
+    label : int
+        Index of the class; 0 is no class.
 
     Examples
     --------
@@ -31,17 +38,23 @@ class Segment(NamedTuple):
 
 
 def object_segments(classes: np.ndarray, objects: np.ndarray) -> list[Segment]:
-    """The true figures of an image: a segment an object, of the class that most of its pixels have.
+    """Return the true figures of an image: one segment for each object, with the class of most of its pixels.
 
     Parameters
     ----------
     classes, objects : ndarray of shape (H, W)
-        Masks as of ``voc_segmentation(masks="class")`` and ``"object"``: 0 is background, 255 counts for nothing.
+        Masks as from ``voc_segmentation(masks="class")`` and ``voc_segmentation(masks="object")``: 0 is background, and
+        255 is ignored.
+
+    Returns
+    -------
+    list of Segment
+        The segments, in the order of the object numbers.
 
     Raises
     ------
     DataError
-        For masks of unequal shapes, and for objects whose pixels have no class.
+        If the masks differ in shape, or an object has no pixel with a class.
 
     Examples
     --------
@@ -53,14 +66,14 @@ def object_segments(classes: np.ndarray, objects: np.ndarray) -> list[Segment]:
         raise DataError(
             f"masks of classes and of objects must have one shape; got {classes.shape} and {objects.shape}."
         )
-    found = []
+    segments = []
     for number in np.unique(objects[(objects > 0) & (objects != VOID)]):
         figure = objects == number
         labels = classes[figure & (classes > 0) & (classes != VOID)]
         if not labels.size:
             raise DataError(f"object {number} of a mask has no pixel with a class in the mask of classes.")
-        found.append(Segment(figure, int(np.bincount(labels).argmax())))
-    return found
+        segments.append(Segment(figure, int(np.bincount(labels).argmax())))
+    return segments
 
 
 def proposed_figures(
@@ -71,14 +84,25 @@ def proposed_figures(
     largest: float = 0.7,
     most_shared: float = 0.9,
 ) -> list[np.ndarray]:
-    """Figures (H, W) bool that an image suggests: regions of even colour at several scales, and pairs of neighbours.
+    """Propose figures of an image: regions of even colour at several scales, and pairs of neighbouring regions.
 
     Parameters
     ----------
     image : ndarray of shape (H, W, 3), uint8
-    scales : of the regions, coarser the larger.
-    smallest, largest : shares of the image that a figure has.
-    most_shared : of two figures that share more of their union, the later is left out.
+        The image.
+    scales : sequence of float, default=(50.0, 150.0, 450.0)
+        Scales of the regions; the larger, the coarser.
+    smallest : float, default=0.01
+        Smallest share of the image that a figure may fill.
+    largest : float, default=0.7
+        Largest share of the image that a figure may fill.
+    most_shared : float, default=0.9
+        If two figures share more than this part of their union, the later one is left out.
+
+    Returns
+    -------
+    list of ndarray of shape (H, W), bool
+        The figures.
 
     References
     ----------
@@ -101,13 +125,13 @@ def proposed_figures(
         masks = [regions == k for k in range(int(regions.max()) + 1)]
         pairs = [masks[a] | masks[b] for a, b in _neighbours(regions)]
         for figure in masks + pairs:
-            if low <= figure.sum() <= high and all(shared(figure, other) <= most_shared for other in kept):
+            if low <= figure.sum() <= high and all(shared(figure, prior) <= most_shared for prior in kept):
                 kept.append(figure)
     return kept
 
 
 def _neighbours(regions: np.ndarray) -> list[tuple[int, int]]:
-    """Regions that touch, by number."""
+    """Return the pairs of numbers of regions that touch."""
     sides = [(regions[:, :-1], regions[:, 1:]), (regions[:-1], regions[1:])]
     pairs = np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in sides])
     pairs = np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1)
@@ -115,7 +139,7 @@ def _neighbours(regions: np.ndarray) -> list[tuple[int, int]]:
 
 
 def shared(one: np.ndarray, other: np.ndarray) -> float:
-    """The common pixels of two figures over those of either; 0 of two that are empty.
+    """Return the intersection over union of two figures; 0 if both are empty.
 
     Examples
     --------
@@ -129,7 +153,21 @@ def shared(one: np.ndarray, other: np.ndarray) -> float:
 def labelled_figures(
     figures: Iterable[np.ndarray], objects: Sequence[Segment], least_shared: float = 0.5
 ) -> list[Segment]:
-    """Figures with the class of the object that each shares most with, or 0 if that is less than ``least_shared``.
+    """Give each figure the class of the object that it overlaps most.
+
+    Parameters
+    ----------
+    figures : iterable of ndarray of shape (H, W), bool
+        Figures of an image.
+    objects : sequence of Segment
+        Objects of the image, with their classes.
+    least_shared : float, default=0.5
+        If the intersection over union with the best object is below this, the figure gets the class 0.
+
+    Returns
+    -------
+    list of Segment
+        The figures with their classes, in their order.
 
     Examples
     --------
@@ -138,32 +176,39 @@ def labelled_figures(
     >>> [s.label for s in labelled_figures(figures, [thing])]
     [3, 0]
     """
-    found = []
+    segments = []
     for figure in figures:
-        shares = [shared(figure, one.figure) for one in objects]
+        shares = [shared(figure, segment.figure) for segment in objects]
         best = int(np.argmax(shares)) if shares else -1
-        found.append(
+        segments.append(
             Segment(figure, objects[best].label if best >= 0 and shares[best] >= least_shared else 0)
         )
-    return found
+    return segments
 
 
 def segment_histograms(
     histograms: ImageHistograms, image: np.ndarray, figures: Sequence[np.ndarray]
 ) -> np.ndarray:
-    """Rows (n, columns) float32 of figures of one image, which is described once.
+    """Return the histograms of figures of one image, which is described only once.
 
     Parameters
     ----------
     histograms : ImageHistograms
-        Fitted, with n_regions=2: region 0 is the ground, region 1 the figure.
+        Fitted histograms with ``n_regions=2``: region 0 is the ground, region 1 the figure.
     image : ndarray of shape (H, W, 3), uint8
-    figures : n of them, (H, W) bool each.
+        The image.
+    figures : sequence of ndarray of shape (H, W), bool
+        n figures.
+
+    Returns
+    -------
+    ndarray of shape (n, columns), float32
+        A row for each figure.
 
     Raises
     ------
     DataError
-        For histograms of other regions, and figures of another shape than the image.
+        If the histograms have another number of regions, or a figure differs in shape from the image.
 
     Examples
     --------
@@ -173,7 +218,7 @@ def segment_histograms(
     (2, 512)
     """
     if histograms.n_regions != 2:
-        raise DataError(f"segments are described by histograms of n_regions=2; got {histograms!r}.")
+        raise DataError(f"segments need histograms with n_regions=2; got {histograms!r}.")
     small, _ = within(histograms.max_side, check_image(image))
     masks = [within(histograms.max_side, image, figure.astype(np.int64))[1] for figure in figures]
     pyramid = Pyramid(tuple(histograms.grids), 2)
@@ -189,7 +234,23 @@ def segment_histograms(
 def painted_segments(
     shape: tuple[int, int], figures: Sequence[np.ndarray], labels: Sequence[int], scores: Sequence[float]
 ) -> np.ndarray:
-    """A mask (H, W) int64 of class indices: figures with a class, the best on top; 0 where there are none.
+    """Paint figures into a mask of class indices, the figure with the best score on top.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        (H, W), the shape of the mask.
+    figures : sequence of ndarray of shape (H, W), bool
+        The figures.
+    labels : sequence of int
+        Class of each figure; figures of class 0 are not painted.
+    scores : sequence of float
+        Score of each figure.
+
+    Returns
+    -------
+    ndarray of shape (H, W), int64
+        Class of each pixel; 0 where no figure is painted.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A file of the histograms of images: Parquet or Zarr, with labels and names."""
+"""Write the histograms of images to a Parquet or Zarr table, with labels and names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,13 +17,22 @@ from chimap.images.histograms import ImageHistograms
 from chimap.images.parts import PART_IMAGES, PartFolder, columns_of
 from chimap.images.reading import ImageSet
 
-if TYPE_CHECKING:
-    pass
-
 
 @dataclass(frozen=True)
 class Table:
-    """What was written: the fitted histograms, rows, why images are broken (by name), images described before."""
+    """Summary of a table that was written.
+
+    Parameters
+    ----------
+    histograms : ImageHistograms
+        The fitted histograms.
+    n_rows : int
+        Number of rows written.
+    broken : dict of str to str
+        Reason why each broken image has no row, by name.
+    n_resumed : int
+        Number of images that an earlier call had described.
+    """
 
     histograms: ImageHistograms
     n_rows: int
@@ -43,13 +51,37 @@ def write_table(
 ) -> Table:
     """Write the histograms of all images to a Parquet file or a Zarr store.
 
-    output: ``.parquet``, with columns X, y (where there are labels) and name; or ``.zarr``, with arrays of these names.
-    It appears when it is whole. What is done until then lies in a folder beside it, OUTPUT.parts, from which another
-    call with the same images and settings goes on. Histograms that are not fitted learn their words from these images
-    first. Broken images have no row, unless ``strict``, where they are errors.
+    The output appears only when it is complete. Until then the work lies in a folder beside it, OUTPUT.parts, from
+    which another call with the same images and settings resumes.
 
-    Raises DataError for parts of other images or settings, ValueError for another ending, FileExistsError if the output
-    exists, unless ``overwrite``.
+    Parameters
+    ----------
+    images : ImageSet
+        The images, with one label an image or none.
+    histograms : ImageHistograms
+        If they are not fitted, they learn their words from these images first.
+    output : str or Path
+        ``.parquet``, with the columns X, y (where there are labels) and name; or ``.zarr``, with arrays of these names.
+    progress : Progress or None, default=None
+        Display of progress.
+    strict : bool, default=False
+        Whether a broken image is an error. Otherwise it has no row.
+    overwrite : bool, default=False
+        Whether an existing output is replaced.
+
+    Returns
+    -------
+    Table
+        The fitted histograms and what was written.
+
+    Raises
+    ------
+    DataError
+        If the folder of parts belongs to other images or settings, or an image has several labels.
+    ValueError
+        If the output has another ending.
+    FileExistsError
+        If the output exists, unless ``overwrite``.
     """
     output, progress = Path(output), progress or Progress()
     if output.exists() and not overwrite:
@@ -68,7 +100,7 @@ def write_table(
 
 
 def writer(output: Path) -> Callable[[Path, PartFolder, ImageSet, int, Progress], None]:
-    """What writes a path of this ending. Raises ValueError for others."""
+    """Return the function that writes a path with this ending; raises ValueError for other endings."""
     if output.suffix.lower() not in FORMATS:
         raise ValueError(f"{output}: the ending must be {' or '.join(FORMATS)}.")
     return FORMATS[output.suffix.lower()]
@@ -112,12 +144,12 @@ def _write_zarr(
         progress.advance(len(part.rows))
     for name, values in others.items():
         joined = np.concatenate([v for v in values if v.size])
-        # of texts Zarr's format 3 has only those of any length
+        # Zarr format 3 has no text of fixed width, only of variable length
         root.create_array(
             name, data=joined.astype(np.dtypes.StringDType()) if joined.dtype.kind == "U" else joined
         )
-    output = Path(os.path.realpath(output))  # a link stays, and what it points to is replaced
-    if output.is_dir():  # a folder takes no other's place: the old one goes with the parts
+    output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
+    if output.is_dir():  # os.replace fails for a full folder: the old one goes with the parts
         os.replace(output, parts.path / "replaced.zarr")
     os.replace(beside, output)
 

@@ -1,4 +1,4 @@
-"""Visual words: centres of descriptors by k-means, and the words that are nearest to a descriptor."""
+"""Visual words: centres of descriptors found by k-means, and the search for the words nearest to a descriptor."""
 
 from __future__ import annotations
 
@@ -12,14 +12,19 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.files import needed
 
 LEARNERS = ("sklearn", "faiss")
-_ROWS = 512  # whose distances to all words stay in cache
+_ROWS = 512  # vectors a block, so that its scores stay in cache
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words as points among the descriptors.
+    """Words, as points in the space of the descriptors.
 
-    centres: (words, dimensions) float32. spread: root of the mean square distance of descriptors to their nearest word.
+    Parameters
+    ----------
+    centres : ndarray of shape (words, dimensions), float32
+        The words.
+    spread : float
+        Root of the mean squared distance of descriptors to their nearest word.
 
     Examples
     --------
@@ -32,10 +37,24 @@ class Vocabulary:
     spread: float
 
     def nearest(self, vectors: np.ndarray, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Words (n, k) and squared distances (n, k) float32 of the k nearest words of vectors (n, dimensions), nearest
-        first.
+        """Find the k nearest words of each vector, nearest first.
 
-        Of two words the nearer to v is the one with the larger v . c - |c|^2 / 2: a matrix product, by blocks.
+        |v - c|^2 = |v|^2 - 2 (v . c - |c|^2 / 2), so the nearest words c of v are those with the largest
+        v . c - |c|^2 / 2. These scores come from a matrix product, block by block.
+
+        Parameters
+        ----------
+        vectors : ndarray of shape (n, dimensions), float32
+            Descriptors.
+        k : int, default=1
+            Number of words to find for each vector.
+
+        Returns
+        -------
+        words : ndarray of shape (n, k), int64
+            Indices of the words.
+        distances : ndarray of shape (n, k), float32
+            Squared Euclidean distances to them.
         """
         words = np.empty((len(vectors), k), np.int64)
         values = np.empty((len(vectors), k), np.float32)
@@ -54,9 +73,30 @@ class Vocabulary:
 
 
 def learn_vocabulary(sample: np.ndarray, n_words: int, learner: str = "sklearn", seed: int = 0) -> Vocabulary:
-    """k-means of a sample (n, dimensions) float32: mini-batch k-means of scikit-learn, or faiss where it is installed.
+    """Learn words by k-means on a sample of descriptors.
 
-    Raises DataError for fewer different descriptors than words, ImportError without faiss.
+    Parameters
+    ----------
+    sample : ndarray of shape (n, dimensions), float32
+        Descriptors.
+    n_words : int
+        Number of words to learn.
+    learner : str, default="sklearn"
+        "sklearn" is the mini-batch k-means of scikit-learn; "faiss" is the k-means of faiss, where it is installed.
+    seed : int, default=0
+        Seed of the random initialisation.
+
+    Returns
+    -------
+    Vocabulary
+        The words; its spread is estimated on the first 20,000 descriptors of the sample.
+
+    Raises
+    ------
+    DataError
+        If the sample has fewer distinct descriptors than words.
+    ImportError
+        If ``learner="faiss"`` and faiss is not installed.
 
     Examples
     --------
@@ -67,13 +107,13 @@ def learn_vocabulary(sample: np.ndarray, n_words: int, learner: str = "sklearn",
     """
     check_positive(n_words, "n_words", integer=True)
     check_choice(learner, "learner", LEARNERS)
-    # equal rows have equal sums with these weights: a sort of numbers in place of one of rows
+    # Equal rows have equal sums under these random weights: sorting the sums counts distinct rows without sorting rows.
     weights = np.random.default_rng(0).random(sample.shape[1])
     different = np.unique(np.einsum("ij,j->i", sample, weights)).size
     if different < n_words:
         raise DataError(
             f"n_words={n_words}, but the images have only {different:,} different descriptors to learn words from. "
-            "Take fewer words, more or larger images, or a smaller step."
+            "Use fewer words, more or larger images, or a smaller step."
         )
     centres = _by_faiss(sample, n_words, seed) if learner == "faiss" else _by_sklearn(sample, n_words, seed)
     vocabulary = Vocabulary(np.ascontiguousarray(centres, dtype=np.float32), 0.0)
@@ -106,9 +146,29 @@ def _by_faiss(sample: np.ndarray, n_words: int, seed: int) -> np.ndarray:
 
 
 def reservoir(parts: Iterable[np.ndarray], size: int, seed: int) -> np.ndarray:
-    """``size`` rows drawn uniformly from all parts (all, if there are fewer), which are seen once.
+    """Draw ``size`` rows uniformly at random from a stream of arrays, in one pass.
 
-    Each row draws a number, and the rows of the smallest numbers stay: the same for the same parts, however many.
+    Each row draws a random number, and the rows with the smallest numbers are kept. The sample does not depend on how
+    the rows are divided into arrays.
+
+    Parameters
+    ----------
+    parts : iterable of ndarray of shape (n_i, dimensions)
+        The rows, array by array.
+    size : int
+        Number of rows to draw; all rows are kept if there are fewer.
+    seed : int
+        Seed of the random numbers.
+
+    Returns
+    -------
+    ndarray of shape (size, dimensions)
+        The drawn rows, in the order of the stream.
+
+    Raises
+    ------
+    DataError
+        If there are no rows.
 
     Examples
     --------
@@ -125,10 +185,10 @@ def reservoir(parts: Iterable[np.ndarray], size: int, seed: int) -> np.ndarray:
         kept = part[lowest] if kept is None else np.concatenate([kept, part[lowest]])
         numbers = np.concatenate([numbers, drawn[lowest]])
         if numbers.size > size:
-            stay = np.sort(np.argpartition(numbers, size - 1)[:size])
-            kept, numbers = kept[stay], numbers[stay]
+            smallest = np.sort(np.argpartition(numbers, size - 1)[:size])
+            kept, numbers = kept[smallest], numbers[smallest]
     if kept is None or not len(kept):
         raise DataError(
-            "there are no descriptors to learn words from: the images are too small. Use larger ones."
+            "there are no descriptors to learn words from: the images are too small. Use larger images."
         )
     return kept

@@ -1,4 +1,4 @@
-"""Words of a descriptor, learned from a sample of images; what was learned may be kept, to go on from."""
+"""Learn the words of a descriptor from a sample of images; intermediate results may be kept, to resume from."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Arrays = dict[str, np.ndarray]
 Keep = Callable[[str, Callable[[], Arrays]], Arrays]
 
 
-def made(name: str, make: Callable[[], Arrays]) -> Arrays:
-    """Keeps nothing."""
+def forget(name: str, make: Callable[[], Arrays]) -> Arrays:
+    """Return ``make()`` and keep nothing."""
     return make()
 
 
 @dataclass(frozen=True)
 class WordLearner:
-    """What learns the words of one descriptor; the settings are those of ``ImageHistograms``."""
+    """Learner of the words of one descriptor; its settings are those of ``ImageHistograms``."""
 
     name: str
     descriptor: LocalDescriptor
@@ -39,7 +39,10 @@ class WordLearner:
     n_jobs: int | None
 
     def words(self, images: Any, chosen: np.ndarray, progress: Progress, keep: Keep) -> Vocabulary:
-        """The vocabulary, from descriptors of the chosen images; ``keep`` as of ``ImageHistograms.fit``."""
+        """Return the vocabulary that is learned from descriptors of the ``chosen`` images.
+
+        ``keep`` is that of ``ImageHistograms.fit``.
+        """
         arrays = keep(f"words {self.name}", partial(self._learn, images, chosen, progress, keep))
         return Vocabulary(arrays["centres"], float(arrays["spread"][0]))
 
@@ -56,7 +59,10 @@ class WordLearner:
         return {"vectors": reservoir(counted(reader, progress), self.n_sample, self.seed)}
 
     def _vectors(self, most: int, i: int, image: np.ndarray) -> np.ndarray:
-        """Descriptors of an image, without those of flat places, up to what the sample may need of it."""
+        """Return up to ``most`` descriptors of image i, drawn at random.
+
+        Zero vectors are left out: they stand for flat places, which say nothing about words.
+        """
         vectors = self.descriptor.points(within(self.max_side, check_image(image))[0]).vectors
         seen = np.flatnonzero(vectors.any(axis=1))
         if seen.size > most:

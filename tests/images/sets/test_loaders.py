@@ -69,7 +69,7 @@ def test_absent_data_say_where_to_get_them(tmp_path, layout):
     with pytest.raises(FileNotFoundError, match=r"nothing is there\. Get .* from http.*so that there is"):
         open_images(tmp_path / "nothing", layout=layout)
     write_tree(tmp_path, {"cats/1.png": encoded(), "notes.txt": b"mine"})
-    with pytest.raises(DataError, match=r"so it is not .* as it comes\. Get .* from http"):
+    with pytest.raises(DataError, match=r"so it is not .* as published\. Get .* from http"):
         open_images(tmp_path, layout=layout)
 
 

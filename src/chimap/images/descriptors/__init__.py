@@ -1,4 +1,4 @@
-"""Descriptors: what is seen at the points of an image, a file a method."""
+"""Descriptors: what an image looks like at its points, one method a file."""
 
 from chimap.images.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, OnPixels, Points
 from chimap.images.descriptors.colour import ColourHistogram

@@ -1,4 +1,4 @@
-"""What a descriptor gives: points with vectors that a vocabulary turns into words, or points with words at once."""
+"""What descriptors return: points with vectors, which a vocabulary turns into words, or points with words."""
 
 from __future__ import annotations
 
@@ -16,10 +16,14 @@ from chimap.data.io.files import needed
 
 @dataclass(frozen=True)
 class Points:
-    """Points of an image and what they look like.
+    """Points of an image with the vectors that describe them.
 
-    x, y: (n,) float32, their centres in pixels; the centre of the first pixel is 0.
-    vectors: (n, dimensions) float32.
+    Parameters
+    ----------
+    x, y : ndarray of shape (n,), float32
+        Centres of the points in pixels; the centre of the first pixel is 0.
+    vectors : ndarray of shape (n, dimensions), float32
+        Descriptors of the points.
     """
 
     x: np.ndarray
@@ -29,10 +33,16 @@ class Points:
 
 @dataclass(frozen=True)
 class Coded:
-    """Points of an image and the words that they count for.
+    """Points of an image with the words that they count for.
 
-    x, y: (n,) float32, their centres in pixels.
-    words: (n, k) whole numbers. weights: (n, k) float32, or None where each counts once.
+    Parameters
+    ----------
+    x, y : ndarray of shape (n,), float32
+        Centres of the points in pixels; the centre of the first pixel is 0.
+    words : ndarray of shape (n, k), integer
+        Words of each point.
+    weights : ndarray of shape (n, k), float32, or None, default=None
+        How much each word counts; None counts each as 1.
     """
 
     x: np.ndarray
@@ -43,68 +53,96 @@ class Coded:
 
 @runtime_checkable
 class OnGrids(Protocol):
-    """A descriptor whose points lie on grids that do not depend on what is in the image, and count once each."""
+    """A descriptor whose points lie on grids that do not depend on the content of the image, and count once each."""
 
     @property
     def step(self) -> int:
-        """Pixels between windows whose points are those of the image: a multiple of each of ``steps``."""
+        """Step between windows, in pixels, at which points of the image are points of the windows.
+
+        It is a multiple of each of ``steps``.
+        """
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Pixels from a point to the next, of each layer."""
+        """Distance between neighbouring points of each layer, in pixels."""
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """x (columns,) and y (rows,) of each layer of points, in their order: layer by layer, row by row."""
+        """Return x (columns,) and y (rows,) of each layer.
+
+        The points of the descriptor are in this order: layer by layer, row by row.
+        """
 
 
 @runtime_checkable
 class OnPixels(Protocol):
-    """A descriptor of words whose points are pixels that the image chooses, with weights."""
+    """A descriptor with words whose points are pixels chosen by the content of the image, with weights."""
 
     @property
     def step(self) -> int:
-        """Pixels from a point to the next."""
+        """Distance between neighbouring points, in pixels."""
 
     @property
     def border(self) -> int:
-        """Pixels at each side of an image that are no points."""
+        """Width of the margin of an image that holds no points, in pixels."""
 
     @property
     def n_words(self) -> int:
-        """How many words there are."""
+        """Number of words."""
 
     def coded(self, image: np.ndarray) -> Coded:
-        """The points of an image (H, W, 3) uint8 and their words."""
+        """Return the points of an image (H, W, 3) uint8 and their words."""
 
 
 class LocalDescriptor(ABC):
-    """Vectors at the points of a grid, which need a vocabulary."""
+    """Base class of descriptors that return vectors at points and need a vocabulary."""
 
     @abstractmethod
     def points(self, image: np.ndarray) -> Points:
-        """The points of an image (H, W, 3) uint8; none where it is too small for any."""
+        """Return the points of an image.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image; (H, W) is gray.
+
+        Returns
+        -------
+        Points
+            The points; none if the image is too small for any.
+        """
 
 
 class CodedDescriptor(ABC):
-    """Points that are words already, such as quantised colours."""
+    """Base class of descriptors whose points are words already, such as quantised colours."""
 
     @property
     @abstractmethod
     def n_words(self) -> int:
-        """How many words there are."""
+        """Number of words."""
 
     @abstractmethod
     def coded(self, image: np.ndarray) -> Coded:
-        """The points of an image (H, W, 3) uint8 and their words."""
+        """Return the points of an image and their words.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image; (H, W) is gray.
+
+        Returns
+        -------
+        Coded
+            The points and their words.
+        """
 
 
 def opencv() -> ModuleType:
-    """OpenCV, at its first use. Raises ImportError that names the extra."""
+    """Import OpenCV at its first use; raises ImportError that names the extra to install."""
     return needed("cv2", "Images", "vision")
 
 
 def check_image(image: ArrayLike, name: str = "image") -> np.ndarray:
-    """An image as (H, W, 3) uint8, contiguous; gray ones get three equal planes.
+    """Return an image as contiguous (H, W, 3) uint8; gray images get three equal planes.
 
     Raises DataError for other types and shapes.
     """
@@ -124,18 +162,18 @@ def check_image(image: ArrayLike, name: str = "image") -> np.ndarray:
 
 
 def pixel_grid(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """x (W,) and y (H,) float32 of the pixels."""
+    """Return x (W,) and y (H,) float32 of the pixels."""
     return np.arange(shape[1], dtype=np.float32), np.arange(shape[0], dtype=np.float32)
 
 
 def pixel_centres(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """x, y (H * W,) float32 of all pixels, row by row."""
+    """Return x and y (H * W,) float32 of all pixels, row by row."""
     x, y = pixel_grid(shape)
     return np.tile(x, y.size), np.repeat(y, x.size)
 
 
 def joined(parts: list[Points], dimensions: int) -> Points:
-    """The points of all parts, one behind the other."""
+    """Return the points of all parts in one ``Points``, part after part."""
     empty = Points(np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros((0, dimensions), np.float32))
     parts = parts or [empty]
     return Points(

@@ -23,12 +23,21 @@ SPACES = ("rgb", "hsv", "lab")
 
 @dataclass(frozen=True)
 class ColourHistogram(CodedDescriptor):
-    """Each pixel counts for the box of the colour space that it lies in.
+    """Colour histogram: each pixel counts for the box of the colour space that holds its colour.
 
-    space: "rgb", "hsv" or "lab". bins: equal parts of each of its three axes.
+    Parameters
+    ----------
+    space : str, default="hsv"
+        "rgb", "hsv" or "lab".
+    bins : tuple of int, default=(16, 4, 4)
+        Number of equal parts of each of the three axes of the space.
 
-    Source: Swain and Ballard, Color indexing, 1991.
+    References
+    ----------
+    Swain and Ballard, Color indexing, 1991.
 
+    Examples
+    --------
     >>> image = np.zeros((2, 2, 3), np.uint8)
     >>> image[0, 0] = 255, 0, 0
     >>> ColourHistogram("rgb", (2, 2, 2)).coded(image).words.ravel()
@@ -50,19 +59,30 @@ class ColourHistogram(CodedDescriptor):
 
     @property
     def n_words(self) -> int:
-        """The boxes."""
+        """Number of boxes."""
         return prod(self.bins)
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """All pixels."""
+        """Return the positions of all pixels, which are the points.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+
+        Returns
+        -------
+        list of (ndarray of shape (columns,), ndarray of shape (rows,))
+            x and y in pixels, float32, for each layer; there is one.
+        """
         return [pixel_grid(shape)]
 
     def coded(self, image: np.ndarray) -> Coded:
-        """All pixels and their boxes."""
+        """Return all pixels of an image and their boxes."""
         image = check_image(image)
         if self.space != "rgb":
             cv2 = opencv()
-            # of hues, FULL has 256; those of plain HSV end at 180
+            # FULL spreads hues over 0 to 255; plain HSV ends at 180
             to = cv2.COLOR_RGB2HSV_FULL if self.space == "hsv" else cv2.COLOR_RGB2LAB
             image = cv2.cvtColor(image, to)
         boxes = (image.reshape(-1, 3).astype(np.int64) * self.bins) >> 8

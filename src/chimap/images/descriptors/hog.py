@@ -14,15 +14,27 @@ from chimap.images.descriptors.base import LocalDescriptor, Points, check_image,
 
 @dataclass(frozen=True)
 class HOG(LocalDescriptor):
-    """Blocks of 2 x 2 cells with unsigned gradient histograms, one point a block, by scikit-image.
+    """Histograms of unsigned gradients in blocks of 2 x 2 cells, one point a block, by scikit-image.
 
-    cells: pixels a cell side, a scale each. orientations: bins of half a turn. border: cells at each side of an image
-    that are in no block: the gradients of its outermost pixels lack a neighbour, so that with border=1 the points of a
-    window are the same whether it is cut out or not. Blocks are normalised by their length,
-    cut at 0.2 and normalised again; of the colours of a pixel the one with the strongest gradient counts.
+    Blocks are divided by their length, cut at 0.2 and divided again. Each pixel counts the gradient of the colour whose
+    gradient is strongest.
 
-    Source: Dalal and Triggs, Histograms of oriented gradients for human detection, 2005.
+    Parameters
+    ----------
+    cells : tuple of int, default=(6, 8, 12)
+        Side of a cell in pixels, one entry a scale.
+    orientations : int, default=9
+        Number of bins of the half turn.
+    border : int, default=0
+        Number of cells at each side of an image that are in no block. The outermost pixels lack a neighbour for their
+        gradients, so with ``border=1`` a window has the same points whether it is cut out or not.
 
+    References
+    ----------
+    Dalal and Triggs, Histograms of oriented gradients for human detection, 2005.
+
+    Examples
+    --------
     >>> image = np.random.default_rng(0).integers(0, 256, size=(48, 64, 3), dtype=np.uint8)
     >>> HOG(cells=(8,)).points(image).vectors.shape
     (35, 36)
@@ -42,16 +54,27 @@ class HOG(LocalDescriptor):
 
     @property
     def step(self) -> int:
-        """Pixels between windows whose cells are those of the image: the least common multiple of the cells."""
+        """Step between windows, in pixels, at which they share cells: the least common multiple of the cells."""
         return lcm(*self.cells)
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Of each scale a cell."""
+        """Distance between neighbouring points of each scale, in pixels: the side of a cell."""
         return self.cells
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """x (columns,) and y (rows,) float32 of the middles of the blocks of each scale."""
+        """Return the centres of the blocks.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+
+        Returns
+        -------
+        list of (ndarray of shape (columns,), ndarray of shape (rows,))
+            x and y in pixels, float32, for each scale.
+        """
         return [(self._middles(shape[1], cell), self._middles(shape[0], cell)) for cell in self.cells]
 
     def _middles(self, length: int, cell: int) -> np.ndarray:
@@ -59,7 +82,7 @@ class HOG(LocalDescriptor):
         return cell * blocks - np.float32(0.5)
 
     def points(self, image: np.ndarray) -> Points:
-        """One point a block, scale by scale, row by row."""
+        """Return one point a block, scale by scale, row by row."""
         image = check_image(image)
         scales = zip(self.cells, self.grids(image.shape), strict=True)
         parts = [self._scale(image, cell, x, y) for cell, (x, y) in scales if x.size and y.size]

@@ -1,4 +1,4 @@
-"""A window as its blocks of oriented gradients, one behind the other: no vocabulary."""
+"""A window described by its blocks of oriented gradients, side by side, without a vocabulary."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chimap import _loops, _threads
 from chimap._validation import check_positive
 from chimap.images.descriptors.base import Coded, CodedDescriptor, check_image, opencv
 
-# Of a cell: which row and which column lie at the border of the window: none, the first or the last.
+# Which row and which column of a cell lie at the border of the window: 0 none, 1 the first, 2 the last.
 _BORDERS = np.array(list(product(range(3), repeat=2)))
 
 
 class BlockBorders(NamedTuple):
-    """Which sides of a block lie at the border of its window."""
+    """Whether each side of a block lies at the border of its window."""
 
     top: bool = False
     left: bool = False
@@ -28,7 +28,11 @@ class BlockBorders(NamedTuple):
 
 
 class BlockGrid(NamedTuple):
-    """Blocks of a window, of cells of one size: how many rows and columns, and the number of the first."""
+    """Blocks of a window for one size of cells.
+
+    cell: side of a cell in pixels. rows, columns: number of rows and columns of blocks. first: number of the first
+    block.
+    """
 
     cell: int
     rows: int
@@ -38,19 +42,32 @@ class BlockGrid(NamedTuple):
 
 @dataclass(frozen=True)
 class HOGBlocks(CodedDescriptor):
-    """Blocks of 2 x 2 cells of oriented gradients, each with words of its own: an image is one window.
+    """Blocks of 2 x 2 cells of oriented gradients, each with its own words; an image is one window.
 
-    A gradient counts by its length for the two orientations of half a turn that are nearest to its own, in the cell
-    that holds it; of the colours of a pixel the longest gradient counts. The 4 * orientations numbers of a block are
-    divided by their sum, to which a mean gradient of ``contrast`` is added; what they lack of 1 is one more word, which
-    flat blocks are. So every block sums to 1, and the pyramid, (1, 1), divides all by the number of blocks.
+    A gradient counts by its length for the two nearest orientations of the half turn, in the cell that holds its pixel.
+    Each pixel counts the longest gradient of its colours. The 4 * orientations numbers of a block are divided by their
+    sum plus 4 cell^2 contrast (a mean gradient of ``contrast`` over the pixels of the block); the remainder to 1 is one
+    more word, which stands for flat blocks. So every block sums to 1, and the pyramid, ``grids=((1, 1),)``, divides all
+    by the number of blocks.
 
-    size: (height, width) of the window in pixels; other images are scaled to it. cells: pixels a cell side, a scale
-    each. contrast: in levels of 0 to 255.
+    Parameters
+    ----------
+    size : tuple of int, default=(128, 64)
+        (height, width) of the window in pixels; other images are scaled to it.
+    cells : tuple of int, default=(8,)
+        Side of a cell in pixels, one entry a scale.
+    orientations : int, default=9
+        Number of bins of the half turn.
+    contrast : float, default=1.0
+        Mean gradient that is added, in levels of 0 to 255.
 
-    Source: Dalal and Triggs, Histograms of oriented gradients for human detection, 2005 (their L1 blocks; with the
-    kernel "hellinger" their L1-sqrt), without the Gaussian in a block.
+    References
+    ----------
+    Dalal and Triggs, Histograms of oriented gradients for human detection, 2005 (their L1 blocks; with the kernel
+    "hellinger" their L1-sqrt), without the Gaussian in a block.
 
+    Examples
+    --------
     >>> image = np.random.default_rng(0).integers(0, 256, size=(128, 64, 3), dtype=np.uint8)
     >>> coded = HOGBlocks().coded(image)
     >>> coded.words.shape, bool(np.allclose(coded.weights.sum(axis=1), 1))
@@ -79,22 +96,22 @@ class HOGBlocks(CodedDescriptor):
 
     @property
     def step(self) -> int:
-        """Pixels between windows whose cells are shared: the least common multiple of the cells."""
+        """Step between windows, in pixels, at which they share cells: the least common multiple of the cells."""
         return lcm(*self.cells)
 
     @property
     def n_words(self) -> int:
-        """The numbers of all blocks."""
+        """Number of words of all blocks."""
         return self.block_words * sum(grid.rows * grid.columns for grid in self.block_grids)
 
     @property
     def block_words(self) -> int:
-        """The numbers of a block."""
+        """Number of words of a block."""
         return 4 * self.orientations + 1
 
     @property
     def block_grids(self) -> list[BlockGrid]:
-        """The blocks of each size of cells; they are numbered grid by grid, row by row."""
+        """The blocks for each size of cells; they are numbered grid by grid, row by row."""
         grids, first = [], 0
         for cell in self.cells:
             rows, columns = (side // cell - 1 for side in self.size)
@@ -103,12 +120,38 @@ class HOGBlocks(CodedDescriptor):
         return grids
 
     def centres(self, grid: BlockGrid) -> tuple[np.ndarray, np.ndarray]:
-        """x, y (blocks,) float32 of the middles of the blocks of a grid, in pixels of the window."""
+        """Return the centres of the blocks of a grid.
+
+        Parameters
+        ----------
+        grid : BlockGrid
+            One of ``block_grids``.
+
+        Returns
+        -------
+        x, y : ndarray of shape (blocks,), float32
+            Centres in pixels of the window.
+        """
         x, y = (grid.cell * np.arange(1, n + 1, dtype=np.float32) - 0.5 for n in (grid.columns, grid.rows))
         return np.tile(x, y.size), np.repeat(y, x.size)
 
     def borders(self, grid: BlockGrid, row: int, column: int) -> BlockBorders:
-        """The sides of a block that lie at the border of the window; pixels beyond the last cell lie between."""
+        """Return which sides of a block lie at the border of the window.
+
+        At the bottom and the right no side does if the window has pixels beyond the last cell.
+
+        Parameters
+        ----------
+        grid : BlockGrid
+            One of ``block_grids``.
+        row, column : int
+            Place of the block in the grid.
+
+        Returns
+        -------
+        BlockBorders
+            The sides.
+        """
         height, width = self.size
         return BlockBorders(
             row == 0,
@@ -118,21 +161,21 @@ class HOGBlocks(CodedDescriptor):
         )
 
     def coded(self, image: np.ndarray) -> Coded:
-        """One point a block, with its numbers as weights of words of its own."""
+        """Return one point a block, with the numbers of the block as weights of its own words."""
         image = check_image(image)
         height, width = image.shape[:2]
         if (height, width) != self.size:
             image = opencv().resize(image, self.size[::-1], interpolation=opencv().INTER_AREA)
-        inside = BlockBorders()  # the border of the image is that of the window
+        inside = BlockBorders()  # gradients across the border of the image are 0 anyway
         blocks = [
             self.blocks(image, grid.cell, [inside])[inside].reshape(-1, self.block_words)
             for grid in self.block_grids
         ]
         centres = [self.centres(grid) for grid in self.block_grids]
-        x, y = (np.concatenate(own) for own in zip(*centres, strict=True))
+        x, y = (np.concatenate(places) for places in zip(*centres, strict=True))
         x, y = (
-            np.clip((own + 0.5) * (now / side) - 0.5, 0, now - 1).astype(np.float32)
-            for own, now, side in ((x, width, self.size[1]), (y, height, self.size[0]))
+            np.clip((places + 0.5) * (length / side) - 0.5, 0, length - 1).astype(np.float32)
+            for places, length, side in ((x, width, self.size[1]), (y, height, self.size[0]))
         )
         weights = np.concatenate(blocks)
         return Coded(x, y, np.arange(weights.size).reshape(weights.shape), weights)
@@ -140,9 +183,23 @@ class HOGBlocks(CodedDescriptor):
     def blocks(
         self, image: np.ndarray, cell: int, borders: Iterable[BlockBorders]
     ) -> dict[BlockBorders, np.ndarray]:
-        """(rows, columns, block_words) float32 of all blocks of an image, for windows that end at these of their sides.
+        """Return all blocks of an image, for windows that end at the given sides of the blocks.
 
-        At the border of a window, gradients across it are 0, as they are at that of an image.
+        Gradients across the border of a window are 0, as they are at the border of an image.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        cell : int
+            Side of a cell in pixels.
+        borders : iterable of BlockBorders
+            Combinations of sides that lie at the border of a window.
+
+        Returns
+        -------
+        dict of BlockBorders to ndarray of shape (rows, columns, block_words), float32
+            The blocks for each combination.
         """
         rows, columns = (side // cell for side in image.shape[:2])
         borders = list(borders)
@@ -153,10 +210,13 @@ class HOGBlocks(CodedDescriptor):
             _loops.hog_cells(image, cell, part.start, used, cells[part])
 
         _threads.over_rows(rows, columns * cell**2 * 16, count)
-        return {own: self._normalised(cells, cell, own) for own in borders}
+        return {sides: self._normalised(cells, cell, sides) for sides in borders}
 
     def _normalised(self, cells: np.ndarray, cell: int, borders: BlockBorders) -> np.ndarray:
-        """The blocks of cells (rows, columns, borders, orientations), and what each lacks of 1."""
+        """Return blocks that sum to 1, given the cells (rows, columns, borders, orientations).
+
+        The last word of a block is the remainder to 1.
+        """
         n = self.orientations
         out = np.empty((cells.shape[0] - 1, cells.shape[1] - 1, self.block_words), np.float32)
         corners = product(

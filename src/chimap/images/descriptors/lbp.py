@@ -21,14 +21,25 @@ from chimap.images.descriptors.base import (
 
 @dataclass(frozen=True)
 class LBP(CodedDescriptor):
-    """Which of the neighbours on a circle are brighter than the pixel: a word each uniform pattern, one for the others.
+    """Local binary patterns, by scikit-image: which neighbours on a circle are brighter than the pixel.
 
-    Uniform are patterns with at most two changes around the circle: 58 of 8 neighbours. By scikit-image.
-    radii: of the circles, in pixels, a scale each with words of its own. neighbours: on each circle.
+    Each uniform pattern is a word, and all others share one word. A pattern is uniform if it changes at most twice
+    around the circle: 58 patterns of 8 neighbours.
 
-    Source: Ojala, Pietikainen and Maenpaa, Multiresolution gray-scale and rotation invariant texture classification
-    with local binary patterns, 2002.
+    Parameters
+    ----------
+    radii : tuple of int, default=(1, 2)
+        Radius of the circle in pixels, one entry a scale; each scale has its own words.
+    neighbours : int, default=8
+        Number of neighbours on each circle.
 
+    References
+    ----------
+    Ojala, Pietikainen and Maenpaa, Multiresolution gray-scale and rotation invariant texture classification with local
+    binary patterns, 2002.
+
+    Examples
+    --------
     >>> LBP().coded(np.zeros((2, 3, 3), np.uint8)).words.shape, LBP().n_words
     ((12, 1), 118)
     """
@@ -45,7 +56,7 @@ class LBP(CodedDescriptor):
 
     @property
     def n_words(self) -> int:
-        """Patterns of all radii."""
+        """Number of patterns of all radii."""
         return self._patterns * len(self.radii)
 
     @property
@@ -54,15 +65,26 @@ class LBP(CodedDescriptor):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Of each radius a pixel."""
+        """Distance between neighbouring points of each radius: one pixel."""
         return (1,) * len(self.radii)
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """All pixels, once a radius."""
+        """Return the positions of all pixels, once for each radius.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+
+        Returns
+        -------
+        list of (ndarray of shape (columns,), ndarray of shape (rows,))
+            x and y in pixels, float32, for each radius.
+        """
         return [pixel_grid(shape)] * len(self.radii)
 
     def coded(self, image: np.ndarray) -> Coded:
-        """All pixels, once a radius, and their patterns."""
+        """Return all pixels of an image, once for each radius, and their patterns."""
         cv2 = opencv()
         feature = needed("skimage.feature", "HOG and LBP", "vision")
         gray = cv2.cvtColor(check_image(image), cv2.COLOR_RGB2GRAY)

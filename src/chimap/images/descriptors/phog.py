@@ -13,17 +13,31 @@ from chimap.images.descriptors.base import Coded, CodedDescriptor, check_image, 
 
 @dataclass(frozen=True)
 class PHOG(CodedDescriptor):
-    """Every edge pixel counts, by the length of its gradient, for the two orientations that are nearest to its own.
+    """Histogram of the orientations of edges; pooled in cells of 1x1, 2x2, 4x4 and 8x8 it is the PHOG of the source.
 
-    bins: orientations. degrees: 180 where a gradient and its opposite are the same, else 360.
-    low, high: thresholds of Canny's edges, on gradients of intensities from 0 to 255; high = 0 takes every pixel.
-    border: pixels at each side that do not count. A gradient is made of 3 x 3 pixels, an edge of 5 x 5: with border=1
-    and high=0, or border=2 and low=high, the same pixels of a window count whether it is cut out or not. With
-    low < high weak edges count that a strong one continues, however far off.
-    Pooled in a pyramid of 1x1, 2x2, 4x4 and 8x8 cells it is the PHOG of the source.
+    Each edge pixel counts, by the length of its gradient, for the two nearest orientations.
 
-    Source: Bosch, Zisserman and Munoz, Representing shape with a spatial pyramid kernel, 2007.
+    Parameters
+    ----------
+    bins : int, default=20
+        Number of orientations.
+    degrees : int, default=360
+        180 if a gradient and its opposite are the same, else 360.
+    low : float, default=100.0
+        Lower threshold of Canny's edges, on gradients of intensities from 0 to 255.
+    high : float, default=200.0
+        Upper threshold of Canny's edges; 0 takes every pixel.
+    border : int, default=0
+        Number of pixels at each side that do not count. A gradient depends on 3 x 3 pixels, an edge on 5 x 5: with
+        ``border=1`` and ``high=0``, or ``border=2`` and ``low=high``, a window has the same points whether it is cut
+        out or not. With ``low < high``, weak edges count if they continue a strong edge, however far away it is.
 
+    References
+    ----------
+    Bosch, Zisserman and Munoz, Representing shape with a spatial pyramid kernel, 2007.
+
+    Examples
+    --------
     >>> image = np.zeros((20, 20, 3), np.uint8)
     >>> image[:, 10:] = 255
     >>> coded = PHOG(bins=4).coded(image)
@@ -47,11 +61,11 @@ class PHOG(CodedDescriptor):
 
     @property
     def n_words(self) -> int:
-        """The orientations."""
+        """Number of orientations."""
         return self.bins
 
     def coded(self, image: np.ndarray) -> Coded:
-        """The edge pixels, their two orientations, and the weight of each."""
+        """Return the edge pixels of an image, their two nearest orientations, and the weight of each."""
         cv2 = opencv()
         gray = cv2.cvtColor(check_image(image), cv2.COLOR_RGB2GRAY)
         dx, dy = (cv2.Sobel(gray, cv2.CV_32F, *axes, ksize=3) for axes in ((1, 0), (0, 1)))

@@ -1,4 +1,4 @@
-"""Dense SIFT at several scales, gray and in colour (PHOW)."""
+"""Dense SIFT at several scales, in gray and in colour (PHOW)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,39 @@ from chimap._validation import check_choice, check_positive
 from chimap.images.descriptors.base import LocalDescriptor, Points, check_image, opencv
 
 COLOURS = ("gray", "rgb", "hsv", "opponent")
-_SIDE, _ORIENTATIONS = 4, 8  # bins a side, and bins of the gradient's angle
+_SIDE, _ORIENTATIONS = 4, 8  # bins a side, and bins of the angle of gradients
 
 
 @dataclass(frozen=True)
 class SIFT(LocalDescriptor):
-    """Histograms of gradients in 4 x 4 bins of 8 orientations around each point of a grid, 128 numbers a plane.
+    """Dense SIFT: histograms of 8 orientations in 4 x 4 bins around each point of a grid, 128 numbers a colour plane.
 
-    A gradient adds its length to the two nearest orientations and to the nearest bins, linearly by distance. The window
-    is flat within a bin: each is weighted by the mean of a Gaussian over it, which makes the bins a triangular filter
-    of the whole image, so that points cost little. Vectors are divided by their length, cut at 0.2, divided again.
+    A gradient counts by its length for the two nearest orientations and for the nearest bins, linearly by distance. The
+    Gaussian window is replaced by its mean over each bin, so that bins are a triangular filter of the whole image and
+    points cost little. Vectors are divided by their length, cut at 0.2 and divided again.
 
-    step: pixels between points. sizes: pixels a bin side, a scale each; the scales share their centres.
-    colour: "gray"; or one vector a plane of "rgb", "hsv" or "opponent", side by side.
-    magnification: the image is smoothed by size / magnification first. window: deviation of the Gaussian, in bins.
-    contrast: points whose mean gradient (of intensities from 0 to 1) is below it become zero vectors.
+    Parameters
+    ----------
+    step : int, default=3
+        Distance between neighbouring points, in pixels.
+    sizes : tuple of int, default=(4, 6, 8, 10)
+        Side of a bin in pixels, one entry a scale; the scales share their centres.
+    colour : str, default="gray"
+        "gray", or one vector for each plane of "rgb", "hsv" or "opponent", side by side.
+    magnification : float, default=6.0
+        The image is smoothed first by a Gaussian of standard deviation size / magnification pixels.
+    window : float, default=1.5
+        Standard deviation of the Gaussian window, in bins.
+    contrast : float, default=0.005
+        Points whose mean gradient (of intensities from 0 to 1) is below this become zero vectors.
 
-    Source: Lowe, Distinctive image features from scale-invariant keypoints, 2004; Bosch, Zisserman and Munoz, Image
+    References
+    ----------
+    Lowe, Distinctive image features from scale-invariant keypoints, 2004. Bosch, Zisserman and Munoz, Image
     classification using random forests and ferns, 2007 (PHOW). Parameters as in VLFeat's phow_caltech101.
 
+    Examples
+    --------
     >>> image = np.random.default_rng(0).integers(0, 256, size=(48, 64, 3), dtype=np.uint8)
     >>> SIFT(step=8, sizes=(4, 6)).points(image).vectors.shape
     (59, 128)
@@ -53,11 +67,11 @@ class SIFT(LocalDescriptor):
 
     @property
     def steps(self) -> tuple[int, ...]:
-        """Of each scale the same."""
+        """Distance between neighbouring points of each scale, in pixels; it is the same for all."""
         return (self.step,) * len(self.sizes)
 
     def points(self, image: np.ndarray) -> Points:
-        """The points of an image (H, W, 3) uint8, scale by scale, row by row."""
+        """Return the points of an image, scale by scale, row by row."""
         planes = colour_planes(check_image(image), self.colour)
         grids = [self.grid(planes.shape, size) for size in self.sizes]
         ends = np.cumsum([0, *(x.size * y.size for x, y in grids)])
@@ -73,7 +87,18 @@ class SIFT(LocalDescriptor):
         )
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """x (columns,) and y (rows,) float32 of the points of each scale: the middles of their bins."""
+        """Return the points of each scale, the centres of their 4 x 4 bins.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+
+        Returns
+        -------
+        list of (ndarray of shape (columns,), ndarray of shape (rows,))
+            x and y in pixels, float32, for each scale.
+        """
         corners = [self.grid(shape, size) for size in self.sizes]
         middles = [np.float32(0.5 * (_SIDE - 1) * size) for size in self.sizes]
         return [
@@ -82,13 +107,28 @@ class SIFT(LocalDescriptor):
         ]
 
     def grid(self, shape: tuple[int, ...], size: int) -> tuple[np.ndarray, np.ndarray]:
-        """x (columns,) and y (rows,) of the first bin of the points of one scale, whole pixels."""
+        """Return the centres of the first bin of the points of one scale.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+        size : int
+            Side of a bin in pixels, one of ``sizes``.
+
+        Returns
+        -------
+        x : ndarray of shape (columns,), int64
+            Positions in pixels.
+        y : ndarray of shape (rows,), int64
+            Positions in pixels.
+        """
         first = int(1.5 * (max(self.sizes) - size))
         y, x = (np.arange(first, length - (_SIDE - 1) * size, self.step) for length in shape[:2])
         return x, y
 
     def _describe(self, planes: np.ndarray, size: int, x: np.ndarray, y: np.ndarray, out: np.ndarray) -> None:
-        """The vectors of one scale into ``out`` (points, planes, 128)."""
+        """Write the vectors of one scale to ``out`` (points, planes, 128)."""
         cv2 = opencv()
         smooth = cv2.GaussianBlur(planes, (0, 0), size / self.magnification, borderType=cv2.BORDER_REPLICATE)
         smooth = smooth.reshape(planes.shape)  # OpenCV drops the axis of a single plane
@@ -102,9 +142,10 @@ class SIFT(LocalDescriptor):
 
 
 def colour_planes(image: np.ndarray, colour: str) -> np.ndarray:
-    """Planes (H, W, 1 or 3) float32 of an RGB image, most of them from 0 to 1.
+    """Return planes (H, W, 1 or 3) float32 of an RGB image, most of them from 0 to 1.
 
-    opponent: intensity, red against green, yellow against blue, the two with a hundredth of the intensity added.
+    The planes of "opponent" are intensity, red against green, and yellow against blue; a hundredth of the intensity is
+    added to the last two.
     """
     cv2 = opencv()
     rgb = image.astype(np.float32) / 255
@@ -125,14 +166,17 @@ def colour_planes(image: np.ndarray, colour: str) -> np.ndarray:
 
 
 def _contrast(vectors: np.ndarray, colour: str) -> np.ndarray:
-    """Of the planes' contrasts (n, planes) the one that is compared: of intensity, or the mean of red, green, blue."""
+    """Return the contrast that is compared, given the contrasts of the planes (n, planes).
+
+    It is the mean of red, green and blue, or else the contrast of the intensity.
+    """
     if colour == "rgb":
         return vectors.mean(axis=1)
     return vectors[:, 2] if colour == "hsv" else vectors[:, 0]
 
 
 def _energies(plane: np.ndarray) -> np.ndarray:
-    """(H, W, 8) float32: the length of each pixel's gradient, shared between the two nearest orientations."""
+    """Return (H, W, 8) float32: the length of each pixel's gradient, shared by the two nearest orientations."""
     cv2 = opencv()
     plane = np.ascontiguousarray(plane)
     dx = cv2.Sobel(plane, cv2.CV_32F, 1, 0, ksize=1, scale=0.5, borderType=cv2.BORDER_REPLICATE)
@@ -144,7 +188,10 @@ def _energies(plane: np.ndarray) -> np.ndarray:
 
 
 def _filtered(energies: np.ndarray, size: int) -> np.ndarray:
-    """Means by a triangle of half width ``size`` in x and y: two boxes of that width, the second anchored otherwise."""
+    """Return means under a triangle of half width ``size`` in x and y.
+
+    The triangle is two boxes of width ``size``, with opposite anchors so that even sizes do not shift the image.
+    """
     cv2 = opencv()
     near, far = (size - 1) // 2, size // 2
     for anchor in (near, far):
@@ -153,7 +200,7 @@ def _filtered(energies: np.ndarray, size: int) -> np.ndarray:
 
 
 def _window_means(size: int, window: float) -> np.ndarray:
-    """(4,) float32: mean of the Gaussian window over the pixels that each bin of a side reaches."""
+    """Return (4,) float32: the mean of the Gaussian window over the pixels within reach of each bin of a side."""
     pixels = np.arange(-size + 1, size)
     centres = size * (np.arange(_SIDE) - 0.5 * (_SIDE - 1))
     distances = (pixels[None, :] + centres[:, None]) / (size * window)

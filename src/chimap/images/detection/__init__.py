@@ -1,4 +1,4 @@
-"""Models that scan images: scores of windows, detections, and how many are missed."""
+"""Models that scan images: scores of windows, detections, and rates of missed objects."""
 
 from chimap.images.detection.curve import MissRates, matched
 from chimap.images.detection.detector import WindowDetector

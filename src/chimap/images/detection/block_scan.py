@@ -1,4 +1,4 @@
-"""Blocks of oriented gradients: made once an image, weighed at every place of a window."""
+"""Scan blocks of oriented gradients: computed once an image, weighted at every place of a window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from chimap.tables.functions import BinFunctions, PlaceSums
 
 
 class _Kind(NamedTuple):
-    """Blocks of a window with the same sides at its border: places (row, column), and what they add, a level each."""
+    """Blocks of a window with the same sides at its border.
+
+    places: (row, column) of each. sums: the contributions of a block at all places, one entry a level.
+    """
 
     borders: BlockBorders
     places: list[tuple[int, int]]
@@ -24,15 +27,16 @@ class _Kind(NamedTuple):
 
 
 class BlockScan(Scan):
-    """A block of the image is a block of many windows, at another place of each.
+    """Scan of blocks of oriented gradients.
 
-    Its features are made once; what it adds at all places is their product with the weights there. Blocks at the border
-    of a window differ from those within, since gradients across the border are 0: there are up to nine of each.
+    A block of the image belongs to many windows, at another place of each. Its features are computed once, and its
+    contributions at all places are the product of the features with the weights there. Blocks at the border of a window
+    differ from those inside, since gradients across the border are 0: each block has up to nine versions.
     """
 
     @staticmethod
     def takes(descriptor: object) -> bool:
-        """Whether its words are the numbers of blocks."""
+        """Return whether the words of the descriptor are the numbers of blocks."""
         return isinstance(descriptor, HOGBlocks)
 
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
@@ -46,30 +50,30 @@ class BlockScan(Scan):
         self._kinds = [(grid, self._kinds_of(grid, functions)) for grid in descriptor.block_grids]
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
-        """Blocks of each size of cells, in each state of their borders, at the places of the window that have it."""
+        """Add the blocks of each size of cells, in each version, at the places of the window that have it."""
         descriptor, (rows, columns) = self._layout.descriptor, scores.shape
         for grid, kinds in self._kinds:
             stride = self._layout.step // grid.cell
             blocks = descriptor.blocks(image, grid.cell, [kind.borders for kind in kinds])
 
             def added(kind: _Kind, blocks: np.ndarray = blocks, stride: int = stride) -> np.ndarray:
-                own = blocks[kind.borders]
-                values = own.reshape(-1, own.shape[2]) / self._n_blocks
+                kind_blocks = blocks[kind.borders]
+                values = kind_blocks.reshape(-1, kind_blocks.shape[2]) / self._n_blocks
                 sums = np.sum([at_level(values) for at_level in kind.sums], axis=0).reshape(
-                    *own.shape[:2], -1
+                    *kind_blocks.shape[:2], -1
                 )
                 out = np.zeros((rows, columns))
                 for p, (row, column) in enumerate(kind.places):
                     out += sums[row::stride, column::stride, p][:rows, :columns]
                 return out
 
-            for one in _threads.tasks(kinds, added):
-                scores += one
+            for contribution in _threads.tasks(kinds, added):
+                scores += contribution
 
     def _bins(
         self, grid: BlockGrid, of_level: tuple[int, int], level: slice, row: int, column: int
     ) -> np.ndarray:
-        """The columns of a block at a place of the window, in a level of the pyramid."""
+        """Return the columns of a block at a place of the window, in a level of the pyramid."""
         descriptor, number = self._layout.descriptor, row * grid.columns + column
         x, y = (centres[number] for centres in descriptor.centres(grid))
         height, width = self._layout.window
@@ -78,15 +82,15 @@ class BlockScan(Scan):
         return np.arange(first, first + descriptor.block_words)
 
     def _kinds_of(self, grid: BlockGrid, functions: BinFunctions) -> list[_Kind]:
-        """The blocks of a window by which of their sides lie at its border."""
+        """Return the blocks of a window, grouped by their sides at its border."""
 
         def borders(place: tuple[int, int]) -> BlockBorders:
             return self._layout.descriptor.borders(grid, *place)
 
         kinds = []
         ordered = sorted(product(range(grid.rows), range(grid.columns)), key=borders)
-        for key, own in groupby(ordered, key=borders):
-            places = list(own)
+        for key, group in groupby(ordered, key=borders):
+            places = list(group)
             sums = [
                 functions.sums(np.array([self._bins(grid, of_level, level, *place) for place in places]))
                 for of_level, level in self._layout.levels

@@ -1,4 +1,4 @@
-"""How many objects are missed at a rate of false alarms, per window or per image."""
+"""Rates of missed objects against rates of false positives, per window or per image."""
 
 from __future__ import annotations
 
@@ -9,17 +9,26 @@ import numpy as np
 
 from chimap.images.detection.overlap import Box, Detection, shared_areas
 
-_RATES = np.logspace(-2, 0, 9)  # of the log-average miss rate
+_RATES = np.logspace(-2, 0, 9)  # at which the log-average miss rate is taken
 
 
 @dataclass(frozen=True, eq=False)
 class MissRates:
-    """Miss rate against false positives, for every threshold, from the highest on.
+    """Miss rate against false positives, for every threshold from the highest to the lowest.
 
-    false_positives: (n,) per window or per image, increasing. missed: (n,) share of the objects, decreasing.
+    Parameters
+    ----------
+    false_positives : ndarray of shape (n,)
+        False positives per window or per image, increasing.
+    missed : ndarray of shape (n,)
+        Share of the objects that are missed, decreasing.
 
-    Source: Dollar, Wojek, Schiele and Perona, Pedestrian detection: an evaluation of the state of the art, 2012.
+    References
+    ----------
+    Dollar, Wojek, Schiele and Perona, Pedestrian detection: an evaluation of the state of the art, 2012.
 
+    Examples
+    --------
     >>> curve = MissRates.of(np.array([3.0, 2.0, 1.0]), np.array([True, False, True]), n_objects=2, n_trials=4)
     >>> curve.false_positives, curve.missed, curve.at(0.1)
     (array([0.  , 0.  , 0.25, 0.25]), array([1. , 0.5, 0.5, 0. ]), 0.5)
@@ -30,9 +39,28 @@ class MissRates:
 
     @classmethod
     def of(cls, scores: np.ndarray, is_object: np.ndarray, n_objects: int, n_trials: int) -> MissRates:
-        """Of scores (m,) of windows that are an object or not, with windows of equal scores accepted together.
+        """Return the curve for scores of windows; windows of equal scores are accepted together.
 
-        n_objects: of all, found or not. n_trials: windows without objects, or images.
+        Parameters
+        ----------
+        scores : ndarray of shape (m,)
+            Scores of windows.
+        is_object : ndarray of shape (m,), bool
+            Whether each window is an object.
+        n_objects : int
+            Number of all objects, found or not.
+        n_trials : int
+            Number of windows without objects, or of images.
+
+        Returns
+        -------
+        MissRates
+            The curve.
+
+        Raises
+        ------
+        ValueError
+            If ``n_objects`` or ``n_trials`` is below 1.
         """
         if n_objects < 1 or n_trials < 1:
             raise ValueError(f"n_objects and n_trials must be at least 1; got {n_objects} and {n_trials}.")
@@ -41,16 +69,22 @@ class MissRates:
         last = (
             np.append(np.flatnonzero(np.diff(scores)), scores.size - 1) if scores.size else np.zeros(0, int)
         )
-        hit, false = (np.append(0, np.cumsum(own)[last]) for own in (hits, ~hits))
+        hit, false = (np.append(0, np.cumsum(flags)[last]) for flags in (hits, ~hits))
         return cls(false / n_trials, 1 - hit / n_objects)
 
     def at(self, rate: float) -> float:
-        """The share missed at the lowest threshold with at most this rate of false positives."""
+        """Return the share missed at the lowest threshold with at most this rate of false positives.
+
+        Parameters
+        ----------
+        rate : float
+            False positives per window or per image.
+        """
         return float(self.missed[np.searchsorted(self.false_positives, rate, side="right") - 1])
 
     @property
     def log_average(self) -> float:
-        """Geometric mean of the share missed at nine rates from 0.01 to 1, evenly spaced in logarithm."""
+        """Geometric mean of the shares missed at nine rates from 0.01 to 1, evenly spaced in logarithm."""
         missed = np.array([self.at(rate) for rate in _RATES])
         return float(np.exp(np.log(np.maximum(missed, 1e-10)).mean()))
 
@@ -58,12 +92,31 @@ class MissRates:
 def matched(
     detections: Sequence[Sequence[Detection]], boxes: Sequence[Sequence[Box]], overlap: float = 0.5
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (m,) of the detections of all images, and whether each is an object (m,).
+    """Match the detections of each image with its objects.
 
-    Best first, a detection takes the object that it overlaps most, if by at least ``overlap`` of their union; each
-    object is taken once: a second detection of it is a false positive.
+    In the order of their scores, best first, each detection takes the remaining object that it overlaps most, if their
+    intersection over union is at least ``overlap``. Each object is taken once: a second detection of it is a false
+    positive.
 
-    Source: Everingham et al., The PASCAL visual object classes challenge, 2010.
+    Parameters
+    ----------
+    detections : sequence of sequence of Detection
+        Detections of each image.
+    boxes : sequence of sequence of tuple
+        Objects of each image: left, top, right and bottom in pixels.
+    overlap : float, default=0.5
+        Smallest intersection over union of a detection and its object.
+
+    Returns
+    -------
+    scores : ndarray of shape (m,)
+        Scores of the detections of all images.
+    is_object : ndarray of shape (m,), bool
+        Whether each detection has taken an object.
+
+    References
+    ----------
+    Everingham et al., The PASCAL visual object classes challenge, 2010.
 
     Examples
     --------
@@ -74,13 +127,13 @@ def matched(
     ([0.9, 0.8, 0.7], [True, False, False])
     """
     scores, is_object = [], []
-    for some, true in zip(detections, boxes, strict=True):
-        left = np.array(true, dtype=float).reshape(-1, 4)
-        for one in sorted(some, key=lambda detection: -detection.score):
-            shares = shared_areas(np.array(one.box), left)
+    for image_detections, image_boxes in zip(detections, boxes, strict=True):
+        remaining = np.array(image_boxes, dtype=float).reshape(-1, 4)
+        for detection in sorted(image_detections, key=lambda d: -d.score):
+            shares = shared_areas(np.array(detection.box), remaining)
             best = int(shares.argmax()) if shares.size else -1
-            scores.append(one.score)
+            scores.append(detection.score)
             is_object.append(best >= 0 and bool(shares[best] >= overlap))
             if is_object[-1]:
-                left = np.delete(left, best, axis=0)
+                remaining = np.delete(remaining, best, axis=0)
     return np.array(scores), np.array(is_object, bool)

@@ -1,4 +1,4 @@
-"""A model that scans images: the score of every window, and the best of those that lie over one another."""
+"""Scan images with a model: the score of every window, and the best of overlapping windows."""
 
 from __future__ import annotations
 
@@ -24,36 +24,45 @@ if TYPE_CHECKING:
 
 
 SCANS: tuple[type[Scan], ...] = (WordScan, BlockScan, PixelScan)
-"""Kinds of descriptors that can be scanned: the first that takes one serves."""
+"""Scans by kind of descriptor; the first that takes a descriptor is used."""
 
 
 class WindowDetector:
-    """Scores of all windows of one size in an image, of a classifier that was fitted on images of that size.
+    """Scores of all windows of one size in an image, by a classifier that was fitted on images of that size.
 
-    f(window) = b + sum_i g_i(x_i), with the functions g_i of single bins that a linear model on additive features is
-    the sum of. The image is described once, and what windows share is not counted again: words at the points of grids
-    are looked up in tables as they enter and leave the window (``WordScan``); features of blocks of gradients are
-    multiplied by the weights of all places at once (``BlockScan``); cells of edges are differences of sums over
-    rectangles (``PixelScan``).
+    A linear model on additive features is a sum of functions g_i of single bins,
 
-    Scores are those of ``model.decision_function`` on the histograms of the window cut out: always for ``HOGBlocks``
-    and colours; for ``HOG`` with ``border=1``; for ``PHOG`` with a ``border`` as wide as its edges reach; for the
-    others up to the pixels around the window, which the descriptors of the scene see and those of the cut do not.
+        f(window) = b + sum_i g_i(x_i).
+
+    The image is described once, and windows share work: words at the points of grids are looked up in tables as they
+    enter and leave the window (``WordScan``); features of blocks of gradients are multiplied by the weights of all
+    places at once (``BlockScan``); cells of edges are differences of sums over rectangles (``PixelScan``).
+
+    Scores equal those of ``model.decision_function`` on the histograms of the window cut out: always for ``HOGBlocks``
+    and colours; for ``HOG`` with ``border=1``; for ``PHOG`` with a ``border`` as wide as the reach of its edges. For
+    the others they differ by the pixels around the window, which descriptors of the scene see and those of the cut-out
+    do not.
 
     Parameters
     ----------
-    model : a fitted ``HistogramClassifier`` with an additive kernel (or several as blocks), ``normalize=None``.
-    histograms : what made its rows, one region: of SIFT (any colours), ``HOG``, ``ColourHistogram``, ``LBP``,
-        ``HOGBlocks`` and ``PHOG``, one or several; learned words by hard coding.
-    window : (height, width) of the images it was fitted on; of ``HOGBlocks``, its size.
-    target : the class whose score counts; None is the second of two.
-    step : pixels from a window to the next, a multiple of the step of each descriptor (of ``HOGBlocks`` and ``HOG`` the
-        least common multiple of the cells; of ``PHOG``, ``LBP`` and colours a pixel); None is the least.
+    model : HistogramClassifier
+        Fitted classifier with an additive kernel (or several as blocks) and ``normalize=None``.
+    histograms : ImageHistograms
+        Histograms that made its rows, with ``n_regions=1``. Descriptors are SIFT (any colours), ``HOG``,
+        ``ColourHistogram``, ``LBP``, ``HOGBlocks`` and ``PHOG``, one or several; learned words need hard coding.
+    window : tuple of int
+        (height, width) of the images that the model was fitted on; for ``HOGBlocks``, its size.
+    target : object, default=None
+        Class whose score is returned; None is the second of two classes.
+    step : int or None, default=None
+        Distance between neighbouring windows in pixels, a multiple of the step of each descriptor: for ``HOGBlocks``
+        and ``HOG`` the least common multiple of the cells; for ``PHOG``, ``LBP`` and colours one pixel. None is the
+        smallest.
 
     Raises
     ------
     ValueError
-        For other models and histograms, and windows that are too small for a point.
+        If the model or the histograms are of another kind, or the window is too small to hold a point.
 
     Examples
     --------
@@ -105,13 +114,21 @@ class WindowDetector:
         ]
 
     def scores(self, image: np.ndarray) -> np.ndarray:
-        """Scores (rows, columns) float64 of the windows whose corners are ``step`` pixels apart in y and x.
+        """Return the scores of the windows whose corners are ``step`` pixels apart in y and x.
 
-        None, (0, 0), of an image (H, W, 3) uint8 that is smaller than the window.
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+
+        Returns
+        -------
+        ndarray of shape (rows, columns), float64
+            The scores; of shape (0, 0) if the image is smaller than the window.
         """
         image = check_image(image)
         rows, columns = (
-            (side - own) // self.step + 1 for side, own in zip(image.shape[:2], self.window, strict=True)
+            (side - size) // self.step + 1 for side, size in zip(image.shape[:2], self.window, strict=True)
         )
         if rows < 1 or columns < 1:
             return np.zeros((0, 0))
@@ -129,10 +146,28 @@ class WindowDetector:
         largest: float | None = None,
         overlap: float = 0.3,
     ) -> list[Detection]:
-        """Windows of several sizes with scores above the threshold, best first, none much over another.
+        """Return windows of several sizes with scores above the threshold, best first.
 
-        The image is made smaller by powers of scale_step, until the window fills it or is ``largest`` times as large in
-        it. Of two windows whose intersection is more than ``overlap`` of their union the better stays.
+        The image is scaled down by powers of ``scale_step``. Of two windows whose intersection is more than ``overlap``
+        of their union, only the better one stays.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        threshold : float, default=0.0
+            Score that windows must exceed.
+        scale_step : float, default=1.2
+            Ratio of successive scales.
+        largest : float or None, default=None
+            Largest scale; None goes on until the window fills the image.
+        overlap : float, default=0.3
+            Largest intersection over union of two detections.
+
+        Returns
+        -------
+        list of Detection
+            The windows that stay.
         """
         step = self.step
         detections: list[Detection] = []
@@ -146,7 +181,24 @@ class WindowDetector:
     def scan(
         self, image: np.ndarray, *, scale_step: float = 1.2, largest: float | None = None
     ) -> Iterator[tuple[float, np.ndarray]]:
-        """Each of ``scales`` with the ``scores`` of the image made so much smaller."""
+        """Yield each scale with the scores of the image scaled down by it.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        scale_step : float, default=1.2
+            Ratio of successive scales.
+        largest : float or None, default=None
+            Largest scale; None goes on until the window fills the image.
+
+        Yields
+        ------
+        scale : float
+            One of ``scales``.
+        scores : ndarray of shape (rows, columns), float64
+            The ``scores`` of the image at this scale.
+        """
         check_positive(scale_step - 1, "scale_step - 1")
         image = check_image(image)
         for scale in self.scales(image.shape, scale_step, largest):
@@ -155,15 +207,38 @@ class WindowDetector:
     def scales(
         self, shape: tuple[int, ...], scale_step: float = 1.2, largest: float | None = None
     ) -> list[float]:
-        """How many pixels of the image a pixel of the window stands for, 1 and up."""
-        most = min(side / own for side, own in zip(shape[:2], self.window, strict=True))
+        """Return the scales of a scan: pixels of the image for each pixel of the window, from 1 upwards.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+        scale_step : float, default=1.2
+            Ratio of successive scales.
+        largest : float or None, default=None
+            Largest scale; None goes on until the window fills the image.
+        """
+        largest_scale = min(side / size for side, size in zip(shape[:2], self.window, strict=True))
         scales = [1.0]
-        while scales[-1] * scale_step <= min(most, largest or np.inf):
+        while scales[-1] * scale_step <= min(largest_scale, largest or np.inf):
             scales.append(scales[-1] * scale_step)
         return scales
 
     def cut(self, image: np.ndarray, box: Box) -> np.ndarray:
-        """A window of ``detect`` as it was scored: pixels (height, width, 3) of the image at the scale of the box."""
+        """Return a window of ``detect`` as it was scored, scaled down.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        box : tuple of float
+            (left, top, right, bottom) of a detection in pixels.
+
+        Returns
+        -------
+        ndarray of shape (height, width, 3), uint8
+            Pixels of the window.
+        """
         scale = (box[2] - box[0]) / self.window[1]
         left, top = round(box[0] / scale), round(box[1] / scale)
         scene = _smaller(check_image(image), scale)
@@ -171,23 +246,23 @@ class WindowDetector:
 
 
 def _scans_of(histograms: ImageHistograms) -> list[type[Scan]]:
-    """What scans each descriptor."""
+    """Return the class of scan for each descriptor."""
     scans = []
     for name, descriptor in zip(histograms.names_, histograms.descriptors_, strict=True):
         kind = next((scan for scan in SCANS if scan.takes(descriptor)), None)
         if kind is None:
             raise ValueError(
-                f"windows are scanned for SIFT, HOG, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is "
+                f"windows can be scanned with SIFT, HOG, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is "
                 f"{descriptor}. Fit histograms and model without it."
             )
         scans.append(kind)
     if histograms.n_regions != 1:
-        raise ValueError(f"windows are scanned for n_regions=1 only; the histograms have {histograms!r}.")
+        raise ValueError(f"windows can be scanned with n_regions=1 only; the histograms are {histograms!r}.")
     return scans
 
 
 def _step(histograms: ImageHistograms, step: int | None) -> int:
-    """Pixels from a window to the next, which the points of all descriptors share."""
+    """Return the distance between neighbouring windows in pixels, at which the points of all descriptors coincide."""
     descriptors: list[Any] = histograms.descriptors_
     least = lcm(*(descriptor.step for descriptor in descriptors))
     if step is None:
@@ -195,13 +270,13 @@ def _step(histograms: ImageHistograms, step: int | None) -> int:
     check_positive(step, "step", integer=True)
     if step % least:
         raise ValueError(
-            f"step must be a multiple of {least}, at which the points of the descriptors meet; got {step}."
+            f"step must be a multiple of {least}, at which the points of the descriptors coincide; got {step}."
         )
     return step
 
 
 def _output(model: BaseEstimator, target: object) -> tuple[int, float]:
-    """Which output of the model is the score of the target, and its sign."""
+    """Return which output of the model is the score of the target, and its sign."""
     classes = model.classes_.tolist()
     if target is None:
         if len(classes) != 2:

@@ -1,4 +1,4 @@
-"""How good a detector is: by windows, with and without an object, and by scenes whose objects are known."""
+"""Evaluate a detector: on windows with and without an object, and on scenes whose objects are known."""
 
 from __future__ import annotations
 
@@ -15,23 +15,28 @@ from chimap.images.detection.overlap import Box
 def window_miss_rates(
     detector: WindowDetector, objects: Iterable[np.ndarray], scenes: Iterable[np.ndarray], **scales: float
 ) -> MissRates:
-    """Objects that are missed, against false positives per window.
+    """Return the rates of missed objects against false positives per window.
 
     Parameters
     ----------
     detector : WindowDetector
-    objects : images of the window's size, an object each.
-    scenes : images without objects, of which every window of every size counts.
-    scales : ``scale_step`` and ``largest`` of ``WindowDetector.detect``.
+        The detector.
+    objects : iterable of ndarray of shape (height, width, 3), uint8
+        Images of the size of the window, each with an object.
+    scenes : iterable of ndarray of shape (H, W, 3), uint8
+        Images without objects; every window of every size counts.
+    scales : float
+        ``scale_step`` and ``largest`` of ``WindowDetector.detect``.
 
     Returns
     -------
     MissRates
+        The curve.
 
     Raises
     ------
     DataError
-        For objects of another size than the window.
+        If an object differs in size from the window.
 
     References
     ----------
@@ -50,16 +55,16 @@ def window_miss_rates(
     >>> window_miss_rates(detector, windows[1::2], [np.hstack(windows[::2])]).at(0.01)
     0.0
     """
-    found = []
+    object_scores = []
     for i, image in enumerate(objects):
         if image.shape[:2] != detector.window:
             raise DataError(
                 f"object {i} has {image.shape[0]} x {image.shape[1]} pixels, the window {detector.window[0]} x "
                 f"{detector.window[1]}: resize or cut it."
             )
-        found.append(detector.scores(image).ravel())
-    others = [scores.ravel() for image in scenes for _, scores in detector.scan(image, **scales)]
-    hits, false = (np.concatenate([np.zeros(0), *parts]) for parts in (found, others))
+        object_scores.append(detector.scores(image).ravel())
+    scene_scores = [scores.ravel() for image in scenes for _, scores in detector.scan(image, **scales)]
+    hits, false = (np.concatenate([np.zeros(0), *parts]) for parts in (object_scores, scene_scores))
     return MissRates.of(
         np.concatenate([hits, false]), np.arange(hits.size + false.size) < hits.size, hits.size, false.size
     )
@@ -73,19 +78,25 @@ def scene_miss_rates(
     least_shared: float = 0.5,
     **scan: float,
 ) -> MissRates:
-    """Objects that are missed, against false positives per image.
+    """Return the rates of missed objects against false positives per image.
 
     Parameters
     ----------
     detector : WindowDetector
-    scenes : images with the boxes of all their objects, none or some each.
-    threshold : score above which a window is a detection; the curve ends at its rate of false positives.
-    least_shared : of the union of a detection and an object, what must be common.
-    scan : as in ``WindowDetector.detect``.
+        The detector.
+    scenes : iterable of (ndarray of shape (H, W, 3), list of tuple)
+        Images with the boxes (left, top, right, bottom) of all their objects, which may be none.
+    threshold : float
+        Score above which a window is a detection; the curve ends at its rate of false positives.
+    least_shared : float, default=0.5
+        Smallest intersection over union of a detection and its object.
+    scan : float
+        ``scale_step``, ``largest`` and ``overlap`` of ``WindowDetector.detect``.
 
     Returns
     -------
     MissRates
+        The curve.
 
     References
     ----------
@@ -106,7 +117,7 @@ def scene_miss_rates(
     0.0
     """
     detections, boxes = [], []
-    for image, true in scenes:
+    for image, image_boxes in scenes:
         detections.append(detector.detect(image, threshold, **scan))
-        boxes.append(true)
+        boxes.append(image_boxes)
     return MissRates.of(*matched(detections, boxes, least_shared), sum(map(len, boxes)), len(boxes))

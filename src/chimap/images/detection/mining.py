@@ -1,4 +1,4 @@
-"""Windows of images without objects that a model takes for objects: what it has to learn next."""
+"""Mine hard negatives: windows of images without objects that a model takes for objects, to learn from next."""
 
 from __future__ import annotations
 
@@ -24,9 +24,27 @@ def hard_negatives(
     threshold: float = 0.0,
     **scan: float,
 ) -> list[np.ndarray]:
-    """Windows (height, width, 3) with scores above the threshold, up to ``most`` a scene, the worst mistakes first.
+    """Return windows of scenes without objects whose scores exceed the threshold.
 
-    scenes : images in which there is nothing to be found. scan : as in ``WindowDetector.detect``.
+    They are in the order of the scenes, and the worst mistakes of each scene come first.
+
+    Parameters
+    ----------
+    detector : WindowDetector
+        The detector.
+    scenes : iterable of ndarray of shape (H, W, 3), uint8
+        Images without objects.
+    most : int, default=20
+        Largest number of windows of a scene.
+    threshold : float, default=0.0
+        Score that windows must exceed.
+    scan : float
+        ``scale_step``, ``largest`` and ``overlap`` of ``WindowDetector.detect``.
+
+    Returns
+    -------
+    list of ndarray of shape (height, width, 3), uint8
+        The windows, of the detector's size.
 
     Examples
     --------
@@ -59,22 +77,43 @@ def mined_detector(
     step: int | None = None,
     **mining: Any,
 ) -> tuple[WindowDetector, BaseEstimator]:
-    """A detector, and its model, fitted on windows and then on its own mistakes, round by round.
+    """Fit a detector on windows and then, round by round, on its own mistakes.
 
-    Each round scans the scenes, adds what is found there to the windows without objects, and fits anew; it ends early
-    where nothing is found.
+    Each round scans the scenes, adds its detections there to the windows without objects, and fits again. It ends early
+    if there are no detections.
 
     Parameters
     ----------
-    model : unfitted ``HistogramClassifier`` with an additive kernel; clones are fitted, on labels True and False.
-    histograms : fitted.
-    objects, others : windows of one size with and without objects.
-    scenes : images without objects.
-    rounds : of mining.
-    step : of ``WindowDetector``.
-    mining : as in ``hard_negatives``.
+    model : HistogramClassifier
+        Unfitted classifier with an additive kernel; clones are fitted on labels True and False.
+    histograms : ImageHistograms
+        Fitted histograms.
+    objects, others : sequence of ndarray of shape (height, width, 3), uint8
+        Windows of one size with and without objects.
+    scenes : sequence of ndarray of shape (H, W, 3), uint8
+        Images without objects.
+    rounds : int, default=2
+        Number of rounds of mining.
+    step : int or None, default=None
+        Distance between neighbouring windows in pixels, see ``WindowDetector``.
+    mining : object
+        Further arguments of ``hard_negatives``.
 
-    Source: Dalal and Triggs, Histograms of oriented gradients for human detection, 2005 (one round).
+    Returns
+    -------
+    detector : WindowDetector
+        The detector of the last round.
+    model : HistogramClassifier
+        Its fitted model.
+
+    Raises
+    ------
+    DataError
+        If there are no windows with objects, or none without.
+
+    References
+    ----------
+    Dalal and Triggs, Histograms of oriented gradients for human detection, 2005 (one round).
 
     Examples
     --------
@@ -94,7 +133,7 @@ def mined_detector(
     check_positive(rounds, "rounds", integer=True)
     if not len(objects) or not len(others):
         raise DataError(
-            f"windows with and without objects are needed to begin with; got {len(objects)} and {len(others)}."
+            f"windows with and without objects are needed to start from; got {len(objects)} and {len(others)}."
         )
     window = (objects[0].shape[0], objects[0].shape[1])
     rows = [histograms.transform(objects), histograms.transform(others)]
@@ -102,8 +141,8 @@ def mined_detector(
         labels = np.arange(sum(map(len, rows))) < len(objects)
         fitted = clone(model).fit(np.concatenate(rows), labels)
         detector = WindowDetector(fitted, histograms, window, target=True, step=step)
-        wrong = hard_negatives(detector, scenes, **mining) if number < rounds else []
-        if not wrong:
+        mistakes = hard_negatives(detector, scenes, **mining) if number < rounds else []
+        if not mistakes:
             break
-        rows.append(histograms.transform(wrong))
+        rows.append(histograms.transform(mistakes))
     return detector, fitted

@@ -1,4 +1,4 @@
-"""Windows that were found, and which of them stay where several lie over one another."""
+"""Detected windows, and the choice among those that overlap."""
 
 from __future__ import annotations
 
@@ -10,7 +10,14 @@ Box = tuple[float, float, float, float]
 
 
 class Detection(NamedTuple):
-    """A window: left, top, right, bottom in pixels of the image (right and bottom excluded), and its score.
+    """A detected window.
+
+    Parameters
+    ----------
+    box : tuple of float
+        (left, top, right, bottom) in pixels of the image; right and bottom are excluded.
+    score : float
+        Score of the window.
 
     Examples
     --------
@@ -23,7 +30,7 @@ class Detection(NamedTuple):
 
 
 def shared_areas(box: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Intersection over union (n,) of a box (4,) and others (n, 4)."""
+    """Return the intersection over union (n,) of a box (4,) with each of the others (n, 4)."""
     sides = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     common = np.prod(np.maximum(sides, 0), axis=1)
     areas = np.prod(others[:, 2:] - others[:, :2], axis=1) + np.prod(box[2:] - box[:2])
@@ -31,13 +38,13 @@ def shared_areas(box: np.ndarray, others: np.ndarray) -> np.ndarray:
 
 
 def best_of(detections: list[Detection], overlap: float) -> list[Detection]:
-    """Those that no better one overlaps by more than this share of their union, best first."""
-    ordered = sorted(detections, key=lambda one: -one.score)
-    boxes = np.array([one.box for one in ordered]).reshape(-1, 4)
-    left = np.ones(len(ordered), bool)
+    """Return the detections that no better one overlaps by more than ``overlap`` of their union, best first."""
+    ordered = sorted(detections, key=lambda detection: -detection.score)
+    boxes = np.array([detection.box for detection in ordered]).reshape(-1, 4)
+    remaining = np.ones(len(ordered), bool)
     kept = []
-    for i, one in enumerate(ordered):
-        if left[i]:
-            kept.append(one)
-            left &= shared_areas(boxes[i], boxes) <= overlap
+    for i, detection in enumerate(ordered):
+        if remaining[i]:
+            kept.append(detection)
+            remaining &= shared_areas(boxes[i], boxes) <= overlap
     return kept

@@ -1,4 +1,4 @@
-"""What a descriptor adds to the scores of all windows of an image, a class a kind of descriptor."""
+"""Scans: the contribution of a descriptor to the scores of all windows of an image, one class a kind of descriptor."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from chimap.tables import BinFunctions
 
 
 class Layout(NamedTuple):
-    """Windows and the columns of a descriptor in their rows.
+    """The windows of a scan, and the columns of a descriptor in their rows.
 
-    window: (height, width) in pixels. step: pixels from a window to the next. levels: (grid, columns) of each.
+    number: index of the descriptor. window: (height, width) in pixels. step: distance between neighbouring windows in
+    pixels. levels: (grid, columns) of each level.
     """
 
     histograms: ImageHistograms
@@ -32,9 +33,9 @@ class Layout(NamedTuple):
 
 
 class Scan(ABC):
-    """Sums over the columns of a descriptor: g_i of what each window of an image holds.
+    """Sum over the columns of a descriptor of g_i(x_i), for the histogram x of each window of an image.
 
-    layout : windows and columns. functions : g, of one output.
+    layout: windows and columns. functions: the functions g, with one output.
     """
 
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
@@ -43,15 +44,18 @@ class Scan(ABC):
     @staticmethod
     @abstractmethod
     def takes(descriptor: object) -> bool:
-        """Whether it scans histograms of this descriptor."""
+        """Return whether this class scans histograms of the descriptor."""
 
     @abstractmethod
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
-        """Add to the scores (rows, columns) float64 of windows whose corners are ``step`` pixels apart."""
+        """Add to the scores (rows, columns) float64 of the windows whose corners are ``step`` pixels apart."""
 
 
 def extents(places: np.ndarray, length: int, n: int) -> list[tuple[int, int]]:
-    """First and last + 1 of the places (increasing, in pixels of a window) that lie in each of n equal parts of it."""
+    """Return (first, last + 1) of the places in each of n equal parts of a window.
+
+    Places are in pixels of the window and increase.
+    """
     part = cells_of(places, 0, length, n)
     edges = np.searchsorted(part, np.arange(n + 1))
     return [(int(a), int(b)) for a, b in pairwise(edges)]
@@ -60,5 +64,8 @@ def extents(places: np.ndarray, length: int, n: int) -> list[tuple[int, int]]:
 def cells(
     grid: tuple[int, int], x: np.ndarray, y: np.ndarray, window: tuple[int, int]
 ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """((top, bottom), (left, right)) of the points in each cell of a grid, row by row: numbers of y and of x."""
+    """Return ((top, bottom), (left, right)) of the points in each cell of a grid, row by row.
+
+    The numbers are indices into y and x.
+    """
     return list(product(extents(y, window[0], grid[0]), extents(x, window[1], grid[1])))

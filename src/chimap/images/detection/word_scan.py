@@ -1,4 +1,4 @@
-"""Words at the points of grids: counts of windows, by tables."""
+"""Scan words at the points of grids: counts of windows, looked up in tables."""
 
 from __future__ import annotations
 
@@ -14,25 +14,28 @@ from chimap.tables import BinFunctions
 
 
 class _Cell(NamedTuple):
-    """A cell of the window: places (rectangles, 6), see ``scan_windows``, and table (words, most + 1, 1) float64."""
+    """A cell of the window.
+
+    places: (rectangles, 6), see ``scan_windows``. table: (words, most + 1, 1) float64, g of each word at each count.
+    """
 
     places: np.ndarray
     table: np.ndarray
 
 
 class WordScan(Scan):
-    """The window holds n points, always, so that a count is one of 0, .., n: each g_i is a table, without rounding.
+    """Scan of the histograms of words at the points of grids.
 
-    From a window to the next only the points of some columns change: each costs two look-ups.
+    A window always holds n points, so a count is one of 0, .., n, and each g_i is a table, without rounding. From a
+    window to the next only the points of some columns change: each costs two look-ups.
 
-    Source: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient, 2008
-    (tables); the counts as they change, after Huang, Yang and Tang, A fast two-dimensional median filtering algorithm,
-    1979.
+    Sources: Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient, 2008
+    (tables); Huang, Yang and Tang, A fast two-dimensional median filtering algorithm, 1979 (updates of the counts).
     """
 
     @staticmethod
     def takes(descriptor: object) -> bool:
-        """Whether its points lie on grids."""
+        """Return whether the points of the descriptor lie on grids."""
         return isinstance(descriptor, OnGrids)
 
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
@@ -42,7 +45,7 @@ class WordScan(Scan):
             histograms.coder, HardCoding
         ):
             raise ValueError(
-                f"windows are counted for coding='hard' only; the histograms have {histograms!r}."
+                f"windows can be scanned with coding='hard' only; the histograms are {histograms!r}."
             )
         self._cells: list[_Cell] = []
         for grid, columns in layout.levels:
@@ -50,17 +53,17 @@ class WordScan(Scan):
             n_points = sum(int((cell[:, 3] * cell[:, 4]).sum()) for cell in places)
             if not n_points:
                 raise ValueError(
-                    f"window {layout.window} holds no points of {descriptor}; take a larger one."
+                    f"window {layout.window} holds no points of {descriptor}; use a larger window."
                 )
             n_words = (columns.stop - columns.start) // len(places)
-            for cell, own in enumerate(places):
+            for cell, rectangles in enumerate(places):
                 bins = np.arange(columns.start + cell * n_words, columns.start + (cell + 1) * n_words)
-                counts = np.arange(int((own[:, 3] * own[:, 4]).sum()) + 1) / n_points
+                counts = np.arange(int((rectangles[:, 3] * rectangles[:, 4]).sum()) + 1) / n_points
                 values = functions(np.repeat(counts[:, None], n_words, axis=1), bins)
-                self._cells.append(_Cell(own, np.ascontiguousarray(values.transpose(1, 0, 2))))
+                self._cells.append(_Cell(rectangles, np.ascontiguousarray(values.transpose(1, 0, 2))))
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
-        """Words of the image, then each cell over all windows."""
+        """Find the words of the image, then scan all windows cell by cell."""
         words, of_output = self._words(image), scores[:, :, None]
 
         def scan(part: slice) -> None:
@@ -71,7 +74,7 @@ class WordScan(Scan):
         _threads.over_rows(scores.shape[0], scores.shape[1] * points, scan)
 
     def _places(self, grid: tuple[int, int]) -> list[np.ndarray]:
-        """The points of each cell of the window: a rectangle of each layer that has some."""
+        """Return the points of each cell of the window: one rectangle for each layer that has points there."""
         window = self._layout.window
         descriptor, step = self._layout.descriptor, self._layout.step
         layers = [cells(grid, x, y, window) for x, y in descriptor.grids(window)]
@@ -86,7 +89,7 @@ class WordScan(Scan):
         return places
 
     def _words(self, image: np.ndarray) -> np.ndarray:
-        """(layers, H, W) int32: the word at each point of the layers, -1 beyond its grid."""
+        """Return (layers, H, W) int32: the word at each point of the layers, -1 beyond the grid of a layer."""
         histograms, number = self._layout.histograms, self._layout.number
         coded, _ = histograms.coded(image, self._layout.descriptor, histograms.vocabularies_[number])
         grids = self._layout.descriptor.grids(image.shape)

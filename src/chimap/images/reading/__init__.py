@@ -1,4 +1,4 @@
-"""Images as they are stored: in folders, archives and tables, decoded by threads."""
+"""Read images from folders, archives and tables, and decode them in threads."""
 
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.reading.open_images import ImageError, open_images

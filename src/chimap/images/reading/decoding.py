@@ -1,4 +1,4 @@
-"""From the bytes of an image file to an array of pixels, or an error that names the file."""
+"""Decode the bytes of an image file to an array of pixels, or raise an error that names the file."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-# What is opened at all: formats of one picture that Pillow decodes by itself, without calling other programs.
+# Pictures are opened in these formats only: Pillow decodes them itself, without calling other programs.
 FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF")
 MAX_PIXELS = 80_000_000
 MAX_FILE_BYTES = 2**29
-# What decoders raise on damaged content.
+# Exceptions that decoders raise for damaged content.
 _BROKEN = (
     OSError, SyntaxError, ValueError, TypeError, EOFError, LookupError, OverflowError, ArithmeticError, struct.error,
     zlib.error, MemoryError,
 )  # fmt: skip
 _DEEP = ("I;16", "I;16B", "I;16L", "I;16N", "I")
-_PAPER = (255, 255, 255)  # what shows through transparent pixels
+_PAPER = (255, 255, 255)  # colour that shows through transparent pixels
 
 
 class ImageError(DataError):
-    """An image file that cannot be read; the message names it."""
+    """Raised for an image file that cannot be read; the message names the file."""
 
 
 def open_picture(content: bytes, name: str) -> Image:
-    """The file opened by Pillow, header read and size checked, pixels not decoded yet.
+    """Open an image file with Pillow: read the header and check the size, without decoding pixels.
 
     Raises ImageError, naming the file, for bytes of no known format and for more than ``MAX_PIXELS`` pixels, before any
-    memory is taken for them.
+    memory is allocated for them.
     """
     pillow = needed("PIL.Image", "images", extra="vision")
     if len(content) > MAX_FILE_BYTES:
         raise ImageError(
-            f"{name}: a file of {format_bytes(len(content))}, above the limit of {format_bytes(MAX_FILE_BYTES)} an "
+            f"{name}: a file of {format_bytes(len(content))}, above the limit of {format_bytes(MAX_FILE_BYTES)} for an "
             "image. Scale the image down."
         )
     try:
@@ -70,11 +70,14 @@ def open_picture(content: bytes, name: str) -> Image:
 
 
 def decode_image(content: bytes, name: str = "image") -> np.ndarray:
-    """Pixels of an image file, (height, width, 3) uint8, red, green, blue.
+    """Return the pixels of an image file, (height, width, 3) uint8 in the order red, green, blue.
 
-    Turned as its EXIF data say; palettes, gray and CMYK become RGB; transparent parts show white paper; 16 bits become
-    8; of a film the first picture. Raises ImageError, naming the file, for whatever cannot be read to its end.
+    The image is turned upright by its EXIF data. Palettes, gray and CMYK become RGB, transparent pixels show white
+    paper, and 16 bits become 8. An animation gives its first picture. Raises ImageError, naming the file, for a file
+    that cannot be read to its end.
 
+    Examples
+    --------
     >>> decode_image(b"P6 2 1 255 " + bytes([255, 0, 0, 0, 0, 255]))
     array([[[255,   0,   0],
             [  0,   0, 255]]], dtype=uint8)
@@ -83,7 +86,7 @@ def decode_image(content: bytes, name: str = "image") -> np.ndarray:
 
 
 def picture_pixels(picture: Image, name: str) -> np.ndarray:
-    """``decode_image`` of an opened picture."""
+    """Return the pixels of an opened picture, as ``decode_image`` does."""
     turned = _loaded(picture, name)
     if turned.mode in _DEEP:
         return np.repeat(_from_16_bits(np.asarray(turned), name)[:, :, None], 3, axis=2)
@@ -95,20 +98,20 @@ def picture_pixels(picture: Image, name: str) -> np.ndarray:
 
 
 def decode_mask(content: bytes, name: str = "mask") -> np.ndarray:
-    """Indices of the regions of a mask, (height, width) int64: the palette indices or gray values of its pixels.
+    """Return the region of each pixel of a mask, (height, width) int64: its palette index or gray value.
 
-    Raises ImageError for colours without a palette, which say no index.
+    Raises ImageError for colours without a palette, which are no indices.
     """
     picture = _loaded(open_picture(content, name), name)
     if picture.mode not in ("P", "L", "1", *_DEEP):
         raise ImageError(
-            f"{name}: a mask needs one index a pixel (palette or gray); its mode is {picture.mode}. Save it so."
+            f"{name}: a mask needs one index a pixel (palette or gray); its mode is {picture.mode}. Save it as either."
         )
     return np.asarray(picture).astype(np.int64)
 
 
 def _loaded(picture: Image, name: str) -> Image:
-    """All pixels read, and turned upright."""
+    """Decode all pixels and turn the picture upright."""
     turn = needed("PIL.ImageOps", "images", extra="vision").exif_transpose
     try:
         picture.load()
@@ -118,7 +121,7 @@ def _loaded(picture: Image, name: str) -> Image:
 
 
 def _on_paper(picture: Image) -> Image:
-    """RGB, transparent parts over white."""
+    """Return the picture as RGB, with transparent parts over white."""
     if not picture.has_transparency_data:
         return picture.convert("RGB")
     layers = picture.convert("RGBA")
@@ -128,7 +131,7 @@ def _on_paper(picture: Image) -> Image:
 
 
 def _from_16_bits(values: np.ndarray, name: str) -> np.ndarray:
-    """uint8 of values from 0 to 65535."""
+    """Return values from 0 to 65535 scaled to uint8."""
     if values.min() < 0 or values.max() > 65535:
         raise ImageError(
             f"{name}: gray values from {values.min()} to {values.max()}; expected 16 bits, 0 to 65535. "

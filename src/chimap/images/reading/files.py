@@ -1,4 +1,4 @@
-"""Where the files of a set of images lie: a folder, or an archive that is read in place."""
+"""The files of a set of images: a folder, or an archive that is read in place."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from chimap.images.reading.decoding import MAX_FILE_BYTES, ImageError
 
 
 class ImageFiles(ABC):
-    """Files by their path with ``/`` from the top, in sorted order; threads may read at once.
+    """Files of a folder or an archive; several threads may read at once.
 
-    name: of the folder or archive, for messages. paths: of all files but hidden ones.
+    name: the folder or archive, for messages. paths: sorted paths of all files but hidden ones, relative to the top and
+    with ``/`` as separator.
     """
 
     name: str
@@ -30,15 +31,15 @@ class ImageFiles(ABC):
 
     @abstractmethod
     def read(self, path: str) -> bytes:
-        """The content of a file. Raises ImageError, naming it, where it cannot be read."""
+        """Return the content of a file; raises ImageError, naming the file, if it cannot be read."""
 
     def where(self, path: str) -> str:
-        """The file as messages call it."""
+        """Return the name of the file for messages."""
         return f"{self.name}::{path}"
 
 
 class FolderFiles(ImageFiles):
-    """The files of a folder and the folders in it; an address, too."""
+    """The files of a folder and its subfolders; the folder may be a remote address."""
 
     def __init__(self, folder: str) -> None:
         self.name = folder
@@ -46,7 +47,7 @@ class FolderFiles(ImageFiles):
         self.paths = _visible(self._addresses or _walk(folder))
 
     def read(self, path: str) -> bytes:
-        """See ``ImageFiles``."""
+        """Return the content of a file, see ``ImageFiles``."""
         try:
             if path in self._addresses:
                 with self._addresses[path].open() as file:
@@ -55,20 +56,20 @@ class FolderFiles(ImageFiles):
                 return file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise ImageError(
-                f"{self.where(path)}: cannot be read ({error.strerror or error}). Check that it is a file and its "
+                f"{self.where(path)}: cannot be read ({error.strerror or error}). Check that it is a file, and its "
                 "permissions."
             ) from error
 
     def where(self, path: str) -> str:
-        """See ``ImageFiles``."""
+        """Return the name of the file for messages, see ``ImageFiles``."""
         return f"{self.name.rstrip('/')}/{path}"
 
 
 class TarFiles(ImageFiles):
-    """The files of a tar archive, found once and then read by their place in it.
+    """The files of a tar archive, located once and then read from their offsets.
 
-    A compressed one has no places to go to: it is unpacked to a temporary file without a name, which is gone with the
-    object.
+    A compressed archive has no offsets to seek to: it is unpacked to a temporary file without a name, which vanishes
+    with the object.
     """
 
     def __init__(self, path: str) -> None:
@@ -87,7 +88,7 @@ class TarFiles(ImageFiles):
         self.paths = _visible(members)
 
     def read(self, path: str) -> bytes:
-        """See ``ImageFiles``."""
+        """Return the content of a file, see ``ImageFiles``."""
         start, size = self._members[path]
         with self._lock:
             self._opened.seek(start)
@@ -112,10 +113,10 @@ class ZipFiles(ImageFiles):
         self.paths = _visible(i.filename for i in self._archive.infolist() if not i.is_dir())
 
     def read(self, path: str) -> bytes:
-        """See ``ImageFiles``."""
+        """Return the content of a file, see ``ImageFiles``."""
         try:
             with self._archive.open(path) as member:
-                return member.read(MAX_FILE_BYTES + 1)  # whatever size the archive promises
+                return member.read(MAX_FILE_BYTES + 1)  # a limit, whatever size the archive states
         except BROKEN as error:
             raise ImageError(
                 f"{self.where(path)}: cannot be read ({error}). The archive is damaged or encrypted; copy it again."
@@ -123,7 +124,10 @@ class ZipFiles(ImageFiles):
 
 
 def open_files(path: str | os.PathLike[str]) -> ImageFiles:
-    """The files of a folder, tar or zip. Raises FileNotFoundError, and DataError for anything else."""
+    """Return the files of a folder, a tar or a zip archive.
+
+    Raises FileNotFoundError if the path does not exist, and DataError for any other kind of file.
+    """
     address = plain_path(path)
     if is_folder(address):
         return FolderFiles(address)
@@ -136,7 +140,7 @@ def open_files(path: str | os.PathLike[str]) -> ImageFiles:
 
 
 def _visible(paths: object) -> list[str]:
-    """Sorted, without what file managers and archivers leave behind."""
+    """Return the paths in order, without hidden files and those that file managers and archivers leave behind."""
     return sorted(
         path
         for path in paths  # type: ignore[attr-defined]
@@ -150,15 +154,15 @@ def _walk(folder: str) -> list[str]:
         seen.add(os.path.realpath(at))
         folders[:] = [
             f for f in folders if os.path.realpath(os.path.join(at, f)) not in seen
-        ]  # links in a ring
+        ]  # skips links that form a cycle
         names_below += [Path(at, name).relative_to(folder).as_posix() for name in names]
     return names_below
 
 
 def _unpacked(file: DataFile) -> IO[bytes]:
     with file.open() as packed, tarfile.open(fileobj=packed, mode="r:*") as archive:
-        plain: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  it lives as long as the object
-        stream = cast(IO[bytes], archive.fileobj)  # decompressed, in the archive's own reader
+        plain: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  stays open as long as the object
+        stream = cast(IO[bytes], archive.fileobj)  # decompressed stream of the archive's reader
         stream.seek(0)
         shutil.copyfileobj(stream, plain, 2**20)
     plain.seek(0)

@@ -1,4 +1,4 @@
-"""Images in folders that are named after their class, the layout of most data sets."""
+"""Images in folders that are named after their classes, the layout of most data sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from chimap.data.image_names import ENDINGS, is_image_name
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
 
-# folders of a first level that holds parts of a data set rather than classes
+# folders at the top that are splits of a data set rather than classes
 SPLITS = {
     "train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test",
     "testing": "test",
@@ -17,16 +17,17 @@ SPLITS = {
 
 
 def class_folders(files: ImageFiles) -> ImageSet:
-    """CLASS/IMAGE, or SPLIT/CLASS/IMAGE with splits called train, val or test; a folder around it all is passed over.
+    """Return the images of CLASS/IMAGE, or of SPLIT/CLASS/IMAGE with splits called train, val or test.
 
-    The class is the first folder; deeper ones do not matter. Images in no folder at all have no labels. Raises
-    DataError where there are no images, and where some lie in folders and some beside them.
+    A folder around all of these is skipped. The class is the first folder; deeper ones are ignored. If no image is in a
+    folder, there are no labels. Raises DataError if there are no images, and if some are in class folders and others
+    are not.
     """
     names = [path for path in files.paths if is_image_name(path)]
     if not names:
         raise DataError(
             f"{files.name}: no images in it, of {len(files.paths)} files. Images end in {', '.join(ENDINGS)}; put them "
-            "into a folder for each class."
+            "into one folder for each class."
         )
     steps = [name.split("/") for name in _inside(names)]
     splits = None
@@ -37,7 +38,7 @@ def class_folders(files: ImageFiles) -> ImageSet:
 
 
 def _inside(names: list[str]) -> list[str]:
-    """Paths without the folders that hold everything, as long as a folder is left for the class."""
+    """Return the paths without the folders that hold everything, as long as a folder remains for the class."""
     while all(name.count("/") >= 2 for name in names) and len({n.partition("/")[0] for n in names}) == 1:
         if names[0].partition("/")[0].lower() in SPLITS:
             break
@@ -52,6 +53,6 @@ def _classes(files: ImageFiles, names: list[str], steps: list[list[str]]) -> np.
     if loose:
         raise DataError(
             f"{files.where(loose[0])}: in no folder of a class, as {len(names) - len(loose)} other images are. Move it "
-            "into one, or give a CSV file of paths and labels."
+            "into one, or pass a CSV file of paths and labels."
         )
     return np.array([s[0] for s in steps])

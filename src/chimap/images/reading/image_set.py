@@ -1,4 +1,4 @@
-"""A set of images: names, labels, and each image when it is asked for."""
+"""A set of images: names, labels, and pixels that are decoded on request."""
 
 from __future__ import annotations
 
@@ -18,16 +18,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ImageSet:
-    """Images in the order of their names. Nothing is decoded before it is read; threads may read at once.
+    """Images with their names and labels.
 
-    files: what holds them. names: paths in it, one an image.
-    labels: (n,) text or numbers; or (n, classes) int8 where an image may be of several ``classes``: 1 it is, -1 it is
-    not, 0 it is, but too hard to count; or None.
-    classes: names of the columns of such labels; of others, all that occur.
-    splits: (n,) text, the part of the data set that an image belongs to, such as "train"; or None.
-    windows: (n, 4) pixels left, top, right, bottom, the part of the file that is the image; or None for all of it.
-    masks: path of the mask of each image, or None.
+    Nothing is decoded before it is read. Several threads may read at once.
 
+    Parameters
+    ----------
+    files : ImageFiles
+        The folder, archive or table that holds the files.
+    names : list of str
+        Path of each of the n images in ``files``.
+    labels : ndarray of shape (n,) or (n, classes), or None, default=None
+        One label an image, text or numbers; or int8 with a column for each of ``classes``, where an image may have
+        several: 1 if it has the class, -1 if not, 0 if it has the class but is too hard to count.
+    splits : ndarray of shape (n,) or None, default=None
+        Part of the data set that each image belongs to, such as "train".
+    class_names : tuple of str or None, default=None
+        Names of the columns of ``labels``.
+    windows : ndarray of shape (n, 4) or None, default=None
+        The part of the file that is the image: left, top, right and bottom in pixels. None is the whole file.
+    masks : list of str or None, default=None
+        Path of the mask of each image.
+
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> from chimap.images.reading import open_images
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -52,53 +66,126 @@ class ImageSet:
 
     @property
     def name(self) -> str:
-        """Of the folder or file, for messages and reports."""
+        """Name of the folder or file, for messages and reports."""
         return self.files.name
 
     @property
     def classes(self) -> list[Any]:
-        """Names of the columns of labels of several classes; of other labels, all that occur, sorted."""
+        """Names of the columns of ``labels``, if an image may have several classes; else all labels, sorted."""
         if self.class_names is not None:
             return list(self.class_names)
         return [] if self.labels is None else np.unique(self.labels).tolist()
 
     def where(self, i: int) -> str:
-        """Image i as messages call it."""
+        """Return the name of image i for messages.
+
+        Parameters
+        ----------
+        i : int
+            Index of the image.
+        """
         return self.files.where(self.names[i])
 
     def read(self, i: int) -> np.ndarray:
-        """Image i, (height, width, 3) uint8 RGB. Raises ImageError, naming the file, if it is broken."""
+        """Return the pixels of image i.
+
+        Parameters
+        ----------
+        i : int
+            Index of the image.
+
+        Returns
+        -------
+        ndarray of shape (height, width, 3), uint8
+            Red, green and blue of each pixel.
+
+        Raises
+        ------
+        ImageError
+            If the file is broken; the message names it.
+        """
         return self.cut(i, decode_image(self.files.read(self.names[i]), self.where(i)))
 
     def open(self, i: int) -> tuple[Image, int]:
-        """Image i opened but not decoded, and its number of pixels; for ``pixels``."""
+        """Open image i without decoding it.
+
+        Parameters
+        ----------
+        i : int
+            Index of the image.
+
+        Returns
+        -------
+        picture : PIL.Image.Image
+            The opened image, for ``pixels``.
+        n_pixels : int
+            Its number of pixels.
+        """
         picture = open_picture(self.files.read(self.names[i]), self.where(i))
         return picture, picture.width * picture.height
 
     def pixels(self, i: int, picture: Image) -> np.ndarray:
-        """What ``read`` gives, of the opened image."""
+        """Return the pixels of an opened image, as ``read`` does.
+
+        Parameters
+        ----------
+        i : int
+            Index of the image.
+        picture : PIL.Image.Image
+            The image from ``open``.
+        """
         return self.cut(i, picture_pixels(picture, self.where(i)))
 
     def cut(self, i: int, image: np.ndarray) -> np.ndarray:
-        """The window of image i. Raises ImageError if it is not all inside."""
+        """Return the window of image i.
+
+        Parameters
+        ----------
+        i : int
+            Index of the image.
+        image : ndarray of shape (H, W, 3), uint8
+            Pixels of the whole file.
+
+        Raises
+        ------
+        ImageError
+            If the window is not entirely inside the image.
+        """
         if self.windows is None:
             return image
         left, top, right, bottom = self.windows[i]
         if right > image.shape[1] or bottom > image.shape[0]:
             raise ImageError(
                 f"{self.where(i)}: {image.shape[1]} x {image.shape[0]} pixels, too few for the window to {right}, "
-                f"{bottom}. It is not the file that the data set has; copy it again."
+                f"{bottom}. It is not the file of the data set; copy it again."
             )
         return image[top:bottom, left:right]
 
     def mask(self, i: int) -> np.ndarray:
-        """Region indices of image i, (height, width) int64. Raises DataError for a set without masks."""
+        """Return the region of each pixel of image i, of shape (height, width), int64.
+
+        Parameters
+        ----------
+        i : int
+            Index of the image.
+
+        Raises
+        ------
+        DataError
+            If the set has no masks.
+        """
         if self.masks is None:
             raise DataError(f"{self.name}: these images have no masks.")
         return decode_mask(self.files.read(self.masks[i]), self.files.where(self.masks[i]))
 
     def take(self, rows: np.ndarray | Sequence[int]) -> Self:
-        """The set of these images, in this order."""
+        """Return the set of the given images, in the given order.
+
+        Parameters
+        ----------
+        rows : sequence of int
+            Indices of the images.
+        """
         rows = np.asarray(rows, dtype=np.int64)
         return replace(
             self,
@@ -110,8 +197,20 @@ class ImageSet:
         )
 
     def part(self, split: str) -> Self:
-        """The images of a split. Raises DataError, naming those there are, for one that is not.
+        """Return the images of a split.
 
+        Parameters
+        ----------
+        split : str
+            Name of the split.
+
+        Raises
+        ------
+        DataError
+            If there is no such split; the message names those that exist.
+
+        Examples
+        --------
         >>> ImageSet(None, ["a", "b"], splits=np.array(["train", "test"])).part("test").names
         ['b']
         """
@@ -121,10 +220,21 @@ class ImageSet:
         return self.take(np.flatnonzero(self.splits == split))
 
     def one_against_rest(self, class_name: str) -> Self:
-        """Of labels of several classes one: 1 and -1, without the images that are too hard to count."""
+        """Return the set with the labels of a single class: 1 and -1, without the images that are too hard to count.
+
+        Parameters
+        ----------
+        class_name : str
+            One of ``classes``.
+
+        Raises
+        ------
+        DataError
+            If the labels have no column for this class.
+        """
         if self.labels is None or self.labels.ndim != 2 or class_name not in self.classes:
             raise DataError(
-                f"{self.name}: no class {class_name!r} with labels of its own; there are "
+                f"{self.name}: no class {class_name!r} with its own labels; there are "
                 f"{', '.join(map(str, self.classes)) or 'none'}."
             )
         column = self.labels[:, self.classes.index(class_name)].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Sets of images, found by what lies at a path: folders, archives, tables, and data sets as they are downloaded."""
+"""Open a set of images: folders, archives, tables, and data sets in their published layout."""
 
 from __future__ import annotations
 
@@ -25,17 +25,36 @@ TABLES = (".csv", ".tsv")
 def open_images(
     path: str | os.PathLike[str] | ImageSet, labels: Labels = None, layout: str | None = None
 ) -> ImageSet:
-    """The images at a path, with labels where there are any; a set comes back as it is.
+    """Open the images at a path, with labels where there are any.
 
-    path: a folder or an archive (tar, also compressed, or zip) with a folder for each class, and perhaps one for each
-    of train, val and test around them; a CSV or TSV file of paths and labels; a Parquet file, or a folder of them, with
-    the bytes of images. labels: name of a column of a table; name of one class where images may be of several; or array
-    or file of labels, one an image in the order of ``names``, see ``read_labels``. layout: name of a data set, in
-    ``chimap.images.sets.CATALOGUE``, that lies at the path as it comes.
+    Parameters
+    ----------
+    path : str, Path or ImageSet
+        A folder or an archive (tar, also compressed, or zip) with a folder for each class, and perhaps folders for
+        train, val and test around these; a CSV or TSV file of paths and labels; or a Parquet file, or a folder of them,
+        with the bytes of images. An ``ImageSet`` is returned as it is.
+    labels : str, array or None, default=None
+        Name of a column of a table; name of one class, where images may have several; or an array or a file of labels,
+        one an image in the order of ``names``, see ``read_labels``. None takes the labels found at the path.
+    layout : str or None, default=None
+        Name of a data set of ``chimap.images.sets.CATALOGUE`` that lies at the path in its published layout.
 
-    Raises FileNotFoundError, ImportError where a package is not installed, and DataError for an empty folder, for an
-    unknown kind of file, and for labels that do not fit.
+    Returns
+    -------
+    ImageSet
+        The images.
 
+    Raises
+    ------
+    FileNotFoundError
+        If there is nothing at the path.
+    ImportError
+        If a package is not installed.
+    DataError
+        If the folder has no images, the kind of file is unknown, or the labels do not fit.
+
+    Examples
+    --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from PIL import Image
@@ -65,7 +84,7 @@ def open_images(
                 f"table of paths ({', '.join(TABLES)}) or a table of bytes ({', '.join(PARQUET)})."
             )
     files = open_files(address)
-    # a table of histograms may lie among the images that it was made of
+    # a table of histograms may lie among the images that it was made from
     has_images = any(map(is_image_name, files.paths))
     if is_folder(address) and not has_images and any(path.endswith(PARQUET) for path in files.paths):
         return parquet_images(address, labels)
@@ -73,7 +92,7 @@ def open_images(
 
 
 def _labelled(images: ImageSet, labels: Labels) -> ImageSet:
-    """The set with other labels, or with those of one of its classes; None leaves them."""
+    """Return the set with other labels, or with those of one of its classes; None leaves them."""
     if labels is None:
         return images
     if isinstance(labels, str) and images.class_names is not None:

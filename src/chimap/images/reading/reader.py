@@ -1,4 +1,4 @@
-"""Images read, decoded and described by threads, in order, within a memory budget."""
+"""Read, decode and process images in threads, in order, within a memory budget."""
 
 from __future__ import annotations
 
@@ -18,28 +18,48 @@ from chimap.engines import Progress
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.image_set import ImageSet
 
-_AHEAD = 3  # images a thread that are begun or done, so that a slow one does not stop the others
-_SHOWN = 5  # broken images whose names a message lists
+_AHEAD = 3  # images a thread that are started or finished, so that a slow image does not stop the others
+_SHOWN = 5  # broken images that a message lists
 
 
 class ImageReader:
-    """An iterator of (i, work(i, image)) over images i, in order; of (i, image) without ``work``.
+    """Iterator over pairs (i, work(i, image)) for images i in order, or (i, image) without ``work``.
 
-    Threads read, decode and work on different images at once. An image is broken if reading it, or its work, raises
-    ``ImageError``: it is left out and named in ``broken``, unless ``strict``. Any other error is raised in its place.
+    Threads read, decode and process different images at once. An image is broken if reading it or its work raises
+    ``ImageError``: it is left out and listed in ``broken``, unless ``strict``. Any other error is raised when its turn
+    comes.
 
-    images: the set. rows: which of it, in this order; None is all.
-    work: called with the index and the image (height, width, 3) uint8, with one thread of BLAS and of compiled loops;
-    what it returns is the result.
-    n_jobs: threads; None and -1 are all cores.
-    memory: bytes that all images at work or waiting to be taken may need, ``bytes_a_pixel`` each: 3 of the image, as
-    much while it is decoded, and what the work needs and gives. An image that needs more alone counts as broken.
-    strict: whether a broken image is an error.
+    Parameters
+    ----------
+    images : ImageSet
+        The images.
+    work : callable or None, default=None
+        Called with the index and the image (height, width, 3) uint8, while BLAS and compiled loops use one thread; the
+        result is what it returns.
+    rows : sequence of int or None, default=None
+        Indices of the images to read, in this order; None is all.
+    n_jobs : int or None, default=None
+        Number of threads; None and -1 are all cores.
+    memory : str or int, default="512MiB"
+        Budget of bytes for all images in work or waiting to be taken. An image that alone needs more counts as broken.
+    bytes_a_pixel : float, default=6.0
+        Bytes that an image needs for each pixel: 3 for the image, 3 more while it is decoded, and what the work needs
+        and returns.
+    strict : bool, default=False
+        Whether a broken image is an error.
 
-    After the last image ``broken`` holds the reason by index, in order; ``report()`` says it in words.
+    Attributes
+    ----------
+    broken : dict of int to str
+        Reason by index of each broken image, in order; complete after the last image.
 
-    Raises DataError at the end if all images were broken.
+    Raises
+    ------
+    DataError
+        At the end, if all images were broken.
 
+    Examples
+    --------
     >>> import tempfile, pathlib
     >>> from chimap.images.reading import open_images
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +100,7 @@ class ImageReader:
         try:
             with threadpool_limits(1):
                 for place, i in enumerate(self.rows):
-                    waiting.append((place, i, pool.submit(self._one, budget, place, i)))
+                    waiting.append((place, i, pool.submit(self._process, budget, place, i)))
                     if len(waiting) >= _AHEAD * self._n_workers:
                         yield from self._taken(budget, *waiting.popleft())
                 while waiting:
@@ -92,7 +112,7 @@ class ImageReader:
             raise DataError(f"{self.images.name}: {self.report()}")
 
     def report(self) -> str | None:
-        """What was left out and why, in a sentence; None if nothing was."""
+        """Return a sentence on which images were left out and why; None if there are none."""
         if not self.broken:
             return None
         reasons = list(self.broken.values())
@@ -102,7 +122,10 @@ class ImageReader:
     def _taken(
         self, budget: _Budget, place: int, i: int, result: Future[object]
     ) -> Iterator[tuple[int, Any]]:
-        """The result of the oldest image, or none if it is broken; its memory is free when the next is asked for."""
+        """Yield the result of the oldest image, or nothing if it is broken.
+
+        Its memory is freed when the next result is requested.
+        """
         try:
             value = result.result()
         except ImageError as error:
@@ -113,21 +136,24 @@ class ImageReader:
             yield i, value
         budget.give_back(place)
 
-    def _one(self, budget: _Budget, place: int, i: int) -> object:
+    def _process(self, budget: _Budget, place: int, i: int) -> object:
         picture, n_pixels = self.images.open(i)
         needed = n_pixels * self._bytes_a_pixel
         if needed > self._memory:
             enough = f"{-(-int(needed) // 2**20)}MiB"
             raise ImageError(
                 f"{self.images.where(i)}: {picture.width} x {picture.height} pixels need {format_bytes(needed)}, more "
-                f"than the budget of {format_bytes(self._memory)}. Scale it down, or give a budget of {enough} or more."
+                f"than the budget of {format_bytes(self._memory)}. Scale it down, or set a budget of {enough} or more."
             )
         budget.take(place, needed)
         return self._work(i, self.images.pixels(i, picture))
 
 
 class _Budget:
-    """Bytes shared by places in a queue. The first place may always go on, so that none waits for a later one."""
+    """A budget of bytes for places in a queue.
+
+    The first place may always proceed, so that no place waits for a later one.
+    """
 
     def __init__(self, total: float) -> None:
         self._left, self._first, self._closed = total, 0, False
@@ -144,21 +170,21 @@ class _Budget:
             self._left -= n
 
     def give_back(self, place: int) -> None:
-        """Free the bytes of a place that is done with; the one after it is the first."""
+        """Free the bytes of a finished place; the next place becomes the first."""
         with self._changed:
             self._left += self._held.pop(place, 0.0)
             self._first = place + 1
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Let nobody wait any longer."""
+        """Stop all waiting."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
 
 def counted(reader: ImageReader, progress: Progress) -> Iterator[np.ndarray]:
-    """The results of a reader, each told to the progress once it has been used."""
+    """Yield the results of a reader, and advance the progress after each has been used."""
     for _, result in reader:
         yield result
         progress.advance()

@@ -1,4 +1,4 @@
-"""Images that a table lists: CSV of paths and labels, Parquet of bytes."""
+"""Images listed in tables: CSV files of paths and labels, Parquet files of bytes."""
 
 from __future__ import annotations
 
@@ -31,16 +31,17 @@ BYTES = ("image", "img", "bytes", "jpg", "jpeg", "png", "content")
 
 
 def listed_images(path: str, labels: Labels = None) -> ImageSet:
-    """A CSV or TSV file with a line an image: its path, from the folder of the file on, and its label.
+    """Return the images of a CSV or TSV file that has one line an image, with its path and its label.
 
-    With a heading the columns are found by name (``PATHS``, ``LABELS``, ``SPLITS``); ``labels`` names another one, or
-    is an array or file, see ``read_labels``. Without, the first column holds the paths and the second the labels.
-    Raises DataError, naming the line, for lines of another length and paths that are not there.
+    Paths are relative to the folder of the file. With a heading, columns are found by name (``PATHS``, ``LABELS``,
+    ``SPLITS``); ``labels`` names another column of labels, or is an array or file, see ``read_labels``. Without a
+    heading, the first column holds the paths and the second the labels. Raises DataError, naming the line, for lines of
+    another length and for paths that do not exist.
     """
     file = existing_file(path)
     heading, records = _records(file.address)
-    where, of_label, of_split = _columns(file.address, heading, records[0], labels)
-    names = [record[where] for record in records]
+    of_path, of_label, of_split = _columns(file.address, heading, records[0], labels)
+    names = [record[of_path] for record in records]
     folder = os.path.dirname(file.address) or "."
     missing = [n for n, name in enumerate(names) if not os.path.isfile(os.path.join(folder, name))]
     if missing:
@@ -56,7 +57,7 @@ def listed_images(path: str, labels: Labels = None) -> ImageSet:
 
 
 class _Listed(FolderFiles):
-    """The files of a folder that a table names, whatever else lies there."""
+    """The files of a folder that a table names; other files there are ignored."""
 
     def __init__(self, folder: str, names: list[str]) -> None:
         self.name, self.paths, self._addresses = folder, names, {}
@@ -66,38 +67,40 @@ class _Listed(FolderFiles):
 
 
 def _records(path: str) -> tuple[list[str] | None, list[list[str]]]:
-    """Heading, if there is one, and lines that are not blank."""
+    """Return the heading, if there is one, and the lines that are not blank."""
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             records = [r for r in csv.reader(file, delimiter="\t" if path.endswith(".tsv") else ",") if r]
     except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not text in UTF-8 ({error}). Save it as such.") from error
+        raise DataError(f"{path}: not text in UTF-8 ({error}). Save it as UTF-8.") from error
     records = [[field.strip() for field in record] for record in records]
     heading = records.pop(0) if records and not any(map(is_image_name, records[0])) else None
     if not records:
-        raise DataError(f"{path}: no lines with images. Give a line an image: path,label.")
+        raise DataError(f"{path}: no lines with images. Write one line an image: path,label.")
     width = len(heading or records[0])
     for number, record in enumerate(records, 1 + (heading is not None)):
         if len(record) != width:
-            raise DataError(f"{path}, line {number}: {len(record)} columns, where the first has {width}.")
+            raise DataError(
+                f"{path}, line {number}: {len(record)} columns, where the first line has {width}."
+            )
     return heading, records
 
 
 def _columns(
     path: str, heading: list[str] | None, first: list[str], labels: Labels
 ) -> tuple[int, int | None, int | None]:
-    """Columns of paths, labels and splits."""
+    """Return the columns of paths, labels and splits."""
     if heading is None:
         has_labels = len(first) > 1 and labels is None
         return 0, 1 if has_labels else None, None
-    where = _column(heading, PATHS)
-    if where is None:
+    of_path = _column(heading, PATHS)
+    if of_path is None:
         raise DataError(
             f"{path}: no column of paths among {', '.join(heading)}; call it {' or '.join(PATHS[:3])}."
         )
     named = isinstance(labels, str) and labels in heading
     of_label = heading.index(str(labels)) if named else _column(heading, LABELS) if labels is None else None
-    return where, of_label, _column(heading, SPLITS)
+    return of_path, of_label, _column(heading, SPLITS)
 
 
 def _column(heading: list[str], names: tuple[str, ...]) -> int | None:
@@ -106,11 +109,11 @@ def _column(heading: list[str], names: tuple[str, ...]) -> int | None:
 
 
 def parquet_images(path: str, labels: Labels = None) -> ImageSet:
-    """A Parquet file, or a folder of them, with a column of the bytes of image files.
+    """Return the images of a Parquet file, or a folder of them, with a column of the bytes of image files.
 
-    The bytes are a binary column of a name in ``BYTES``, or a struct with a field ``bytes``, as data set hubs write
-    them. The column of labels is ``labels``, or one of ``LABELS``; where the schema has names for its numbers, they are
-    taken.
+    The bytes are a binary column with a name in ``BYTES``, or a struct with a field ``bytes``, as data set hubs write
+    them. The column of labels is ``labels``, or one of ``LABELS``. If the schema has names for its numbers, labels are
+    the names.
     """
     files = ParquetImages(path)
     y = None
@@ -125,7 +128,7 @@ def parquet_images(path: str, labels: Labels = None) -> ImageSet:
 
 
 class ParquetImages(ImageFiles):
-    """The bytes in a column of Parquet files, by row. Of each file the row group read last is kept."""
+    """The bytes in a column of Parquet files, by row; the last row group that was read is kept."""
 
     def __init__(self, path: str) -> None:
         self.name = str(path)
@@ -143,11 +146,11 @@ class ParquetImages(ImageFiles):
             raise DataError(f"{self.name}: no rows in it. Write it again.")
 
     def read(self, path: str) -> bytes:
-        """See ``ImageFiles``."""
+        """Return the content of a row, see ``ImageFiles``."""
         p, group, row = self._rows[path]
         with self._lock:
             if self._held is None or self._held[0] != (p, group):
-                self._held = None  # before the next is read
+                self._held = None  # frees the old group before the next is read
                 self._held = (p, group), self._group(self._parts[p], group, self._column)
             value = self._held[1][row]
         content = value.get("bytes") if isinstance(value, dict) else value
@@ -156,19 +159,22 @@ class ParquetImages(ImageFiles):
         return bytes(content)
 
     def label_column(self, labels: Labels) -> str | None:
-        """The column of labels: the one named, or one that is called so."""
+        """Return the column of labels: the one that ``labels`` names, or the first with a name in ``LABELS``."""
         names = self._parts[0].schema.names
         if isinstance(labels, str):
             return labels if labels in names else None
         return next((n for n in names if n.lower() in LABELS), None) if labels is None else None
 
     def values(self, column: str) -> np.ndarray:
-        """A whole column, (n,)."""
+        """Return a whole column, (n,)."""
         groups = ((part, g) for part in self._parts for g in range(len(part.group_rows)))
         return np.array([value for part, g in groups for value in self._group(part, g, column)])
 
     def class_names(self, column: str) -> list[str] | None:
-        """What the numbers of a column stand for, where the schema says so in the way of the package ``datasets``."""
+        """Return the names that the numbers of a column stand for, or None.
+
+        The schema holds them in the convention of the package ``datasets``.
+        """
         metadata = (self._parts[0].schema.metadata or {}).get(b"huggingface")
         features = json.loads(metadata).get("info", {}).get("features", {}) if metadata else {}
         return features.get(column, {}).get("names")

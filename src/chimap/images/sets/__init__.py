@@ -1,8 +1,8 @@
-"""Data sets of images as they are laid out when they have been downloaded; nothing is downloaded here.
+"""Loaders of published data sets of images, in the layout in which they are downloaded; nothing is downloaded here.
 
-A loader is a function of the path of the folder (or archive) and a line in ``CATALOGUE``; where the data set is
-missing, its message tells where to get it. ``open_images(path, layout="caltech101")`` calls it. ``Ilsvrc2010Bow`` is a
-source of histograms, which come instead of images there.
+A loader is a function of the path of the folder or archive, with an entry in ``CATALOGUE``; if the data set is missing,
+its message says where to get it. ``open_images(path, layout="caltech101")`` calls a loader. ``Ilsvrc2010Bow`` is a
+source of histograms, because that data set has histograms instead of images.
 
 >>> sorted(CATALOGUE)[:3]
 ['caltech101', 'daimler_pedestrians', 'imagenet']

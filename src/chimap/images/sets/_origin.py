@@ -1,4 +1,4 @@
-"""Where a data set comes from, how it is laid out when it has been unpacked, and what to say when it is not there."""
+"""The origin of a data set, its layout when it has been unpacked, and the messages for when it is missing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from chimap.images.reading.files import ImageFiles, open_files
 
 @dataclass(frozen=True)
 class Origin:
-    """A data set as its makers give it away.
+    """A data set as it is published.
 
-    name: as papers call it. layout: a path in it, as an example. homepage: where to get it. source: the paper.
+    name: as papers call it. layout: an example of a path in it. homepage: where to get it. source: the paper.
     """
 
     name: str
@@ -25,17 +25,17 @@ class Origin:
     source: str
 
     def open(self, path: str | os.PathLike[str]) -> ImageFiles:
-        """The files at a path. Raises FileNotFoundError that says where the data set is to be had."""
+        """Return the files at a path; raises FileNotFoundError that says where to get the data set."""
         try:
             return open_files(path)
         except FileNotFoundError as error:
             raise FileNotFoundError(f"{plain_path(path)}: nothing is there. {self.advice}") from error
 
     def root(self, files: ImageFiles, marker: str) -> str:
-        """What stands before ``marker``, a path of the data set, in the files: "" or folders with a ``/`` at the end.
+        """Return the part of the paths before ``marker``, a path of the data set: "" or folders that end with ``/``.
 
-        A user may name the folder around the data set, the one in it, or the archive. Raises DataError if no path has
-        it.
+        So a user may name the folder around the data set, the folder in it, or the archive. Raises DataError if no path
+        has the marker.
         """
         for path in files.paths:
             place = f"/{path}".find(f"/{marker}")
@@ -44,28 +44,28 @@ class Origin:
         raise self.absent(files, marker)
 
     def absent(self, files: ImageFiles, what: str) -> DataError:
-        """The error for files that are not of this data set."""
+        """Return the error for files that are not of this data set."""
         return DataError(
-            f"{files.name}: no {what} in it, so it is not {self.name} as it comes. {self.advice}"
+            f"{files.name}: no {what} in it, so it is not {self.name} as published. {self.advice}"
         )
 
     @property
     def advice(self) -> str:
-        """Where to get the data set and how it looks."""
-        return f"Get {self.name} from {self.homepage} and unpack it, so that there is {self.layout}; name its folder."
+        """A sentence on where to get the data set and what it looks like."""
+        return f"Get {self.name} from {self.homepage} and unpack it, so that there is {self.layout}; pass its folder."
 
 
 def images_in(files: ImageFiles, folder: str) -> list[str]:
-    """Images right in a folder, or in folders in it, sorted."""
+    """Return the images in a folder and its subfolders, sorted."""
     return [path for path in files.paths if path.startswith(folder) and is_image_name(path)]
 
 
 def lines_of(files: ImageFiles, path: str) -> list[str]:
-    """The lines of a text file that are not blank."""
+    """Return the lines of a text file that are not blank."""
     return [line for line in files.read(path).decode("utf-8", "replace").splitlines() if line.strip()]
 
 
 def folders_in(files: ImageFiles, root: str, names: Iterable[str]) -> list[str]:
-    """Those of the names that are folders in ``root``."""
-    there = {path[len(root) :].partition("/")[0] for path in files.paths if path.startswith(root)}
-    return [name for name in names if name in there]
+    """Return the names that are folders in ``root``."""
+    folders = {path[len(root) :].partition("/")[0] for path in files.paths if path.startswith(root)}
+    return [name for name in names if name in folders]

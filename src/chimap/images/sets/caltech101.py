@@ -19,10 +19,16 @@ ORIGIN = Origin(
 
 
 def caltech101(path: str | os.PathLike[str], background: bool = True) -> ImageSet:
-    """The images of ``101_ObjectCategories/CLASS/image_NNNN.jpg``, from the folder or its ``.tar.gz``.
+    """Open Caltech-101: the images ``101_ObjectCategories/CLASS/image_NNNN.jpg``, from the folder or its ``.tar.gz``.
 
-    background: whether the class BACKGROUND_Google is one, 102 in all, as in most papers. There are no splits: papers
-    take 15 or 30 images of each class at random for training, see ``PerClassSplits``.
+    There are no splits: papers train on 15 or 30 random images of each class, see ``PerClassSplits``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or the archive.
+    background : bool, default=True
+        Whether BACKGROUND_Google is a class, which makes 102, as in most papers.
     """
     files = ORIGIN.open(path)
     root = ORIGIN.root(files, "accordion/image_")

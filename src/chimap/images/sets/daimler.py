@@ -20,9 +20,15 @@ ORIGIN = Origin(
 
 
 def daimler_pedestrians(path: str | os.PathLike[str]) -> ImageSet:
-    """Windows of 18 x 36 pixels: parts 1, 2 and 3 for training, T1 and T2 for testing, which ``splits`` names.
+    """Open the DaimlerChrysler pedestrians: windows of 18 x 36 pixels.
 
-    Papers train on two of the three parts and test on each of the two: six numbers, of which they give the mean.
+    ``splits`` names the parts: "1", "2" and "3" for training, "T1" and "T2" for testing. Papers train on two of the
+    three parts and test on each of the two, and report the mean of these six numbers.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
     """
     files = ORIGIN.open(path)
     root = ORIGIN.root(files, "1/ped_examples/")

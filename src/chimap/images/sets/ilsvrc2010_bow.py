@@ -1,4 +1,4 @@
-"""The bags of visual words that came with ILSVRC 2010, as rows of histograms."""
+"""The bags of visual words that were published with ILSVRC 2010, as rows of histograms."""
 
 from __future__ import annotations
 
@@ -31,19 +31,28 @@ SPLITS = ("train", "val", "test")
 
 
 class Ilsvrc2010Bow(StreamSource):
-    """Counts of 1000 visual words in the cells of some grids, a row an image, CSR float32.
+    """Counts of 1000 visual words in the cells of grids, one row an image, in CSR of float32.
 
-    A file ``*.sbow.mat`` holds the array of structures ``image_sbow``: ``ID``, and ``sbow`` with one entry a descriptor
-    in ``word`` (from 0), ``x``, ``y``, ``scale`` and ``norm``. A file of the training part has the images of one
-    synset, its label; the labels of the others are in ``*_validation_ground_truth.txt`` and
-    ``*_test_ground_truth.txt`` of the development kit, as numbers of ``meta.mat``, in the order of the files. Without
-    them there are no labels.
+    A file ``*.sbow.mat`` holds the array of structures ``image_sbow`` with the fields ``ID`` and ``sbow``; ``sbow`` has
+    one entry a descriptor in each of ``word`` (from 0), ``x``, ``y``, ``scale`` and ``norm``. A file of the training
+    part has the images of one synset, which is their label. The labels of the other parts are in
+    ``*_validation_ground_truth.txt`` and ``*_test_ground_truth.txt`` of the development kit, as numbers of
+    ``meta.mat``, in the order of the files; without these there are no labels.
 
-    path: folder (or archive) with the folders of the splits. split: "train", "val" or "test".
-    grids: (rows, columns) of each level. Cells divide the box around all points of the image, since the files do not
-    tell its size. Column: level, cell (row by row), word.
+    Parameters
+    ----------
+    path : str or Path
+        Folder or archive with the folders of the splits.
+    split : str, default="train"
+        "train", "val" or "test".
+    grids : sequence of (rows, columns), default=((1, 1),)
+        Grid of each level. Cells divide the bounding box of all points of the image, since the files do not hold its
+        size. Columns are ordered by level, cell (row by row) and word.
 
-    Raises DataError, naming the file, for files that are damaged or of another layout.
+    Raises
+    ------
+    DataError
+        If a file is damaged or of another layout; the message names it.
     """
 
     is_sparse = True
@@ -71,7 +80,7 @@ class Ilsvrc2010Bow(StreamSource):
         self.n_rows = sum(self._sizes)
         first = self._block(self._parts[0])
         self.row_bytes = 8.0 * first.nnz / first.shape[0] + 4
-        # a file as it is, decoded, and its rows before they are counted
+        # a file as it is stored, decoded, and its rows before they are counted
         self.held_bytes = 4.0 * max(self._sizes) * self.row_bytes
         self._y = self._train_labels() if split == "train" else self._listed_labels(split)
         self.has_labels = self._y is not None
@@ -86,7 +95,7 @@ class Ilsvrc2010Bow(StreamSource):
         return {"files": len(self._parts), "grids": self._grids, "digest": total.hexdigest()}
 
     def _block(self, part: str) -> sp.csr_matrix:
-        """The rows of a file."""
+        """Return the rows of a file."""
         images = _images(self._files, part)
         where = self._files.where(part)
         rows = [self._row(image["sbow"], f"{where}, image {i}") for i, image in enumerate(images)]
@@ -100,12 +109,12 @@ class Ilsvrc2010Bow(StreamSource):
         return sp.csr_matrix((counts.astype(np.float32), column, indptr), shape=(len(rows), self.n_features))
 
     def _row(self, sbow: np.ndarray, where: str) -> np.ndarray:
-        """The column of each descriptor at each level."""
+        """Return the column of each descriptor at each level."""
         try:
             entry = np.asarray(sbow).reshape(-1)[0]
             word, x, y = np.array([np.ravel(entry[name]) for name in ("word", "x", "y")], dtype=np.float64)
         except (ValueError, IndexError, TypeError) as error:
-            raise DataError(f"{where}: no words with places ({error}). Copy the file again.") from error
+            raise DataError(f"{where}: no words with positions ({error}). Copy the file again.") from error
         if word.size and not (word.min() >= 0 and word.max() < N_WORDS):
             raise DataError(
                 f"{where}: words from {word.min():g} to {word.max():g}; expected 0 to {N_WORDS - 1}. Copy "
@@ -132,14 +141,14 @@ class Ilsvrc2010Bow(StreamSource):
         if len(numbers) != self.n_rows:
             raise DataError(
                 f"{self._files.where(listed)}: {len(numbers)} labels for {self.n_rows} images in {split}/. Get "
-                "the files that are missing."
+                "the missing files."
             )
         by_number = {number: wnid for number, wnid, _ in synsets(self._files, meta)}
         return np.array([by_number[int(number)] for number in numbers])
 
 
 def _images(files: ImageFiles, path: str) -> np.ndarray:
-    """The structures of a file, (n,)."""
+    """Return the structures of a file, (n,)."""
     from scipy.io import loadmat
 
     with _naming(files, path):
@@ -147,7 +156,7 @@ def _images(files: ImageFiles, path: str) -> np.ndarray:
 
 
 def _count(files: ImageFiles, path: str) -> int:
-    """How many images a file has, from its header."""
+    """Return the number of images of a file, from its header."""
     from scipy.io import whosmat
 
     with _naming(files, path):
@@ -168,7 +177,7 @@ def _naming(files: ImageFiles, path: str) -> Iterator[None]:
 
 
 def _cells(places: np.ndarray, n: int) -> np.ndarray:
-    """Which of n equal parts of their range holds each place."""
+    """Return the index of the part that holds each place, for n equal parts of the range of places."""
     if n == 1 or places.size == 0:
         return np.zeros(places.size, np.int64)
     low, high = places.min(), places.max()

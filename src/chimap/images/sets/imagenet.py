@@ -24,12 +24,17 @@ ORIGIN = Origin(
 
 
 def imagenet(path: str | os.PathLike[str]) -> ImageSet:
-    """The images of ``train/SYNSET/`` and ``val/``, labelled by synset (``n01440764``), with the splits "train", "val".
+    """Open ImageNet: the images of ``train/SYNSET/`` and ``val/``, labelled by synset (``n01440764``).
 
-    Validation images may lie in folders of synsets, or all in ``val/`` as they come: their labels are then read from
-    ``LOC_val_solution.csv``, or from ``*_validation_ground_truth.txt`` and ``meta.mat`` of the development kit,
-    anywhere in the folder; without these they are left out. The archives of the training set hold an archive a synset:
-    unpack both.
+    The splits are "train" and "val". Validation images may lie in folders of synsets, or all in ``val/`` as they are
+    published. Their labels are then read from ``LOC_val_solution.csv``, or from ``*_validation_ground_truth.txt`` and
+    ``meta.mat`` of the development kit, anywhere in the folder; without these files the images are left out. The
+    archive of the training set holds one archive for each synset: unpack both.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder, or an archive of it.
     """
     files = ORIGIN.open(path)
     names, labels, splits, loose = [], [], [], []
@@ -58,7 +63,15 @@ def imagenet(path: str | os.PathLike[str]) -> ImageSet:
 
 
 def synset_names(path: str | os.PathLike[str]) -> dict[str, str]:
-    """What the synsets mean, from ``LOC_synset_mapping.txt`` (``n01440764 tench`` a line) or ``meta.mat``."""
+    """Return the meaning of each synset by its WordNet id.
+
+    Meanings come from ``LOC_synset_mapping.txt`` (lines such as ``n01440764 tench``) or from ``meta.mat``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with one of these files.
+    """
     files = ORIGIN.open(path)
     mapping = _ending(files, "LOC_synset_mapping.txt")
     if mapping:
@@ -70,7 +83,7 @@ def synset_names(path: str | os.PathLike[str]) -> dict[str, str]:
 
 
 def synsets(files: ImageFiles, path: str) -> list[tuple[int, str, str]]:
-    """(number, WordNet id, words) of each synset of a development kit's ``meta.mat``, in the order of their numbers."""
+    """Return (number, WordNet id, words) of each synset in the ``meta.mat`` of a development kit, ordered by number."""
     from scipy.io import loadmat
 
     try:
@@ -85,7 +98,7 @@ def synsets(files: ImageFiles, path: str) -> list[tuple[int, str, str]]:
 
 
 def _validation_labels(files: ImageFiles, names: list[str]) -> list[str] | None:
-    """Synsets of the validation images of these names; None where nothing tells."""
+    """Return the synsets of the validation images of these names; None if no file has them."""
     solution = _ending(files, "LOC_val_solution.csv")
     if solution is not None:
         lines = (line.partition(",") for line in lines_of(files, solution)[1:])

@@ -1,4 +1,4 @@
-"""INRIA person: windows with upright people and windows of scenes without; scenes, and the boxes of their people."""
+"""INRIA person: windows of upright people and of scenes without people; scenes, and the boxes of their people."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chimap.images.reading.image_set import ImageSet
 from chimap.images.sets._origin import Origin, images_in, lines_of
 
 WIDTH, HEIGHT = 64, 128
-# In the archive train_64x128_H96/pos is a link to the first of these; unpacked elsewhere it may be all there is.
+# In the archive, train_64x128_H96/pos is a link to the first of these; unpacked elsewhere, it may be the only one.
 PEOPLE = {
     "train": ("96X160H96/Train/pos/", "train_64x128_H96/pos/"),
     "test": ("70X134H96/Test/pos/", "test_64x128_H96/pos/"),
@@ -34,11 +34,20 @@ ORIGIN = Origin(
 def inria_person(
     path: str | os.PathLike[str], windows_a_scene: int = 10, random_state: int | None = 0
 ) -> ImageSet:
-    """Windows of 64 x 128 pixels, "person" and "background", with the splits "train" and "test".
+    """Open INRIA person as windows of 64 x 128 pixels, "person" and "background", with the splits "train" and "test".
 
-    Of each crop of a person the middle is taken, without the margin of 16 pixels (3 in the test part). Of each scene
-    without people ``windows_a_scene`` are drawn by ``random_state``, as the paper does for its first round of training;
-    scenes smaller than a window are passed over. Scenes are opened for their size, so this takes some seconds.
+    A window of a person is the middle of a crop, without its margin of 16 pixels (3 in the test part). Windows of the
+    background are drawn at random from each scene without people, as the paper does for its first round of training;
+    scenes smaller than a window are skipped. Scenes are opened to read their size, so this takes some seconds.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
+    windows_a_scene : int, default=10
+        Number of windows drawn from each scene.
+    random_state : int or None, default=0
+        Seed of the windows; None differs at each call.
     """
     files = ORIGIN.open(path)
     root = ORIGIN.root(files, SCENES["train"])
@@ -62,9 +71,15 @@ def inria_person(
 
 
 def inria_scenes(path: str | os.PathLike[str]) -> ImageSet:
-    """Whole photographs, "person" and "background", with the splits "train" and "test"; see ``inria_people``.
+    """Open INRIA person as whole photographs, "person" and "background", with the splits "train" and "test".
 
-    Those of "background" have no people in them: windows of theirs are what a detector must not find.
+    The images of "background" contain no people: a detector must not find any windows in them. ``inria_people`` returns
+    the boxes of people in an image.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
     """
     files = ORIGIN.open(path)
     root = ORIGIN.root(files, SCENES["train"])
@@ -81,8 +96,25 @@ def inria_scenes(path: str | os.PathLike[str]) -> ImageSet:
 
 
 def inria_people(images: ImageSet, i: int) -> list[tuple[int, int, int, int]]:
-    """The people of image i of ``inria_scenes``: pixels left, top, right, bottom of the boxes (from 0, the last two
-    excluded); none of a scene without. Raises DataError for an annotation that is damaged."""
+    """Return the boxes of the people in image i of ``inria_scenes``; an empty list for a scene without people.
+
+    Parameters
+    ----------
+    images : ImageSet
+        The set from ``inria_scenes``.
+    i : int
+        Index of the image.
+
+    Returns
+    -------
+    list of tuple of int
+        (left, top, right, bottom) in pixels from 0; right and bottom are excluded.
+
+    Raises
+    ------
+    DataError
+        If the annotation is damaged.
+    """
     assert images.labels is not None
     if images.labels[i] != "person":
         return []
@@ -108,7 +140,7 @@ def _people(files: ImageFiles, root: str, split: str) -> list[str]:
 
 
 def _sizes(files: ImageFiles, names: list[str]) -> list[tuple[str, tuple[int, int]]]:
-    """(name, (width, height)), from the headers."""
+    """Return (name, (width, height)) of each image, from the headers."""
     images = ImageSet(files, names)
     return [(name, images.open(i)[0].size) for i, name in enumerate(names)]
 

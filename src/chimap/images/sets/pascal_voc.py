@@ -1,4 +1,4 @@
-"""PASCAL VOC: images with several objects each, their boxes, and masks of some."""
+"""PASCAL VOC: images with several objects each, their boxes, and masks for some of them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,17 @@ SPLITS = ("train", "val", "test")
 
 
 class VocObject(NamedTuple):
-    """An object of an annotation: its class, the pixels left, top, right, bottom of its box (from 0, the last two
-    excluded), and whether it is marked as difficult."""
+    """An object of an annotation.
+
+    Parameters
+    ----------
+    name : str
+        Its class.
+    box : tuple of int
+        (left, top, right, bottom) in pixels from 0; right and bottom are excluded.
+    difficult : bool
+        Whether it is marked as difficult.
+    """
 
     name: str
     box: tuple[int, int, int, int]
@@ -31,7 +40,7 @@ class VocObject(NamedTuple):
 
 
 def origin(year: int) -> Origin:
-    """PASCAL VOC of a year."""
+    """Return the origin of PASCAL VOC of a year."""
     return Origin(
         f"PASCAL VOC {year}",
         f"VOCdevkit/VOC{year}/JPEGImages, /Annotations and /ImageSets",
@@ -41,24 +50,31 @@ def origin(year: int) -> Origin:
 
 
 def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageSet:
-    """All images that the lists of ``ImageSets/Main`` name, with labels (n, 20) in the order of ``CLASSES``.
+    """Open the images listed in ``ImageSets/Main`` of PASCAL VOC, with labels (n, 20) in the order of ``CLASSES``.
 
-    1: the class is there; -1: it is not; 0: all its objects are marked as difficult, so that the image does not count
-    for it. The labels are those of the lists ``CLASS_SPLIT.txt``, or where these are missing those that follow from the
-    XML annotations. Test images without either are left out. Splits: "train", "val", "test".
+    A label is 1 if the class is in the image, -1 if not, and 0 if all its objects are marked as difficult, so that the
+    image does not count for the class. Labels come from the lists ``CLASS_SPLIT.txt``, or from the XML annotations
+    where lists are missing; test images with neither are left out. The splits are "train", "val" and "test".
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
+    year : int, default=2007
+        Year of the challenge.
     """
     data = origin(year)
     files = data.open(path)
     root = _root(files, year, data)
-    there = set(files.paths)
+    paths = set(files.paths)
     ids: list[str] = []
     splits: list[str] = []
     labels: list[np.ndarray] = []
-    for split in _lists(files, there, root, "Main", data):
+    for split in _lists(files, paths, root, "Main", data):
         listed = [line.split()[0] for line in lines_of(files, f"{root}ImageSets/Main/{split}.txt")]
-        examples = _from_lists(files, there, root, split, listed)
+        examples = _from_lists(files, paths, root, split, listed)
         known = (
-            listed if examples is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in there]
+            listed if examples is not None else [i for i in listed if f"{root}Annotations/{i}.xml" in paths]
         )
         ids += known
         splits += [split] * len(known)
@@ -69,23 +85,31 @@ def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageS
 
 
 def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str = "class") -> ImageSet:
-    """The images of ``ImageSets/Segmentation`` with their masks: ``ImageSet.mask``; no labels.
+    """Open the images listed in ``ImageSets/Segmentation`` of PASCAL VOC, with masks (``ImageSet.mask``) but no labels.
 
-    masks: "class", 0 for background and k for the k-th of ``CLASSES``; or "object", numbers of the objects. 255
-    marks borders and what is too hard, and does not count.
+    In a mask, 255 marks borders and what is too hard; these pixels are ignored.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
+    year : int, default=2007
+        Year of the challenge.
+    masks : str, default="class"
+        "class": 0 is background and k is the k-th of ``CLASSES``. "object": masks hold the numbers of the objects.
     """
     check_choice(masks, "masks", ("class", "object"))
     data = origin(year)
     files = data.open(path)
     root = _root(files, year, data)
     folder = "SegmentationClass" if masks == "class" else "SegmentationObject"
-    there = set(files.paths)
+    paths = set(files.paths)
     triples = [
         (f"{root}JPEGImages/{i.strip()}.jpg", f"{root}{folder}/{i.strip()}.png", split)
-        for split in _lists(files, there, root, "Segmentation", data)
+        for split in _lists(files, paths, root, "Segmentation", data)
         for i in lines_of(files, f"{root}ImageSets/Segmentation/{split}.txt")
     ]
-    triples = [triple for triple in triples if triple[1] in there]  # the masks of some test parts are secret
+    triples = [triple for triple in triples if triple[1] in paths]  # some test masks are not published
     if not triples:
         raise data.absent(files, folder)
     names, mask_names, splits = (list(column) for column in zip(*triples, strict=True))
@@ -93,37 +117,55 @@ def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str 
 
 
 def voc_objects(images: ImageSet, i: int) -> list[VocObject]:
-    """The objects of image i of a VOC set, from its XML annotation. Raises DataError for one that is damaged."""
+    """Return the objects of image i of a VOC set, from its XML annotation.
+
+    Parameters
+    ----------
+    images : ImageSet
+        The set.
+    i : int
+        Index of the image.
+
+    Returns
+    -------
+    list of VocObject
+        The objects.
+
+    Raises
+    ------
+    DataError
+        If the annotation is damaged.
+    """
     return _objects(
         images.files, images.names[i].replace("JPEGImages/", "Annotations/").removesuffix(".jpg") + ".xml"
     )
 
 
 def _root(files: ImageFiles, year: int, data: Origin) -> str:
-    """What stands before JPEGImages/; "" where the folder of the year itself was named."""
+    """Return the part of the paths before JPEGImages/; "" if the path is the folder of the year itself."""
     folder = f"VOC{year}"
     if files.name.rstrip("/").endswith(folder) and any(p.startswith("JPEGImages/") for p in files.paths):
         return ""
     return data.root(files, f"{folder}/JPEGImages/") + f"{folder}/"
 
 
-def _lists(files: ImageFiles, there: set[str], root: str, task: str, data: Origin) -> list[str]:
-    """The splits that there are lists of."""
-    lists = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in there]
+def _lists(files: ImageFiles, paths: set[str], root: str, task: str, data: Origin) -> list[str]:
+    """Return the splits that have a list."""
+    lists = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in paths]
     if not lists:
         raise data.absent(files, f"{root}ImageSets/{task}/train.txt")
     return lists
 
 
 def _from_lists(
-    files: ImageFiles, there: set[str], root: str, split: str, ids: Sequence[str]
+    files: ImageFiles, paths: set[str], root: str, split: str, ids: Sequence[str]
 ) -> np.ndarray | None:
-    """Labels (n, 20) of the lists of the classes; None where one is missing."""
-    paths = [f"{root}ImageSets/Main/{name}_{split}.txt" for name in CLASSES]
-    if not set(paths) <= there:
+    """Return labels (n, 20) from the lists of the classes; None if a list is missing."""
+    lists = [f"{root}ImageSets/Main/{name}_{split}.txt" for name in CLASSES]
+    if not set(lists) <= paths:
         return None
     columns = []
-    for path in paths:
+    for path in lists:
         pairs = dict(line.split() for line in lines_of(files, path))
         missing = [i for i in ids if i not in pairs]
         if missing:
@@ -159,7 +201,7 @@ def _object(element: ElementTree.Element) -> VocObject:
         for side in ("xmin", "ymin", "xmax", "ymax")
     )
     name = element.findtext("name", "")
-    # annotations count pixels from 1 and name the last one
+    # annotations count pixels from 1 and include the last pixel
     return VocObject(
         name, (left - 1, top - 1, right, bottom), element.findtext("difficult", "0").strip() == "1"
     )

@@ -9,7 +9,7 @@ import numpy as np
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.sets._origin import Origin, folders_in, images_in
 
-# In the order of the numbers that the later copy has for names.
+# In the order of the folders 00 to 14 of the later copy.
 CLASSES = (
     "bedroom", "CALsuburb", "industrial", "kitchen", "livingroom", "MITcoast", "MITforest", "MIThighway",
     "MITinsidecity", "MITmountain", "MITopencountry", "MITstreet", "MITtallbuilding", "PARoffice", "store",
@@ -23,15 +23,20 @@ ORIGIN = Origin(
 
 
 def scene15(path: str | os.PathLike[str]) -> ImageSet:
-    """The images of ``scene_categories/CLASS/``, or of the later copy whose folders are numbered from 00 to 14.
+    """Open Scene-15: the images of ``scene_categories/CLASS/``, or of the later copy with folders 00 to 14.
 
-    There are no splits: papers take 100 images of each class at random for training, see ``PerClassSplits``.
+    There are no splits: papers train on 100 random images of each class, see ``PerClassSplits``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
     """
     files = ORIGIN.open(path)
     numbered = any(f"/{p}".find("/00/") >= 0 for p in files.paths)
     folders = [f"{i:02}" for i in range(len(CLASSES))] if numbered else list(CLASSES)
     root = ORIGIN.root(files, f"{folders[0]}/")
-    there = folders_in(files, root, folders)
-    names = {folder: images_in(files, f"{root}{folder}/") for folder in there}
-    labels = [CLASSES[folders.index(folder)] for folder in there for _ in names[folder]]
-    return ImageSet(files, [name for folder in there for name in names[folder]], np.array(labels))
+    present = folders_in(files, root, folders)
+    names = {folder: images_in(files, f"{root}{folder}/") for folder in present}
+    labels = [CLASSES[folders.index(folder)] for folder in present for _ in names[folder]]
+    return ImageSet(files, [name for folder in present for name in names[folder]], np.array(labels))

@@ -21,14 +21,19 @@ ORIGIN = Origin(
 
 
 def uiuc_sports(path: str | os.PathLike[str]) -> ImageSet:
-    """The images of ``event_dataset/CLASS/``; the archive is a ``.rar``, to be unpacked first.
+    """Open UIUC Sports: the images of ``event_dataset/CLASS/``.
 
-    There are no splits: papers take 70 images of each class at random for training and 60 for testing, see
-    ``PerClassSplits``.
+    It is published as a ``.rar`` archive, which must be unpacked first. There are no splits: papers train on 70 random
+    images of each class and test on 60 others, see ``PerClassSplits``.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
     """
     files = ORIGIN.open(path)
     root = ORIGIN.root(files, "badminton/")
-    there = folders_in(files, root, CLASSES)
-    names = {folder: images_in(files, f"{root}{folder}/") for folder in there}
-    labels = [folder for folder in there for _ in names[folder]]
-    return ImageSet(files, [name for folder in there for name in names[folder]], np.array(labels))
+    present = folders_in(files, root, CLASSES)
+    names = {folder: images_in(files, f"{root}{folder}/") for folder in present}
+    labels = [folder for folder in present for _ in names[folder]]
+    return ImageSet(files, [name for folder in present for name in names[folder]], np.array(labels))
