@@ -24,7 +24,7 @@ from typing import Any
 
 from benchmarks.measure import data_file
 from benchmarks.papers._chi2_figures import draw
-from benchmarks.papers._chi2_page import DIMENSIONS, METHODS, TERMS, Cells, page
+from benchmarks.papers._chi2_page import DIMENSIONS, LANDMARKS, METHODS, TERMS, Cells, page
 
 # _measure sets the BLAS up before NumPy loads it
 import numpy as np  # isort: skip
@@ -39,6 +39,7 @@ from chimap import (  # isort: skip
     Exponential,
     FourierFeatures,
     HomogeneousMap,
+    LandmarkFeatures,
     NystroemFeatures,
     OptimalMap,
     SkewedFourierFeatures,
@@ -161,6 +162,15 @@ def nystroem(rows: Rows, seed: int, C: float) -> dict[str, float]:
     return {f"Nystroem {d}": found[min(d, rows.n)] for d in DIMENSIONS}
 
 
+def landmarks(rows: Rows, seed: int, C: float) -> dict[str, float]:
+    """Landmarks of the exponential kernel by their number, beside random features of several times as many dimensions."""
+    kernel, found = Exponential(chi2, BETA / 2), {}
+    for m in LANDMARKS:
+        Z = LandmarkFeatures(kernel, m, random_state=seed).fit(rows.X[: rows.n]).transform(rows.X)
+        found[str(m)] = rows.accuracy((Z @ Z.T).astype(np.float64), C)
+    return found
+
+
 def without_seeds(rows: Rows) -> dict[str, float]:
     """The exact machines, C, and the chi2 kernel alone."""
     exact = Exponential(chi2, BETA / 2)(rows.X).astype(np.float64)
@@ -210,6 +220,7 @@ def cells(
     for method in METHODS:
         yield f"{name}/{method}/{seed}", lambda method=method: random_features(rows, method, seed, C)  # type: ignore[misc]
     yield f"{name}/Nystroem/{seed}", lambda: nystroem(rows, seed, C)
+    yield f"{name}/Landmarks/{seed}", lambda: landmarks(rows, seed, C)
 
 
 def curve_cells(

@@ -26,10 +26,11 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
     A descriptor without a name is called by its class in lower case. Raises ValueError for an unknown name, for two
     descriptors of one name and for an empty list.
     """
-    if isinstance(descriptors, dict):
+    if isinstance(descriptors, Mapping):
         listed = list(descriptors.items())
     else:
-        entries = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
+        is_several = isinstance(descriptors, Sequence) and not isinstance(descriptors, str)
+        entries = descriptors if is_several else [descriptors]
         listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in entries]
     by_name: dict[str, Descriptor] = {}
     for name, descriptor in listed:

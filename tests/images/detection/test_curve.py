@@ -22,6 +22,8 @@ def test_rates_by_counting():
 def test_at_a_rate():
     curve = MissRates(np.array([0.0, 0.1, 0.1, 0.5]), np.array([1.0, 0.6, 0.4, 0.1]))
     assert [curve.at(rate) for rate in (0.0, 0.09, 0.1, 0.49, 0.5, 9.0)] == [1.0, 1.0, 0.4, 0.4, 0.1, 0.1]
+    with pytest.raises(ValueError, match=r"rate must be at least 0; got -0.1"):
+        curve.at(-0.1)
     rates = [10 ** (-2 + k / 4) for k in range(9)]
     assert curve.log_average == pytest.approx(np.prod([curve.at(rate) for rate in rates]) ** (1 / 9))
 

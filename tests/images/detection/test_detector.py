@@ -139,6 +139,9 @@ def test_scales(histograms):
     assert detector.scales((160, 184), 2) == [1, 2, 4]
     assert detector.scales((160, 184), 2, largest=2) == [1, 2]
     assert detector.scales((10, 10)) == [1]
+    for endless in (1.0, 0.5):
+        with pytest.raises(ValueError, match="scale_step"):
+            detector.scales((160, 184), endless)
     assert detector.scores(np.zeros((10, 10, 3), np.uint8)).size == 0
 
 

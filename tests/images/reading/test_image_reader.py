@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
+from chimap.images.given import ImageArrays
 from chimap.images.reading import ImageError, ImageReader, open_images
 
 from .pictures import encoded, pixels, write_tree
@@ -74,6 +75,12 @@ def test_large_images_alone_are_broken(images, tmp_path):
     reader = ImageReader(images, memory=4 * ONE)
     assert len(list(reader)) == 19
     assert "200 x 200 pixels need 234 KiB, more than the budget of" in reader.broken[0]
+
+
+def test_large_arrays_are_broken_too():
+    reader = ImageReader(ImageArrays([pixels(20, 20), pixels(200, 300)]), memory=4 * ONE)
+    assert [i for i, _ in reader] == [0]
+    assert "image 1: 300 x 200 pixels need" in reader.broken[1]
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])

@@ -78,8 +78,15 @@ class MissRates:
         Parameters
         ----------
         rate : float
-            False positives per window or per image.
+            False positives per window or per image, at least 0.
+
+        Raises
+        ------
+        ValueError
+            If the rate is negative.
         """
+        if not rate >= 0:
+            raise ValueError(f"rate must be at least 0; got {rate}.")
         return float(self.missed[np.searchsorted(self.false_positives, rate, side="right") - 1])
 
     @property

@@ -199,7 +199,6 @@ class WindowDetector:
         scores : ndarray of shape (rows, columns), float64
             The ``scores`` of the image at this scale.
         """
-        check_positive(scale_step - 1, "scale_step - 1")
         image = check_image(image)
         for scale in self.scales(image.shape, scale_step, largest):
             yield scale, self.scores(_smaller(image, scale))
@@ -218,6 +217,7 @@ class WindowDetector:
         largest : float or None, default=None
             Largest scale; None goes on until the window fills the image.
         """
+        check_positive(scale_step - 1, "scale_step - 1")
         largest_scale = min(side / size for side, size in zip(shape[:2], self.window, strict=True))
         scales = [1.0]
         while scales[-1] * scale_step <= min(largest_scale, largest or np.inf):

@@ -140,9 +140,11 @@ class ImageReader:
         picture, n_pixels = self.images.open(i)
         needed = n_pixels * self._bytes_a_pixel
         if needed > self._memory:
+            in_memory = isinstance(picture, np.ndarray)
+            height, width = picture.shape[:2] if in_memory else (picture.height, picture.width)
             enough = f"{-(-int(needed) // 2**20)}MiB"
             raise ImageError(
-                f"{self.images.where(i)}: {picture.width} x {picture.height} pixels need {format_bytes(needed)}, more "
+                f"{self.images.where(i)}: {width} x {height} pixels need {format_bytes(needed)}, more "
                 f"than the budget of {format_bytes(self._memory)}. Scale it down, or set a budget of {enough} or more."
             )
         budget.take(place, needed)
