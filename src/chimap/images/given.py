@@ -29,8 +29,7 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
     if isinstance(descriptors, Mapping):
         listed = list(descriptors.items())
     else:
-        is_several = isinstance(descriptors, Sequence) and not isinstance(descriptors, str)
-        entries = descriptors if is_several else [descriptors]
+        entries = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
         listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in entries]
     by_name: dict[str, Descriptor] = {}
     for name, descriptor in listed:
