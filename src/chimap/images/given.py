@@ -27,9 +27,9 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
     descriptors of one name and for an empty list.
     """
     if isinstance(descriptors, Mapping):
-        listed = list(descriptors.items())
+        listed: list[tuple[str, str | Descriptor]] = list(descriptors.items())
     else:
-        entries = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
+        entries: Sequence[Any] = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
         listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in entries]
     by_name: dict[str, Descriptor] = {}
     for name, descriptor in listed:
