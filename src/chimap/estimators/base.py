@@ -31,13 +31,10 @@ from chimap.features.base import Features
 from chimap.fit.automatic import is_automatic, most_components, takes_components
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import check_request, fit
-from chimap.fit.recipe import given_weights
-from chimap.fit.result import FitResult
 from chimap.fit.targets import check_tasks
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.kernels import Kernel
-from chimap.losses import Loss, Observed
-from chimap.selection import LearningCurve, SelectionResult
+from chimap.losses import Loss
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -259,40 +256,8 @@ class HistogramModel(BatchModel):
         tags.input_tags.positive_only = not takes_signs
         return tags
 
-    # --- from the result of a fit to attributes
-
-    def _adopt(self, result: FitResult) -> None:
-        known, learned = result.known, result.learned
-        self.n_features_in_ = result.n_features_in
-        self._seed, self._codec = known.seed, known.codec
-        self._take_codec(known.codec)
-        self.features_, self.kernel_ = known.features, known.features.kernel_
-        self._coef, self._intercept, self.alpha_ = result.coef, result.intercept, learned.solution.alpha
-        loss = learned.loss
-        self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
-        self.n_passes_, self.n_rows_, self.learning_curve_ = learned.n_passes, learned.n_rows, result.curve
-        self.bin_weights_ = given_weights(self._given())
-        if result.shift is not None:
-            self.shift_ = result.shift
-        for name, value in (known.attributes | learned.attributes).items():
-            setattr(self, name, value)
-        self._take_held_out(result.held_out)
-        self._posterior = learned.posterior() if self._keeps_posterior else None
-        self._stale = False
-
-    @property
-    def _keeps_posterior(self) -> bool:
-        return self.keeps_posterior and self._given().get("n_principal") is None
-
     _holds_out_groups: ClassVar[bool] = True
     _has_objects: Sometimes[bool]  # whether labels came as Python objects
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     task_names_: Sometimes[np.ndarray | None]
     stage_seconds_: Sometimes[dict[str, float]]
-    _seed: int
-    learning_curve_: Sometimes[LearningCurve | None]
-    loss_: Loss | None
-    selection_: SelectionResult | None
-    _take_codec: Any
-    _take_held_out: Any
-    keeps_posterior: ClassVar[bool]

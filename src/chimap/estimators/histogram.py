@@ -1,30 +1,19 @@
-"""The estimators that the README shows."""
+"""The classifier that the README shows."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from chimap._types import ArrayLike, MatrixLike
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.in_batches import keeps_moments, learned_labels
 from chimap.estimators.levels import kth_highest
-from chimap.estimators.real_targets import RealTargets
-from chimap.fit.targets import checked_batch, is_matrix
-from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-
-
-def _keeps_moments(model: HistogramModel) -> bool:
-    if not RidgeSolver().supports(model.loss):
-        raise AttributeError(
-            f"partial_fit needs loss='square': loss={model.loss!r} passes over the rows again."
-        )
-    return True
 
 
 class HistogramClassifier(ClassTargets, HistogramModel):
@@ -204,7 +193,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
 
     _takes_tasks = True
 
-    @available_if(_keeps_moments)
+    @available_if(keeps_moments)
     def partial_fit(
         self,
         X: MatrixLike,
@@ -223,25 +212,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
         starts anew, with the classes that it found.
         """
-        is_first = getattr(self, "_batches", None) is None
-        y = checked_batch(y, None if is_first else self._codec)
-        if is_matrix(y):
-            if classes is not None:
-                raise ValueError(
-                    "classes are of one task: the labels of several are 0 and 1. Leave classes out."
-                )
-            if is_first:
-                self._learn_targets(y)
-        elif is_first:
-            classes = getattr(self, "classes_", None) if classes is None else classes
-            if classes is None:
-                raise ValueError(
-                    "classes must be given at the first call of partial_fit: all labels that will come."
-                )
-            self._learn_targets(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, learned_labels(self, y, classes), sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -267,34 +238,3 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         scores = self._outputs(X)
         self._intercept = self._intercept - kth_highest(scores, k)
         return self
-
-
-class HistogramRegressor(RealTargets, HistogramModel):
-    """Kernel ridge regression for histograms at linear cost; parameters as in ``HistogramClassifier``.
-
-    loss is "square" or "epsilon_insensitive" (support vector regression, its corners rounded): an error within 0.1 of
-    the targets' standard deviation costs next to nothing, and a large one its size instead of its square. An object
-    ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
-
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
-    >>> y = np.sqrt(X[:, 0]) - X[:, 1]
-    >>> bool(HistogramRegressor("exp-chi2", n_components=256, random_state=0).fit(X, y).score(X, y) > 0.98)
-    True
-    """
-
-    _takes_tasks = True
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    @available_if(_keeps_moments)
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add a batch of rows, with targets y (n,) or, of several, (n, t); see ``HistogramClassifier.partial_fit``."""
-        is_first = getattr(self, "_batches", None) is None
-        y = checked_batch(y, None if is_first else self._codec)
-        if is_first:
-            self._learn_targets(y)
-        return self._partial_fit(X, y, sample_weight)

@@ -2,33 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._threads import threads
-from chimap._types import ArrayLike, MatrixLike, Parameters, Sometimes
+from chimap._types import ArrayLike, MatrixLike, Parameters
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.engines import Progress
-from chimap.estimators.settled import SettledModel
+from chimap.estimators.adopting import AdoptingModel
 from chimap.fit.batches import Batches
 from chimap.fit.holding_out import checked_groups
-from chimap.fit.targets import Codec, is_matrix
+from chimap.fit.targets import checked_batch, is_matrix
 from chimap.fit.weights import checked_sample_weight, with_weights, without_absent
+from chimap.losses import Loss
+from chimap.solvers.from_moments import RidgeSolver
 
-if TYPE_CHECKING:
-    import numpy as np
 
-
-class BatchModel(SettledModel):
+class BatchModel(AdoptingModel):
     """A model that batches of rows are added to. It is solved anew when something is asked of it."""
 
     _batches: Batches | None
-    _stale: bool = False  # whether batches came since the weights were solved for
-    _codec: Sometimes[Codec]
     _y_checks: ClassVar[Parameters]
     _class_weighed: Any
+    _learn_targets: Callable[[ArrayLike], None]
+    loss: str | Loss
+    classes_: np.ndarray
 
     def _weighed(
         self, source: Source, groups: ArrayLike | None, is_batch: bool = False
@@ -71,3 +73,33 @@ class BatchModel(SettledModel):
         if self._stale and self._batches is not None:
             with threads(self.n_jobs):
                 self._adopt(self._batches.result())
+
+
+def keeps_moments(model: BatchModel) -> bool:
+    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
+    if not RidgeSolver().supports(model.loss):
+        raise AttributeError(
+            f"partial_fit needs loss='square': loss={model.loss!r} passes over the rows again."
+        )
+    return True
+
+
+def learned_labels(model: BatchModel, y: ArrayLike, classes: ArrayLike | None) -> ArrayLike:
+    """Return the checked labels of a batch, after the model has learned the classes from the first one."""
+    is_first = getattr(model, "_batches", None) is None
+    y = checked_batch(y, None if is_first else model._codec)
+    if is_matrix(y):
+        if classes is not None:
+            raise ValueError("classes are of one task: the labels of several are 0 and 1. Leave classes out.")
+        if is_first:
+            model._learn_targets(y)
+    elif is_first:
+        classes = getattr(model, "classes_", None) if classes is None else classes
+        if classes is None:
+            raise ValueError(
+                "classes must be given at the first call of partial_fit: all labels that will come."
+            )
+        model._learn_targets(classes)
+    elif classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        raise ValueError(f"classes={classes!r} differs from those of the first call, {model.classes_!r}.")
+    return y
