@@ -128,7 +128,7 @@ def test_saved_models_are_as_sure(rows, name, tmp_path):
 def test_models_without_a_posterior_say_so(rows, more):
     X, y = rows
     model = HistogramRegressor("chi2", features="additive", random_state=0, **more).fit(X[:200], y[:200])
-    with pytest.raises(ValueError, match=r"return_std is of loss='square'.*predict_set gives intervals"):
+    with pytest.raises(ValueError, match=r"return_std needs loss='square'.*predict_set returns intervals"):
         model.predict(X, return_std=True)
     assert model.predict_set(X).shape == (600, 2)
     with pytest.raises(ValueError, match="CompiledRegressor has no posterior"):

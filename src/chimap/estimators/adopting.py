@@ -17,7 +17,7 @@ class AdoptingModel(SettledModel):
     """A model that takes its learned attributes from the result of a fit."""
 
     _codec: Sometimes[Codec]
-    _stale: bool = False  # whether batches came since the weights were solved for
+    _stale: bool = False  # whether batches have arrived since the weights were solved for
     _seed: int
     learning_curve_: Sometimes[LearningCurve | None]
     loss_: Loss | None
@@ -27,6 +27,7 @@ class AdoptingModel(SettledModel):
     keeps_posterior: ClassVar[bool]
 
     def _adopt(self, result: FitResult) -> None:
+        """Set the learned attributes from a result."""
         known, learned = result.known, result.learned
         self.n_features_in_ = result.n_features_in
         self._seed, self._codec = known.seed, known.codec

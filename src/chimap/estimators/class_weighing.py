@@ -1,4 +1,4 @@
-"""The weights of rows times those of their classes."""
+"""Weights of rows multiplied by the weights of their classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chimap.selection.threshold import checked_threshold
 
 
 class ClassWeighing(Encoding):
-    """Weights of classes: ``class_weight_`` is learned from ``class_weight`` and multiplies the weights of rows."""
+    """Class weights: ``class_weight_`` is learned from ``class_weight`` and multiplies the weights of the rows."""
 
     classes_: np.ndarray
     class_weight_: Sometimes[np.ndarray | None]
@@ -22,28 +22,29 @@ class ClassWeighing(Encoding):
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """The weights of rows (n,) times those of their classes, of several tasks (n, t); also keeps the latter,
-        ``class_weight_``, and checks what else is asked of classes.
+        """Return the weights of the rows times those of their classes, (n,), or (n, t) with several tasks.
 
-        is_batch: whether more rows will come, of classes that are known. Raises ValueError for "balanced" then, which
-        takes all labels.
+        Sets ``class_weight_`` and checks the other settings that depend on the classes.
+
+        is_batch: whether more rows will come, of known classes. Raise ValueError for "balanced" then, which needs all
+        labels.
         """
         wanted = getattr(self, "class_weight", None)
         if is_batch and isinstance(wanted, str):
             checked_class_weight(wanted)
             raise ValueError(
-                "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
+                "class_weight='balanced' needs the labels of all rows, and partial_fit sees only a batch of them. Give "
                 "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
             )
         threshold = getattr(self, "threshold", None)
         checked_threshold(threshold)
         if is_matrix(y):
             if threshold is not None:
-                raise ValueError("threshold is of one task: leave it out, or fit the tasks one by one.")
+                raise ValueError("threshold is for a single task: leave it out, or fit the tasks one by one.")
             if is_batch and wanted is not None:
                 raise ValueError(
-                    "class_weight of several tasks gives each task sums of its own, and partial_fit adds up the same "
-                    "for all: use fit or fit_source, or give sample_weight."
+                    "class_weight with several tasks needs separate sums for each task, and partial_fit adds up one "
+                    "set of sums for all: use fit or fit_source, or give sample_weight."
                 )
             Y = np.asarray(y, dtype=np.float64)
             names = getattr(self, "task_names_", None)
@@ -55,24 +56,24 @@ class ClassWeighing(Encoding):
         classes = codec.classes
         if threshold is not None and classes.size != 2:
             raise ValueError(
-                f"threshold={threshold!r} is of two classes, and y has {classes.size}. Leave threshold out; "
-                "class_weight='balanced' makes up for rare ones."
+                f"threshold={threshold!r} needs two classes, and y has {classes.size}. Leave threshold out; "
+                "class_weight='balanced' makes up for rare classes."
             )
         self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
         if self.class_weight_ is None:
             return sample_weight
-        codec.encode(y)  # refuses a label that is no class
-        each = self.class_weight_[np.searchsorted(classes, y)]
-        return each if sample_weight is None else sample_weight * each
+        codec.encode(y)  # raises for a label that is not a class
+        class_factors = self.class_weight_[np.searchsorted(classes, y)]
+        return class_factors if sample_weight is None else sample_weight * class_factors
 
     def _times(self, held_out: HeldOutRows) -> np.ndarray | None:
-        """How often rows that were held out come: weights of classes say what is learned, not what is counted."""
-        weights, of_classes = held_out.weights, getattr(self, "class_weight_", None)
+        """Return how often each held-out row counts; weights of classes change what is learned, not what is counted."""
+        weights, class_weights = held_out.weights, getattr(self, "class_weight_", None)
         if weights is None:
             return None
-        if of_classes is not None and weights.ndim == 2:
-            each = np.where(held_out.y == 1, of_classes[:, 1], of_classes[:, 0])
-            weights = np.nanmean(np.where(np.isnan(held_out.y), np.nan, weights / each), axis=1)
-        elif of_classes is not None:
-            weights = weights / of_classes[np.searchsorted(self.classes_, held_out.y)]
+        if class_weights is not None and weights.ndim == 2:
+            class_factors = np.where(held_out.y == 1, class_weights[:, 1], class_weights[:, 0])
+            weights = np.nanmean(np.where(np.isnan(held_out.y), np.nan, weights / class_factors), axis=1)
+        elif class_weights is not None:
+            weights = weights / class_weights[np.searchsorted(self.classes_, held_out.y)]
         return as_counts(weights)
