@@ -260,7 +260,7 @@ def test_classes_by_rounds_are_saved(tmp_path):
         ({"objective": "loo"}, "objective must be one of 'held-out', 'training', 'gradients'; got 'loo'"),
         ({"width_penalty": "l3"}, "width_penalty must be one of 'l2', 'l1'"),
         ({"width_strength": -1.0}, "width_strength must be a positive number"),
-        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is minimised with an objective"),
+        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is a penalty of an objective"),
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Channels(PlainDesign):
-    """Features of each channel side by side; each column belongs to one."""
+    """Features of the channels side by side; each column belongs to exactly one channel."""
 
     def fit(self, sample: Rows, seed: int) -> FittedFeatures:
         """See ``Design``."""
@@ -36,12 +36,12 @@ class Channels(PlainDesign):
         fitted = features_of([part.scaled(scale) for part in parts], seed).fit(scale.rows(sample))
         if not scale.exponent:
             return fitted
-        each = [ScaledFeatures(one, scale) for one in fitted.features_]
-        return BlockFeatures.of_fitted(each, {part.name: part.columns for part in parts}, sample.shape[1])
+        channels = [ScaledFeatures(features, scale) for features in fitted.features_]
+        return BlockFeatures.of_fitted(channels, {part.name: part.columns for part in parts}, sample.shape[1])
 
 
 class MultipleKernelModel(KernelLearner):
-    """A sum of kernels, one a channel, whose weights are learned. See ``MultipleKernelLearner``."""
+    """A sum of kernels, one per channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
     _holds_out_groups = True
     _races = False
@@ -138,7 +138,14 @@ class MultipleKernelModel(KernelLearner):
         return list(self.features_.names_)
 
     def describe(self) -> JSON:
-        """See ``HistogramClassifier``; and of each channel its share of the kernel weights, summed over the targets."""
+        """Return a description of the model: see ``HistogramClassifier.describe``, plus the share of each channel.
+
+        Returns
+        -------
+        dict
+            In addition, "channels" maps each name to the share of the channel in the kernel weights, summed over the
+            targets.
+        """
         totals = self.kernel_weights_.sum(axis=0)
         shares = totals / (totals.sum() or 1.0)
         return super().describe() | {

@@ -1,4 +1,4 @@
-"""A linear model that learns the widths of its kernel before the fit: what classifier and regressor share."""
+"""A model that learns the widths of its kernel before the fit: what classifier and regressor share."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class KernelLearner(HistogramModel):
-    """What the two share: widths first, on a part of the rows and with few features; then a plain fit with them."""
+    """Learns the widths first, on a part of the rows with few features, and then fits a plain model with them."""
 
     _holds_out_groups = False
     _races = False
@@ -99,14 +99,17 @@ class KernelLearner(HistogramModel):
         return PenalisedLoss(self._checked_loss(), checked_alpha(self.alpha))
 
     def _tuning(self, objective: str, holds_out: bool = True) -> Tuning:
-        """How widths are learned, checked. holds_out: whether folds are needed even where alpha is given."""
+        """Return the checked settings of the search for widths.
+
+        holds_out: whether folds are needed even if alpha is given.
+        """
         check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
         if self.width_strength != 0:
             check_positive(self.width_strength, "width_strength")
             if objective == "gradients":
                 raise ValueError(
-                    f"width_strength={self.width_strength} is minimised with an objective; objective='gradients' "
-                    "takes widths from slopes. Leave it at 0."
+                    f"width_strength={self.width_strength} is a penalty of an objective that is minimised, but "
+                    "objective='gradients' takes widths from slopes. Leave width_strength at 0."
                 )
         for name in ("n_tune_components", "n_tune_rows"):
             if getattr(self, name) is not None:
@@ -119,7 +122,7 @@ class KernelLearner(HistogramModel):
                 f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
             )
         if holds_out and fold_count(self.selection) < 2:
-            raise ValueError(f"selection must be at least 2 folds: rows are held out; got {self.selection}.")
+            raise ValueError(f"selection must be at least 2 folds, to hold rows out; got {self.selection}.")
         return Tuning(
             objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
             self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
