@@ -118,8 +118,8 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
         The plain sum of the kernels.
     n_iter_ : int
         Number of passes; in the joint form, of steps.
-    widths_, width_names_, width_columns_, start_widths_, history_, stopped_
-        In the joint form, as in ``FourierKernelLearner``.
+    widths_, width_names_, width_columns_, start_widths_, history_, stopped_ : various
+        Results of the joint form, as in ``FourierKernelLearner``.
 
     Raises
     ------
