@@ -1,26 +1,27 @@
 """chimap trains kernel machines on histograms at linear cost.
 
-The way of the data, and the folders that follow it::
+The data pass through these steps; the folders of the package are in brackets::
 
     source  --chunks-->  map  --features-->  moments  --merge-->  solve  -->  model  -->  predict / report
     (data)               (features)          (moments)            (solvers)   (estimators)
 
-Start with ``HistogramClassifier`` or ``HistogramRegressor``: they are all of it under one roof.
+Start with ``HistogramClassifier`` or ``HistogramRegressor``: they run all of these steps.
 
     >>> from sklearn.datasets import load_digits
     >>> import chimap
     >>> X, y = load_digits(return_X_y=True)
     >>> model = chimap.HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X, y)
 
-Exact kernels, the oracle for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
+Exact kernels, the reference for everything else: ``chi2``, ``intersection``, ``jensen_shannon``, ``hellinger``,
 ``Exponential(kernel, gamma)``. Explicit maps of additive kernels: ``OptimalMap``, ``DirectMap``,
 ``HomogeneousMap``, ``AnchorMap``, ``StaircaseMap``. Maps that mix the bins: ``DirichletMap`` (exact for the
-``DirichletKernel``), ``SignStableProjection`` (bits for the chi-square kernel). A linear model on codes of one byte a
-bin: ``LookupClassifier``. Random features of exponential kernels: ``FourierFeatures``; landmark features of any kernel:
-``NystroemFeatures``. Sums that merge and subtract: ``Moments``. Files and arrays read in chunks: ``open_source``.
-``load`` opens a saved model, ``export_model`` writes it for other programs. Images become histograms by
-``ImageHistograms``. Kernels are learned with the weights by ``FourierKernelLearner`` (widths) and
-``MultipleKernelLearner`` (weights of channels).
+``DirichletKernel``) and ``SignStableProjection`` (bits for the chi-square kernel). Random features of exponential
+kernels: ``FourierFeatures``; landmark features of any kernel: ``NystroemFeatures``. A linear model on codes of one byte
+per bin: ``LookupClassifier``. Sums that can be merged and subtracted: ``Moments``.
+
+``open_source`` reads files and arrays in chunks. ``load`` opens a saved model, and ``export_model`` writes it for other
+programs. ``ImageHistograms`` turns images into histograms. ``FourierKernelLearner`` learns the widths of a kernel with
+the weights, and ``MultipleKernelLearner`` the weights of channels.
 """
 
 from typing import TYPE_CHECKING
@@ -156,7 +157,7 @@ __all__ = [
     "OnlineIntersectionClassifier",
 ]
 
-# Where each name lives. It is imported when it is first used, so that the command line can answer --help at
+# The home module of each name. A name is imported when it is first used, so that the command line can answer --help at
 # once and set up the BLAS before NumPy loads it.
 _HOMES = {
     "comparison": (),
@@ -192,10 +193,10 @@ _HOMES = {
     "images": ("ImageHistograms", "open_images"),
 }  # fmt: skip
 
-if not TYPE_CHECKING:  # a type checker that saw this would take any name for granted
+if not TYPE_CHECKING:  # hidden from type checkers, which would then accept any name
 
     def __getattr__(name: str) -> object:
-        """A public name or a folder of the package, imported at its first use (PEP 562)."""
+        """Return a public name or a folder of the package, imported at its first use (PEP 562)."""
         from importlib import import_module
 
         if name in _HOMES:

@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's manner."""
+"""Estimators that follow scikit-learn's conventions."""
 
 from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.exact_kernel import ExactKernelLearner, ExactKernelRegressor

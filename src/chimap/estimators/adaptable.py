@@ -17,7 +17,7 @@ class Adaptable(Protocol):
 
     @property
     def start_(self) -> np.ndarray:
-        """Log widths (r,) to start from."""
+        """Log widths (r,) from which the search starts."""
         ...
 
     @property

@@ -275,8 +275,8 @@ class HistogramModel(BatchModel):
         assert y is not None
         if y.ndim == 2 and not self._takes_tasks:
             raise DataError(
-                f"{type(self).__name__} takes one label a row, shape ({source.n_rows},); got {y.shape}. Fit a model a "
-                "column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
+                f"{type(self).__name__} takes one label per row, shape ({source.n_rows},); got {y.shape}. Fit one "
+                "model per column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
             )
         check_tasks(source)
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)

@@ -78,8 +78,9 @@ class ChannelWidths:
         return self
 
     def at(self, log_widths: np.ndarray) -> BlockFeatures:
-        """Return plain features with these widths; raise ValueError, naming the width, if one leaves the range of
-        the dtype.
+        """Return plain features with these widths.
+
+        Raise ValueError, naming the width, if one leaves the range of the dtype.
         """
         features = [
             channel.at(part) for channel, part in zip(self.channels, self._each(log_widths), strict=True)
@@ -128,11 +129,11 @@ class ScoreSlopes:
 
 
 class ChannelObjective(WidthObjective):
-    """Minimum over the weights of sum loss + alpha sum_j |w_j|, relative to that without weights; a function of log
-    widths.
+    """Minimum over the weights of sum loss + alpha sum_j |w_j|, relative to its value without weights.
 
-    The strength, the last argument, is fixed. groups: the features of each channel. With the square loss, an evaluation
-    takes two passes; with others, the features of all these rows are in memory while the weights are found.
+    It is a function of log widths; the strength, the last argument, is fixed. groups: the features of each channel.
+    With the square loss, an evaluation takes two passes; with others, the features of all these rows are in memory
+    while the weights are found.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 5 with an l21 norm (the joint models of sec. 4).
     """

@@ -74,9 +74,7 @@ class ExplainedMachine(Explaining):
         return self._checked(X)
 
     def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return contributions and base: for an additive kernel bin by bin, from the kernel of each bin; else as
-        usual.
-        """
+        """Return contributions and base; for an additive kernel, they come from the kernel of each single bin."""
         if self.map is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
             return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
         base = self._outputs_of_prepared(reference[None])[0]

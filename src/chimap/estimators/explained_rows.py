@@ -50,7 +50,9 @@ class ExplainedRows:
 
     def _rows_like_the_fit(self) -> Rows:
         if getattr(self, "deviation_row_", None) is None:
-            raise DataError("this model does not know what the rows of its fit were like: give rows X.")
+            raise DataError(
+                "this model does not know the means and deviations of its fit's rows: give rows X."
+            )
         rows = rows_like(self._reference(None), self.deviation_row_, self._takes_signs)  # type: ignore[attr-defined]
         return self._prepare(rows, 0, "rows like those of the fit")
 

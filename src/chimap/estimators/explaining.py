@@ -225,9 +225,7 @@ class Explaining(MeasuredBins):
         return self._is_of_tasks or len(getattr(self, "classes_", ())) == 2
 
     def _kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return kernel values (n, m) with the landmarks, their weights (m, t), and the scores (m, t) of the
-        landmarks.
-        """
+        """Return kernel values (n, m) with the landmarks, their weights (m, t), and their scores (m, t)."""
         model = self._mapped_model()
         function = expansion_of(model)
         assert model is not None

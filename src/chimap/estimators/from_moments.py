@@ -155,7 +155,7 @@ class MomentsModel(BaseEstimator):
         fold_count(self.selection)
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
-                raise ValueError(f"alpha must be 'auto', a number or numbers; got {self.alpha!r}.")
+                raise ValueError(f"alpha must be 'auto', a number or several numbers; got {self.alpha!r}.")
         else:
             check_alphas(self.alpha)
 

@@ -1,6 +1,4 @@
-"""Exact kernel machines, one class against the rest: the reference for explicit features, and for data that fit
-memory.
-"""
+"""Exact kernel machines, one class against the rest: a reference for explicit features, for data that fit memory."""
 
 from __future__ import annotations
 
@@ -209,9 +207,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         w: np.ndarray,
         alpha: np.ndarray,
     ) -> HeldOutRows | None:
-        """Return outputs for left-out rows: for ridge each row is left out alone, for the hinge one fold is held
-        out.
-        """
+        """Return outputs for left-out rows: ridge leaves out each row alone, the hinge holds out one fold."""
         if self.loss == "square":
             strength = 1 / self.C_
             inverse = np.linalg.inv(gram + np.diag(strength / w))
@@ -223,11 +219,10 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
 
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the kernel matrix, centred with the shares (n,) of the rows in the sum of weights, and the means
-        subtracted.
+        """Return the kernel matrix, centred, and the means that were subtracted.
 
-        The means are those of the matrix rows, or of the features of a map. Map and kernel are fitted on rows drawn
-        with these shares.
+        The means are those of the matrix rows, or of the features of a map, with the shares (n,) of the rows in the sum
+        of weights. Map and kernel are fitted on rows drawn with these shares.
         """
         sample = rows
         if np.ptp(shares) > 0 and not self._is_precomputed:
@@ -251,9 +246,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
 
     @property
     def _solve(self) -> Solve:
-        """Return the solver: it returns weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w
-        (n,).
-        """
+        """The solver: it returns weights (n, t) that sum to 0 and intercepts (t,), given weights (n,) of the rows."""
         return SOLVERS[self.loss]
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:

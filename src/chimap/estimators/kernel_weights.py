@@ -65,9 +65,7 @@ class KernelWeights:
         return False
 
     def footprint(self, job: Job, parts: list[Part]) -> Job:
-        """Add the moments of the rows outside a fold, the eigenvectors of the blocks, and the workspace of the
-        largest.
-        """
+        """Add memory for moments outside a fold, the eigenvectors of the blocks, and their workspace."""
         sizes = [part.footprint.features for part in parts]
         rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
         return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in sizes) + 3 * max(sizes) ** 2))

@@ -54,8 +54,9 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """Cache scikit-learn's names of the parameters: it reads the signature each time, and a fit asks twenty
-        times.
+        """Return scikit-learn's names of the parameters, cached.
+
+        scikit-learn reads the signature each time, and a fit asks twenty times.
         """
         names: list[str] = super()._get_param_names()
         return names
@@ -192,9 +193,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
     @classmethod
     @cache
     def _settings_names(cls) -> list[str]:
-        """Return the attributes that decide how rows are prepared: parameters, settled values of "auto", and the
-        columns.
-        """
+        """Return the attributes that decide how rows are prepared: parameters, values of "auto", and the columns."""
         return [*cls._get_param_names(), "chosen_", "_taken", "feature_names_in_", "n_features_in_"]
 
     def _kept(self, name: str, made_of: list[Any], make: Callable[[], Made]) -> Made:

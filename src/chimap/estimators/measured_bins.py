@@ -45,9 +45,7 @@ class MeasuredBins(ExplainedRows):
         return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
 
     def _units(self, rows: Rows) -> np.ndarray:
-        """Return the units by which scores are divided to compare them: several regression targets have different
-        units.
-        """
+        """Return units by which scores are divided to compare them: several regression targets have different units."""
         if hasattr(self, "classes_"):
             return np.ones(1)
         spread = self._outputs_of_prepared(_arrays.take_rows(rows, slice(_VARIANCE_ROWS))).std(axis=0)

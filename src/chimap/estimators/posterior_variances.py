@@ -31,10 +31,9 @@ class PosteriorVariances(Prediction):
         """The dtype of the features."""
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
-        """Return 1 + q (n,): variances of new targets of rows X divided by that of the noise; see
-        ``solvers.posterior``.
+        """Return 1 + q (n,): variances of new targets of rows X divided by that of the noise.
 
-        Raise ValueError if the model has no posterior.
+        See ``solvers.posterior``. Raise ValueError if the model has no posterior.
         """
         self._refresh()
         posterior = getattr(self, "_posterior", None)

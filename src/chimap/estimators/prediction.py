@@ -66,9 +66,7 @@ class Prediction:
         return None
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
-        """Return variances (n,) of new targets of rows X divided by that of the noise; this model has none: raise
-        ValueError.
-        """
+        """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""
         raise ValueError(
             f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
             "from; predict_set returns intervals."
@@ -151,8 +149,9 @@ def bind_names(model: BaseEstimator, source: Source) -> None:
 
 
 def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype; dense features go into room
-    (n, D).
+    """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
+
+    room (n, D): where dense features are written.
     """
     if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)

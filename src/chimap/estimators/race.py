@@ -153,9 +153,7 @@ class Race:
         )  # fmt: skip
 
     def _end(self) -> Parameters:
-        """Return when to stop starting trials: after the seconds that the user gave, or after a fixed amount of
-        work.
-        """
+        """Return when to stop starting trials: after the user's seconds, or after a fixed amount of work."""
         seconds = getattr(self.model, "race_seconds", None)
         if seconds is not None or self.trials is None:
             return {"seconds": seconds}

@@ -176,9 +176,7 @@ def _linear_margins(look: Look) -> list[Candidate]:
 
 
 def _additive(look: Look) -> list[Candidate]:
-    """Return additive kernels by ridge, and by margins too if rows are sparse; the linear kernel on logarithms of
-    counts.
-    """
+    """Return additive kernels by ridge, and by margins too if rows are sparse; linear ridge on logarithms of counts."""
     additive = []
     if look.has_counts and not look.is_signed:
         additive.append(

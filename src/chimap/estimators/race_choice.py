@@ -100,11 +100,11 @@ def _is_wide(model: BaseEstimator, trial: Trial, settings: Parameters, source: S
 
 
 def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Parameters:
-    """Return the strength and gamma of an exact machine of many rows, where a new search would take several times the
-    fit.
+    """Return the strength and gamma that the race found, if a new search would take several times the fit.
 
-    They correspond to the noise and width of a Gaussian process, which do not depend on the number of rows. For few
-    rows, a search over all of them is fast, and knows more than the rows of the race.
+    This is so for exact machines of many rows. Strength and gamma correspond to the noise and width of a Gaussian
+    process, which do not depend on the number of rows. For few rows, a search over all of them is fast, and knows more
+    than the rows of the race.
     """
     if n_rows <= FEW_ROWS or not (is_automatic(model.alpha) and is_automatic(model.selection)):
         return {}

@@ -78,16 +78,15 @@ def most_held_out(y: np.ndarray) -> int:
 def rows_of_round(
     splits: list[tuple[np.ndarray, np.ndarray]], rounds: dict[int, int], n_rows: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return the splits of the round that learns from ``n_rows``, one of ``rounds_of``; early rounds score fewer
-    rows.
-    """
+    """Return the splits of the round that learns from ``n_rows``; early rounds score fewer rows."""
     most = HELD_OUT if n_rows == max(rounds) else HELD_OUT_BEFORE
     return [(train[:n_rows], test[:most]) for train, test in splits[: rounds[n_rows]]]
 
 
 def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
-    """Return the rows of each round and how many splits it takes: few rows take all of them at last, many the only
-    one.
+    """Return the rows of each round, mapped to the number of splits that it takes.
+
+    Few rows take all splits in the last round; many rows have only one split.
     """
     most = max(train.size for train, _ in splits)
     if most < FEWEST_BY_ROUNDS:

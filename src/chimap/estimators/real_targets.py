@@ -21,8 +21,9 @@ from chimap.selection.scoring import MeanScore
 
 
 class RealTargets(Encoding, RegressorMixin):
-    """One or several real targets, encoded minus their means. The estimator defines ``_outputs(X)``, linear outputs
-    (n, t).
+    """One or several real targets, encoded minus their means.
+
+    The estimator defines ``_outputs(X)``, linear outputs (n, t).
     """
 
     _y_checks: ClassVar[JSON] = {"y_numeric": True}
@@ -82,8 +83,9 @@ class RealTargets(Encoding, RegressorMixin):
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Return R^2 of ``predict(X)``; with several targets, the mean over them, on the entries of y that are not
-        missing.
+        """Return R^2 of ``predict(X)``.
+
+        With several targets it is the mean over them, on the entries of y that are not missing.
 
         Parameters
         ----------

@@ -221,7 +221,7 @@ class SettledModel(LinearModel):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:
             raise ValueError(
-                f"{type(self).__name__} takes losses {', '.join(self._losses)}, and others of domain "
+                f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
                 f"{self._domain!r}; got {loss!r}."
             )
         return loss

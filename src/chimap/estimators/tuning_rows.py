@@ -33,9 +33,7 @@ class PreparedChunk:
 
 @dataclass(frozen=True)
 class TuningRows:
-    """Rows that each evaluation reads again in chunks of ``chunk_rows``; a small number of rows is kept once
-    prepared.
-    """
+    """Rows that each evaluation reads again in chunks of ``chunk_rows``; few rows are kept once prepared."""
 
     rows: PreparedRows
     chunk_rows: int

@@ -46,8 +46,9 @@ SEARCHES: dict[str, type[WidthSearch]] = {
 
 @dataclass(frozen=True)
 class Tuning:
-    """How widths are learned; see ``FourierKernelLearner``. alpha: from ``checked_alpha``. n_folds: number of
-    held-out folds.
+    """How widths are learned; see ``FourierKernelLearner``.
+
+    alpha: from ``checked_alpha``. n_folds: number of held-out folds.
     """
 
     objective: str
@@ -152,8 +153,9 @@ class WidthDesign:
     def _tuning_rows(
         self, recipe: Recipe, rows: PreparedRows, n_components: int, clock: Stopwatch
     ) -> tuple[TuningRows, TuningRows | None]:
-        """Return rows to learn the widths on, and to validate them: a part in memory, or the whole source, read
-        again.
+        """Return rows to learn the widths on, and rows to validate them or None.
+
+        They are a part of the source in memory, or the whole source, read again.
         """
         tuning, source = self.tuning, rows.source
         whole: Source = source

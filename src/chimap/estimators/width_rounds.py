@@ -29,12 +29,12 @@ _LEAST = 1e-6
 
 
 class WidthRounds(WidthSearch):
-    """Rounds of widths, each derived from the slopes of the model with the last widths, while the validation score
-    rises.
+    """Rounds of widths, each derived from the slopes of the model with the last widths.
 
     A group j of bins with width s_j gets s_j^2 in proportion to sqrt(G_j). Here G_j is the mean over its bins and over
     rows of sum_c (df_c/du)^2, minus what is due to chance (``Relevance`` compares models of two halves of the folds).
-    The strength and the overall width of each round have the least error on held-out folds, found step by step.
+    The strength and the overall width of each round have the least error on held-out folds, found step by step. Rounds
+    go on while the validation score rises.
 
     Source: Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning, Science 2024.
     """
@@ -69,9 +69,7 @@ class WidthRounds(WidthSearch):
         return Scored(step["validation_score"], step["validation_error"])
 
     def _settled(self, x: np.ndarray) -> np.ndarray:
-        """Return the overall width and strength of the least held-out error, climbed to from x; its moments are
-        kept.
-        """
+        """Return the overall width and strength of the least held-out error, climbed to from x; keep its moments."""
         tried: dict[int, tuple[float, float, FoldMoments]] = {}
 
         def at(octave: int) -> tuple[float, float, FoldMoments]:

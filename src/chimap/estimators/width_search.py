@@ -45,8 +45,7 @@ class WidthPenalty:
 
 
 class WidthObjective:
-    """The objective and its gradient in x = [log widths (r,), log strength]; an evaluation takes two passes over the
-    rows.
+    """The objective and its gradient in x = [log widths (r,), log strength], in two passes over the rows.
 
     kind: "held-out" (the strength is learned too) or "training" (it is fixed: minimising would drive it to zero).
     """
@@ -68,8 +67,9 @@ class WidthObjective:
         return plain, value
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the objective and its gradient, in two passes. Raise DataError, naming a parameter, if one is not
-        finite.
+        """Return the objective and its gradient, in two passes.
+
+        Raise DataError, naming a parameter, if one is not finite.
         """
         self.evaluations += 1
         plain, held = self.outcome(x)
