@@ -79,8 +79,10 @@ def learn_bins(
         score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
         deviations=learned.deviations, predict_seconds=learned.predict_seconds,
     )  # fmt: skip
-    kept = weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
-    return LearnedBins(trial, kept, learned.score - unweighed.score, is_screened)
+    kept_weights = (
+        weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
+    )
+    return LearnedBins(trial, kept_weights, learned.score - unweighed.score, is_screened)
 
 
 def _is_better(outcome: Outcome, equal: Outcome, errors: float) -> bool:

@@ -92,11 +92,11 @@ class ChannelWidths:
         """Return dL/d log s for checked rows, given dL/dz of all features; see ``WidthFeatures.pullback_at``."""
         gradient = np.zeros(self._borders[-1])
         for first in range(0, rows.shape[0], _ROWS):
-            part = slice(first, min(rows.shape[0], first + _ROWS))
-            block = _arrays.take_rows(rows, part)
+            chunk = slice(first, min(rows.shape[0], first + _ROWS))
+            block = _arrays.take_rows(rows, chunk)
             Z = np.empty((block.shape[0], features._n_features_out), dtype=rows.dtype)
             features.features_into(block, Z)
-            G = slopes(part, Z) if callable(slopes) else slopes[part]
+            G = slopes(chunk, Z) if callable(slopes) else slopes[chunk]
             for j, channel in enumerate(self.channels):
                 columns = slice(features.borders_[j], features.borders_[j + 1])
                 gradient[self._borders[j] : self._borders[j + 1]] += channel.pullback_at(

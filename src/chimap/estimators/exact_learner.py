@@ -139,8 +139,10 @@ class ExactKernelModel(BaseEstimator):
         kernel, distances = self._kernel.kernel, []
         for j in range(len(self.width_names_)):
             columns = np.flatnonzero(self.width_columns_ == j)
-            other = None if others is None else _arrays.take_columns(others, columns)
-            distances.append(np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other), 0))
+            other_columns = None if others is None else _arrays.take_columns(others, columns)
+            distances.append(
+                np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other_columns), 0)
+            )
         return np.array(distances)
 
     def _start(self, distances: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -49,8 +49,8 @@ class ExplainedMachine(Explaining):
         out = np.empty((rows.shape[0], len(self.intercept_)))
         with threads(self.n_jobs):
             for first in range(0, rows.shape[0], _BLOCK_ROWS):
-                part = slice(first, first + _BLOCK_ROWS)
-                out[part] = self._block_outputs(_arrays.take_rows(rows, part))
+                chunk = slice(first, first + _BLOCK_ROWS)
+                out[chunk] = self._block_outputs(_arrays.take_rows(rows, chunk))
         return out + self.intercept_
 
     def _block_outputs(self, rows: Rows) -> np.ndarray:

@@ -67,8 +67,8 @@ class KernelWeights:
     def footprint(self, job: Job, parts: list[Part]) -> Job:
         """Add memory for moments outside a fold, the eigenvectors of the blocks, and their workspace."""
         sizes = [part.footprint.features for part in parts]
-        rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
-        return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in sizes) + 3 * max(sizes) ** 2))
+        rest_bytes = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
+        return replace(job, solver_bytes=rest_bytes + 8 * (sum(m * m for m in sizes) + 3 * max(sizes) ** 2))
 
     def penalty(self, features: Any) -> L21:
         """Return the norm over the channels of the features."""

@@ -63,8 +63,8 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
 
     def _given(self) -> Parameters:
         """Return the parameters."""
-        given: Parameters = self.get_params(deep=False)
-        return given
+        parameters: Parameters = self.get_params(deep=False)
+        return parameters
 
     @abstractmethod
     def _parts(self, n_columns: int) -> list[Part]:

@@ -118,9 +118,9 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         self
             The fitted estimator.
         """
-        given, labels = self._rows(X, y, reset=True)
+        all_rows, labels = self._rows(X, y, reset=True)
         self._check_settings()
-        rows, labels, weights = self._counted(given, labels, sample_weight)
+        rows, labels, weights = self._counted(all_rows, labels, sample_weight)
         self._learn_targets(labels)
         steps = _steps_of(weights, rows.shape[0])
         self._start(rows, steps)
@@ -174,11 +174,11 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
             The estimator.
         """
         is_first = not hasattr(self, "tables_")
-        given, labels = self._rows(X, y, reset=is_first)
+        all_rows, labels = self._rows(X, y, reset=is_first)
         if is_first:
             self._check_settings()
             self._learn_targets(labels if classes is None else classes)
-        rows, labels, weights = self._counted(given, labels, sample_weight, is_batch=True)
+        rows, labels, weights = self._counted(all_rows, labels, sample_weight, is_batch=True)
         steps = _steps_of(weights, rows.shape[0])
         if is_first:
             self._start(rows, steps)
@@ -192,9 +192,9 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         return self
 
     def _rows(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[CSR, np.ndarray]:
-        given, y = frame_rows(X, y)
+        table, y = frame_rows(X, y)
         X, labels = validate_data(
-            self, given, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+            self, table, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )
         rows = _arrays.as_rows(X)
         check_histograms(rows)

@@ -286,11 +286,11 @@ def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
         "n_principal": None,
         "device": "cpu",
     }
-    given = model.get_params(deep=False)
-    if or_named and not _same(given["kernel"], "auto"):
+    parameters = model.get_params(deep=False)
+    if or_named and not _same(parameters["kernel"], "auto"):
         del defaults["gamma"]
     return model.precision != "bfloat16" and all(
-        _same(given[name], value) for name, value in defaults.items()
+        _same(parameters[name], value) for name, value in defaults.items()
     )
 
 

@@ -120,8 +120,8 @@ def weigh_bins(
     weights.
     """
     running, began = Race.on(model, source, groups), time.perf_counter()
-    given = model.get_params(deep=False)
-    settings = {name: given[name] for name in ("kernel", "normalize", "gamma")}
+    parameters = model.get_params(deep=False)
+    settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
     exact_settings = settings | {"features": "exact", "loss": "square"}
     is_exact = (
         running.trials is not None

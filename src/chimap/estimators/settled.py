@@ -72,8 +72,8 @@ class SettledModel(LinearModel):
 
     def _given(self) -> Parameters:
         """Return the parameters, overlaid with those that the race has chosen and with the values of "auto"."""
-        given: Parameters = self.get_params(deep=False)
-        return given | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
+        parameters: Parameters = self.get_params(deep=False)
+        return parameters | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
 
     def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" and bin_weights leave open."""
@@ -111,17 +111,17 @@ class SettledModel(LinearModel):
         come. n_targets: number of targets, if the source has no labels.
         """
         self._taken = {}
-        given = self._given()
-        may_be_exact = is_plain and not is_batch and is_automatic(given.get("features"))
-        if may_be_exact and takes_exact(given, source, room_in(parse_memory(self.memory))):
+        parameters = self._given()
+        may_be_exact = is_plain and not is_batch and is_automatic(parameters.get("features"))
+        if may_be_exact and takes_exact(parameters, source, room_in(parse_memory(self.memory))):
             self._taken = {"features": "exact"}
         self._check_sizes()
-        if is_automatic(given.get("gamma")) and not self._keeps_rows:
+        if is_automatic(parameters.get("gamma")) and not self._keeps_rows:
             seed = int(check_random_state(self.random_state).randint(2**31))
             self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
         if is_batch:
             self._taken = self._taken | words_of_a_batch(self._settings(), source.n_rows)
-        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
+        if is_automatic(parameters["n_components"]) and takes_landmarks(self._settings()):
             landmarks_within(source.n_rows, self._room_for(source, n_targets))
         if is_plain and not is_batch and takes_wide(self._given(), self._settings(), source):
             self._taken = {**self._taken, "solver": WideRidgeSolver.name}
@@ -142,8 +142,12 @@ class SettledModel(LinearModel):
     @property
     def _may_round(self) -> bool:
         """Whether features are summed up, so that they may be rounded first; other solvers take them as they are."""
-        given = self._given()
-        return not self._keeps_rows and given.get("solver") is None and given.get("n_principal") is None
+        parameters = self._given()
+        return (
+            not self._keeps_rows
+            and parameters.get("solver") is None
+            and parameters.get("n_principal") is None
+        )
 
     @property
     def _keeps_rows(self) -> bool:
@@ -160,26 +164,26 @@ class SettledModel(LinearModel):
 
     def _settings(self) -> FeatureSettings:
         """Return the settings of the features of one kernel, from the parameters that this estimator has."""
-        given = self._given()
-        if given.get("features") == "exact" and given.get("gamma") == "auto":
-            given["gamma"] = "mean"  # where the search for gamma starts
+        parameters = self._given()
+        if parameters.get("features") == "exact" and parameters.get("gamma") == "auto":
+            parameters["gamma"] = "mean"  # where the search for gamma starts
         return FeatureSettings(
             **{
-                setting.name: given[setting.name]
+                setting.name: parameters[setting.name]
                 for setting in fields(FeatureSettings)
-                if setting.name in given
+                if setting.name in parameters
             }
         )
 
     def _check_sizes(self) -> None:
-        given = self._given()
-        check_features(given.get("features", "auto"))
-        if not is_automatic(given["n_components"]):
-            check_positive(given["n_components"], "n_components", integer=True)
-        if not is_automatic(given["n_terms"]):
-            check_positive(given["n_terms"], "n_terms", integer=True)
-        if given.get("map") is not None:
-            check_map(given["map"])
+        parameters = self._given()
+        check_features(parameters.get("features", "auto"))
+        if not is_automatic(parameters["n_components"]):
+            check_positive(parameters["n_components"], "n_components", integer=True)
+        if not is_automatic(parameters["n_terms"]):
+            check_positive(parameters["n_terms"], "n_terms", integer=True)
+        if parameters.get("map") is not None:
+            check_map(parameters["map"])
 
     # --- from parameters to a recipe
 
@@ -194,12 +198,12 @@ class SettledModel(LinearModel):
 
     def _recipe(self) -> Recipe:
         """Return the settings of a fit."""
-        given = self._given()
+        parameters = self._given()
         return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
-            objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
-            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
-            device=self._device, memory=self.memory, random_state=self.random_state,
+            parameters, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
+            objective=self._objective(), alpha=parameters["alpha"], selection=parameters["selection"],
+            n_principal=parameters.get("n_principal"), normalize=parameters["normalize"],
+            precision=parameters["precision"], device=self._device, memory=self.memory, random_state=self.random_state,
             is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip
 
@@ -212,8 +216,10 @@ class SettledModel(LinearModel):
         spread = getattr(self, "_spread", None)
         if spread is not None and loss != "hinge":
             loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
-        given = self._given()
-        return PenalisedLoss(loss, checked_alpha(given["alpha"]), self.n_principal, given.get("solver"))
+        parameters = self._given()
+        return PenalisedLoss(
+            loss, checked_alpha(parameters["alpha"]), self.n_principal, parameters.get("solver")
+        )
 
     def _checked_loss(self) -> str | Loss:
         loss: str | Loss = self._given()["loss"]

@@ -179,9 +179,9 @@ class WidthDesign:
         job = self.tuning_job(recipe, rows, n_components, n_folds)
         # Memory holds weights, adjoints and their columns side by side; the rows, if they are a part in memory; and
         # the sample.
-        kept = whole.n_rows * source.row_bytes if whole is not source else 0.0
-        kept += job.n_sampled * job.mapped_row_bytes
-        job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept)
+        kept_bytes = whole.n_rows * source.row_bytes if whole is not source else 0.0
+        kept_bytes += job.n_sampled * job.mapped_row_bytes
+        job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
         chunk_rows = chunk_rows_within(job, recipe.budget)
 
         def reading(part: Source) -> TuningRows:

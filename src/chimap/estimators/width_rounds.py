@@ -149,7 +149,7 @@ class WidthRounds(WidthSearch):
         gradients = []
         for k in range(min(_SPLITS, len(folds))):
             turned, middle = [*folds[k:], *folds[:k]], len(folds) // 2
-            coefs = (self._weights(part, x[-1])[0] for part in (turned[:middle], turned[middle:]))
+            coefs = (self._weights(half, x[-1])[0] for half in (turned[:middle], turned[middle:]))
             halves = [Half(frequencies, (scale * coef @ mixtures).astype(dtype), slopes) for coef in coefs]
             gradients.append(Relevance.of(*halves))
         return model.bins, mapped, reduce(add, gradients)
