@@ -261,7 +261,7 @@ def test_bad_matrices_are_refused(rows):
         HistogramRegressor(random_state=0).fit(X, empty)  # before a race is run
     with pytest.raises(DataError, match="150 labels for 180 rows"):
         model(HistogramClassifier, "landmarks").fit(X, labels[:150])
-    with pytest.raises(DataError, match="one label a row"):
+    with pytest.raises(DataError, match="one label per row"):
         MultipleKernelLearner(OptimalMap()).fit(X, labels)
 
 

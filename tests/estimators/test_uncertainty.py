@@ -135,7 +135,7 @@ def test_models_without_a_posterior_say_so(rows, more):
         HistogramRegressor("chi2", alpha=1.0).fit(X, y).compile().predict(X, return_std=True)
     gaps = np.column_stack([y, y])
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match="with all entries of y there"):
+    with pytest.raises(ValueError, match="y without missing entries"):
         regressor("landmarks").fit(X, gaps).predict(X, return_std=True)
 
 
@@ -228,5 +228,5 @@ def test_a_model_of_no_held_out_rows_says_so(rows):
     X, y = rows
     model = HistogramRegressor("chi2", features="additive", alpha=1.0).fit(X, y)
     model._conformal = None
-    with pytest.raises(ValueError, match="has no outputs of rows that were held out"):
+    with pytest.raises(ValueError, match="has no outputs of held-out rows"):
         model.predict_set(X)

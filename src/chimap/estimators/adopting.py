@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import ClassVar
 
 from chimap._types import Sometimes
 from chimap.estimators.settled import SettledModel
 from chimap.fit.recipe import given_weights
-from chimap.fit.result import FitResult
+from chimap.fit.result import FitResult, HeldOutRows
 from chimap.fit.targets import Codec
 from chimap.losses import Loss, Observed
 from chimap.selection import LearningCurve, SelectionResult
@@ -22,8 +23,8 @@ class AdoptingModel(SettledModel):
     learning_curve_: Sometimes[LearningCurve | None]
     loss_: Loss | None
     selection_: SelectionResult | None
-    _take_codec: Any
-    _take_held_out: Any
+    _take_codec: Callable[[Codec], None]
+    _take_held_out: Callable[[HeldOutRows | None], None]
     keeps_posterior: ClassVar[bool]
 
     def _adopt(self, result: FitResult) -> None:

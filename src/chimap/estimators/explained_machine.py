@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -24,7 +23,7 @@ class ExplainedMachine(Explaining):
     """A fitted expansion over training rows, or over the features of a map. A subclass gives the three below."""
 
     map: AdditiveMap | None
-    map_: Any
+    map_: AdditiveMap
     kernel_: Kernel
     rows_: Rows
     coef_: np.ndarray

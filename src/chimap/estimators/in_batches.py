@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._threads import threads
-from chimap._types import ArrayLike, MatrixLike, Parameters
+from chimap._types import ArrayLike, MatrixLike, Parameters, Sometimes
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.engines import Progress
@@ -30,7 +30,7 @@ class BatchModel(AdoptingModel):
     _class_weighed: Any
     _learn_targets: Callable[[ArrayLike], None]
     loss: str | Loss
-    classes_: np.ndarray
+    classes_: Sometimes[np.ndarray]
 
     def _weighed(
         self, source: Source, groups: ArrayLike | None, is_batch: bool = False
