@@ -214,10 +214,10 @@ def test_a_group_has_the_width_of_its_bins_however_many_they_are():
 
 def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
     """Rows may be sorted by class: the first say nothing of the others. The chunks are of 25 rows."""
-    monkeypatch.setattr("chimap.estimators.width_rounds._LOOKED", 12)
+    monkeypatch.setattr("chimap.estimators.width_rounds._SLOPE_ROWS", 12)
     objective = objective_of("gaussian", "gradients")
     rounds = WidthRounds(objective, None, False, Progress(), 1, 0.1, 1)
-    np.testing.assert_array_equal(rounds._looked(), histograms(60, 8)[::5])
+    np.testing.assert_array_equal(rounds._slope_rows(), histograms(60, 8)[::5])
 
 
 def test_a_strength_that_is_given_stays_and_folds_decide_without_validation_rows():

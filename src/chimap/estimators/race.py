@@ -163,7 +163,7 @@ class Race:
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """Return the mean outcome over the splits; see ``Runner``."""
         if self.trials is not None and self.trials.takes(candidate.settings):
-            return self._tried(self.trials, candidate, n_rows)
+            return self._run_trials(self.trials, candidate, n_rows)
         if self.trials is not None:
             self.trials.let_go()  # a separate fit needs the whole budget
         chosen = self.splits_at(n_rows)
@@ -185,7 +185,7 @@ class Race:
             float(np.median(seconds)),
         )
 
-    def _tried(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
+    def _run_trials(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
         """Run a candidate by machines that share their products.
 
         The first round searches for the best setting, starting from that of the first candidate of the family. Later

@@ -21,7 +21,7 @@ from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import ridge
 from chimap.solvers.widths import held_out
 
-_LOOKED = 400  # rows at which slopes are evaluated
+_SLOPE_ROWS = 400  # rows at which slopes are evaluated
 _SPLITS = 4  # splits of the folds into halves
 _OCTAVES = 8  # octaves of gamma by which a round may move
 # Weight of a group on which no score depends, relative to a mean of 1: the group may matter in the next round.
@@ -43,32 +43,32 @@ class WidthRounds(WidthSearch):
         """Run the rounds from the widths of the features and this strength."""
         self._began = time.perf_counter()
         self.progress.stage("widths", self.max_iter, "rounds")
-        rows = self._looked()
-        x = self._settled(np.append(self.objective.features.start_, np.log(alpha)))
-        self._told(x)
+        rows = self._slope_rows()
+        x = self._best_scale(np.append(self.objective.features.start_, np.log(alpha)))
+        self._record(x)
         for _ in range(self.max_iter):
-            x = self._settled(self._following(x, rows))
-            self._told(x)
+            x = self._best_scale(self._next_widths(x, rows))
+            self._record(x)
             self.progress.advance()
-            if not self._scored(-1).beats(self._scored(-2)):
+            if not self._score_of(-1).beats(self._score_of(-2)):
                 self.reason = "the score no longer rises"
                 break
         best = 0
         for i in range(1, len(self.history)):
-            best = i if self._scored(i).beats(self._scored(best)) else best
+            best = i if self._score_of(i).beats(self._score_of(best)) else best
         step = self.history[best]
         return WidthsFound(
             np.log(step["widths"]), step["alpha"], self.history, self.reason or "max_iter rounds"
         )
 
-    def _scored(self, i: int) -> Scored:
+    def _score_of(self, i: int) -> Scored:
         """Return the score of a round: on the validation rows, or on the folds if there are none."""
         step = self.history[i]
         if step["validation_score"] is None:
             return Scored(-step["objective"], step["objective"])
         return Scored(step["validation_score"], step["validation_error"])
 
-    def _settled(self, x: np.ndarray) -> np.ndarray:
+    def _best_scale(self, x: np.ndarray) -> np.ndarray:
         """Return the overall width and strength of the least held-out error, climbed to from x; keep its moments."""
         tried: dict[int, tuple[float, float, FoldMoments]] = {}
 
@@ -113,15 +113,15 @@ class WidthRounds(WidthSearch):
             place = climb(better, (0, 0), steps)[0]
             return error(place), strength(place), moments
 
-    def _looked(self) -> Rows:
+    def _slope_rows(self) -> Rows:
         """Return rows evenly spread over those to learn from."""
-        step, first, taken = max(1, self.objective.rows.n_rows // _LOOKED), 0, []
+        step, first, taken = max(1, self.objective.rows.n_rows // _SLOPE_ROWS), 0, []
         for rows, *_ in self.objective.rows.chunks():
             taken.append(_arrays.take_rows(rows, slice(-first % step, None, step)))
             first += rows.shape[0]
         return _arrays.stack_rows(taken)
 
-    def _following(self, x: np.ndarray, rows: Rows) -> np.ndarray:
+    def _next_widths(self, x: np.ndarray, rows: Rows) -> np.ndarray:
         """Return the widths that the slopes at x suggest, with the same mean exponent; the strength stays."""
         features = self.objective.features
         with self.objective.rows.clock("gradient"):

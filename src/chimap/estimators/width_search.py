@@ -164,7 +164,7 @@ class WidthSearch:
         self._began = time.perf_counter()
         self.progress.stage("widths", self.max_iter, "iterations")
         _, gradient = self._evaluate(start)
-        self._told(start)
+        self._record(start)
         bounds = [(v - _REACH, v + _REACH) for v in start]
         assert self.objective.whole is not None
         least = np.log(least_alpha(self.objective.whole, self.objective.dtype))
@@ -194,7 +194,7 @@ class WidthSearch:
 
     def _stop(self, intermediate_result: OptimizeResult) -> None:
         """Record an iteration, and end the search if it no longer gains."""
-        self._told(intermediate_result.x)
+        self._record(intermediate_result.x)
         self.progress.advance()
         values = [step["objective"] for step in self.history]
         if len(values) > 2 and values[-3] - values[-1] <= self.tol * abs(values[-3]):
@@ -205,7 +205,7 @@ class WidthSearch:
         if self.reason:
             raise StopIteration
 
-    def _told(self, x: np.ndarray) -> None:
+    def _record(self, x: np.ndarray) -> None:
         value, _ = self._evaluate(x)
         error, score = self._validated(x)
         step = {
