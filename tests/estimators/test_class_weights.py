@@ -179,14 +179,14 @@ def test_weights_that_leave_one_class():
 def test_regressions_have_no_classes():
     X, y = unequal(60)
     for name in ("class_weight", "threshold"):
-        with pytest.raises(ValueError, match=f"{name} is of classifiers"):
+        with pytest.raises(ValueError, match=f"{name} is for classifiers"):
             HistogramRegressor("linear", **{name: "balanced"}).fit(X, y * 1.5)
 
 
 def test_batches_know_weights_by_label_alone():
     X, y = unequal(100)
     with pytest.raises(
-        ValueError, match="'balanced' takes the labels of all rows, and partial_fit sees a batch"
+        ValueError, match="'balanced' needs the labels of all rows, and partial_fit sees only a batch"
     ):
         sklearn.base.clone(LINEAR).set_params(class_weight="balanced").partial_fit(X, y, classes=[0, 1])
     weights = {0: 0.5, 1: 4.0}
@@ -327,7 +327,7 @@ def test_compiled_models_keep_the_threshold():
 
 def test_thresholds_that_will_not_do():
     X, y = classes(60)
-    with pytest.raises(ValueError, match="threshold='f1' is of two classes, and y has 3"):
+    with pytest.raises(ValueError, match="threshold='f1' needs two classes, and y has 3"):
         HistogramClassifier("linear", threshold="f1").fit(X, y)
     with pytest.raises(ValueError, match="threshold must be None, 'f1', 'balanced', or a cost"):
         HistogramClassifier("linear", threshold="best").fit(X, y > 1)

@@ -89,7 +89,7 @@ def test_classes():
 def test_bad_input():
     X, y = classes(40)
     with pytest.raises(
-        ValueError, match="exact widths are learned of exponential and Gaussian kernels; got 'skewed"
+        ValueError, match="exact widths are learned for exponential and Gaussian kernels; got 'skewed"
     ):
         ExactKernelLearner("skewed-chi2").fit(X, y)
     X[:, :5] = 0.1

@@ -73,5 +73,5 @@ def test_rows_in_batches_choose_by_the_first():
 
 def test_blocks_are_refused():
     model = HistogramClassifier("exp-chi2", gamma="auto", blocks=[slice(0, 8), slice(8, 20)])
-    with pytest.raises(ValueError, match="gamma='auto' chooses one gamma of all columns"):
+    with pytest.raises(ValueError, match="gamma='auto' chooses one gamma for all columns"):
         model.fit(X, Y)

@@ -214,10 +214,10 @@ def test_a_group_has_the_width_of_its_bins_however_many_they_are():
 
 def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
     """Rows may be sorted by class: the first say nothing of the others. The chunks are of 25 rows."""
-    monkeypatch.setattr("chimap.estimators.width_rounds._LOOKED", 12)
+    monkeypatch.setattr("chimap.estimators.width_rounds._SLOPE_ROWS", 12)
     objective = objective_of("gaussian", "gradients")
     rounds = WidthRounds(objective, None, False, Progress(), 1, 0.1, 1)
-    np.testing.assert_array_equal(rounds._looked(), histograms(60, 8)[::5])
+    np.testing.assert_array_equal(rounds._slope_rows(), histograms(60, 8)[::5])
 
 
 def test_a_strength_that_is_given_stays_and_folds_decide_without_validation_rows():
@@ -260,11 +260,11 @@ def test_classes_by_rounds_are_saved(tmp_path):
         ({"objective": "loo"}, "objective must be one of 'held-out', 'training', 'gradients'; got 'loo'"),
         ({"width_penalty": "l3"}, "width_penalty must be one of 'l2', 'l1'"),
         ({"width_strength": -1.0}, "width_strength must be a positive number"),
-        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is minimised with an objective"),
+        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is a penalty of an objective"),
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),
-        ({"selection": 1}, "selection must be at least 2 folds: rows are held out"),
+        ({"selection": 1}, "selection must be at least 2 folds, to hold rows out"),
         ({"kernel": "chi2"}, "use its exponential form, such as 'exp-chi2'"),
         ({"loss": "epsilon_insensitive"}, "loss must be one of 'square', .*; got 'epsilon_insensitive'"),
     ],

@@ -132,7 +132,7 @@ def test_threads_and_copies_change_nothing():
 
 def test_too_few_iterations_are_said():
     X, y = classes(100)
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations short of tol"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations before reaching tol"):
         LookupClassifier(max_iter=2, tol=1e-8).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)

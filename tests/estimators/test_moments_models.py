@@ -147,7 +147,7 @@ def test_batches_are_as_good_as_the_whole(model):
     ("model", "message"),
     [
         (MomentsRidge(-1.0), "each of alpha must be a positive number"),
-        (MomentsRidge("best"), "alpha must be 'auto', a number or numbers; got 'best'"),
+        (MomentsRidge("best"), "alpha must be 'auto', a number or several numbers; got 'best'"),
         (MomentsRidge(n_components=0), "n_components must be a positive whole number"),
         (MomentsRidge(n_components=[3, 13]), "n_components=13, but there are 12 features"),
         (MomentsRidge(selection=0), r"selection \(folds\) must be a positive whole number"),

@@ -261,7 +261,7 @@ def test_bad_matrices_are_refused(rows):
         HistogramRegressor(random_state=0).fit(X, empty)  # before a race is run
     with pytest.raises(DataError, match="150 labels for 180 rows"):
         model(HistogramClassifier, "landmarks").fit(X, labels[:150])
-    with pytest.raises(DataError, match="one label a row"):
+    with pytest.raises(DataError, match="one label per row"):
         MultipleKernelLearner(OptimalMap()).fit(X, labels)
 
 
@@ -279,7 +279,7 @@ def test_an_integer_weight_is_as_many_rows(rows, features):
 
 def test_a_threshold_is_of_one_task(rows):
     X, _, _, labels = rows
-    with pytest.raises(ValueError, match="threshold is of one task"):
+    with pytest.raises(ValueError, match="threshold is for a single task"):
         model(HistogramClassifier, "additive", threshold="f1").fit(X, labels)
 
 
@@ -390,7 +390,7 @@ def test_where_weights_of_tasks_are_not_taken(rows, rare):
     X, Y = rows[0], rare[0]
     with pytest.raises(ValueError, match="For several tasks"):
         model(HistogramClassifier, "additive", class_weight=[{0: 1}, {1: 2}]).fit(X, Y[:, 0])
-    with pytest.raises(ValueError, match="class_weight of several tasks gives each task sums of its own"):
+    with pytest.raises(ValueError, match="class_weight with several tasks needs separate sums for each task"):
         model(HistogramClassifier, "additive", class_weight={1: 2.0}).partial_fit(X, Y)
 
 
@@ -482,7 +482,7 @@ def test_bad_batches_of_tasks_are_refused(rows):
     single = model(HistogramRegressor, "additive").partial_fit(X[:90], Y[:90, 0])
     with pytest.raises(DataError, match="y has 4 tasks, but the batches before have one label for each row"):
         single.partial_fit(X[90:], Y[90:])
-    with pytest.raises(ValueError, match="classes are of one task"):
+    with pytest.raises(ValueError, match="classes are for a single task"):
         model(HistogramClassifier, "additive").partial_fit(X, np.nan_to_num(labels), classes=[0, 1])
 
 

@@ -128,14 +128,14 @@ def test_saved_models_are_as_sure(rows, name, tmp_path):
 def test_models_without_a_posterior_say_so(rows, more):
     X, y = rows
     model = HistogramRegressor("chi2", features="additive", random_state=0, **more).fit(X[:200], y[:200])
-    with pytest.raises(ValueError, match=r"return_std is of loss='square'.*predict_set gives intervals"):
+    with pytest.raises(ValueError, match=r"return_std needs loss='square'.*predict_set returns intervals"):
         model.predict(X, return_std=True)
     assert model.predict_set(X).shape == (600, 2)
     with pytest.raises(ValueError, match="CompiledRegressor has no posterior"):
         HistogramRegressor("chi2", alpha=1.0).fit(X, y).compile().predict(X, return_std=True)
     gaps = np.column_stack([y, y])
     gaps[0, 0] = np.nan
-    with pytest.raises(ValueError, match="with all entries of y there"):
+    with pytest.raises(ValueError, match="y without missing entries"):
         regressor("landmarks").fit(X, gaps).predict(X, return_std=True)
 
 
@@ -228,5 +228,5 @@ def test_a_model_of_no_held_out_rows_says_so(rows):
     X, y = rows
     model = HistogramRegressor("chi2", features="additive", alpha=1.0).fit(X, y)
     model._conformal = None
-    with pytest.raises(ValueError, match="has no outputs of rows that were held out"):
+    with pytest.raises(ValueError, match="has no outputs of held-out rows"):
         model.predict_set(X)

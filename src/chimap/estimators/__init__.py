@@ -1,8 +1,9 @@
-"""Estimators in scikit-learn's manner."""
+"""Estimators that follow scikit-learn's conventions."""
 
 from chimap.estimators.compiled import CompiledClassifier, CompiledRegressor
 from chimap.estimators.exact_kernel import ExactKernelLearner, ExactKernelRegressor
-from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
+from chimap.estimators.histogram import HistogramClassifier
+from chimap.estimators.histogram_regressor import HistogramRegressor
 from chimap.estimators.kernel_learning import FourierKernelLearner, FourierKernelRegressor
 from chimap.estimators.kernel_machine import KernelClassifier
 from chimap.estimators.lookup import LookupClassifier

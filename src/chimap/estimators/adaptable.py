@@ -1,4 +1,4 @@
-"""Features whose widths are free, as the search for widths takes them."""
+"""Features with adjustable widths, as the search for widths takes them."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from chimap.features.fourier.skewed import SkewedFourierFeatures
 
 
 class Adaptable(Protocol):
-    """Fitted features of any widths; see ``WidthFeatures``."""
+    """Fitted features that can take any widths; see ``WidthFeatures``."""
 
     @property
     def start_(self) -> np.ndarray:
-        """Log widths (r,) to start from."""
+        """Log widths (r,) from which the search starts."""
         ...
 
     @property
     def names_(self) -> list[str]:
-        """Of the widths."""
+        """Names of the widths."""
         ...
 
     @property
     def columns_(self) -> np.ndarray:
-        """The width of each column (bins,)."""
+        """Index of the width of each column, (bins,)."""
         ...
 
     @property
     def unit_(self) -> FourierFeatures | SkewedFourierFeatures:
-        """The features at widths 1."""
+        """The features with all widths at 1."""
         ...
 
     @property
     def n_components(self) -> int:
-        """Features."""
+        """Number of features."""
         ...
 
     @property
     def n_widths(self) -> int:
-        """r."""
+        """Number of widths, r."""
         ...
 
     def at(self, log_widths: np.ndarray) -> Any:
-        """Plain features with these widths (r,)."""
+        """Return plain features with these log widths (r,)."""
         ...
 
     def pullback_at(self, features: Any, rows: Rows, slopes: Slopes) -> np.ndarray:
-        """dL/d log s (r,) of checked rows."""
+        """Return dL/d log s (r,) for checked rows."""
         ...

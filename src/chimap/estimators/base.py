@@ -1,4 +1,4 @@
-"""How a linear model over explicit features is fitted: what classifier and regressor share."""
+"""How a linear model on explicit features is fitted: what classifier and regressor share."""
 
 from __future__ import annotations
 
@@ -31,25 +31,23 @@ from chimap.features.base import Features
 from chimap.fit.automatic import is_automatic, most_components, takes_components
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import check_request, fit
-from chimap.fit.recipe import given_weights
-from chimap.fit.result import FitResult
 from chimap.fit.targets import check_tasks
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.kernels import Kernel
-from chimap.losses import Loss, Observed
-from chimap.selection import LearningCurve, SelectionResult
+from chimap.losses import Loss
 
 if TYPE_CHECKING:
     from distributed import Client
     from sklearn.model_selection import BaseCrossValidator
 
-_SIGNED = ("auto", "linear", "gaussian")  # that take entries below 0: the race leaves out those that do not
+# Kernels that take negative entries; for "auto", the race drops the kernels that do not.
+_SIGNED = ("auto", "linear", "gaussian")
 
 
 class HistogramModel(BatchModel):
     """A linear model fitted to explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
-    A subclass says what its targets are, and may have a design of its features or an objective of its own.
+    A subclass defines its targets, and may define its own design of the features or its own objective.
     """
 
     def __init__(
@@ -118,20 +116,29 @@ class HistogramModel(BatchModel):
         sample_weight: ArrayLike | None = None,
         groups: ArrayLike | None = None,
     ) -> Self:
-        """Fit on rows X (n, bins), dense or sparse, and labels or targets y (n,); returns self.
+        """Fit the model on rows X and labels or targets y.
 
-        y (n, t): several tasks, of labels 0 and 1 for a classifier, or several targets of a regressor. An entry that is
-        missing (NaN, None, masked) is left out of that task alone; a row without any is left out.
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or Dask collection of shape (n, bins)
+            Rows. pandas and polars data frames, Arrow tables, and objects that ``open_source`` takes, such as AnnData,
+            are read as they are; a column that a data frame wrote as its index (``Unnamed: 0``) is set aside. The
+            cluster of the current client, if there is one, works on Dask collections.
+        y : array of shape (n,) or (n, t), or str
+            Labels or targets. With shape (n, t): labels 0 and 1 of t tasks for a classifier, or t targets for a
+            regressor; a missing entry (NaN, None, masked) is left out for its task only, and a row without any entry is
+            left out. A string names a column of X.
+        sample_weight : array of shape (n,) or None, default=None
+            How often each row counts in every sum, in the scores of held-out rows and in the sample that the features
+            are fitted on: a row of weight 2 counts as two rows, one of weight 0 as none. With features that depend on
+            no sample, an integer weight and repeated rows give the same model.
+        groups : array of shape (n,) or None, default=None
+            Group of each row; where rows are held out to choose a setting, those of a group are held out together.
 
-        sample_weight (n,): how often each row counts, in every sum, in scores of rows held out, and in the sample that
-        features depend on; a row of weight 2 is two rows, one of weight 0 none. Of features that depend on no sample an
-        integer weight and repeated rows give the same model.
-        groups (n,): rows of one group are held out together, where rows are held out to choose.
-
-        X may be a data frame of pandas or polars or an Arrow table, a Dask array or data frame, or an object that
-        ``open_source`` takes, such as AnnData; the labels y may be the name of a column of these. A column that a data
-        frame wrote as its index (``Unnamed: 0``) is set aside. Dask collections are worked on by the cluster of
-        the current client, if there is one.
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
         if is_collection(X):
             return self.fit_source(
@@ -153,19 +160,43 @@ class HistogramModel(BatchModel):
         sample_weight: ArrayLike | None = None,
         learning_curve: bool = False,
     ) -> Self:
-        """Fit on a source, read in chunks under the ``memory`` budget; returns self.
+        """Fit the model on a source, read in chunks under the ``memory`` budget.
 
-        It is read once; a second time with ``n_principal``, whose components take ``unlabelled`` rows too (transductive
-        PCA); and again at each pass of a loss other than the square if its features do not fit the budget.
+        The source is read once. It is read a second time with ``n_principal``, and again for each pass of a loss other
+        than the square if its features do not fit the budget.
 
-        checkpoint: a file that says every minute where the fit stands. If it is there the fit goes on from it, with the
-        same result as if it had not been interrupted; it is removed at the end (a ``Checkpoint`` is not).
-        engine: "local"; "dask", for workers on this machine; or a client of ``dask.distributed``.
-        groups: of the rows that have labels. sample_weight: of all rows of the source, in place of its ``weights``.
-        learning_curve: keep sums in four parts, where ``memory`` allows, for ``learning_curve_``; no other pass.
+        Parameters
+        ----------
+        source : Source
+            Rows with labels.
+        progress : Progress or None, default=None
+            Receives the stages of the fit; None shows them on the terminal if ``verbose``.
+        unlabelled : Source or None, default=None
+            More rows, without labels, for the components of ``n_principal`` (transductive PCA).
+        checkpoint : Checkpoint, str, Path or None, default=None
+            File to which the state of the fit is written every minute. If the file exists, the fit goes on from it,
+            with the same result as without the interruption. It is removed at the end (a ``Checkpoint`` object is not).
+        engine : str or dask.distributed.Client, default="local"
+            "local", "dask" for workers on this machine, or a client.
+        groups : array of shape (n,) or None, default=None
+            Group of each row that has labels; see ``fit``.
+        sample_weight : array of shape (rows of the source,) or None, default=None
+            Weights of all rows of the source, used instead of its ``weights``; see ``fit``.
+        learning_curve : bool, default=False
+            Whether to keep the sums in four parts, where ``memory`` allows, for ``learning_curve_``; this takes no
+            other pass.
 
-        Raises DataError for bad rows or labels (named by row) and for the checkpoint of another fit, MemoryBudgetError
-        for a budget that is too small.
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            If rows or labels are invalid (naming the row), or the checkpoint is of another fit.
+        MemoryBudgetError
+            If the budget is too small.
         """
         if not source.has_labels:
             raise DataError(
@@ -218,81 +249,50 @@ class HistogramModel(BatchModel):
     ) -> None:
         if groups is not None and not self._holds_out_groups:
             raise ValueError(
-                f"{type(self).__name__} tunes widths on rows of its own, without groups: leave them out."
+                f"{type(self).__name__} draws the rows it tunes widths on without regard to groups: leave groups out."
             )
-        given = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+        checkpoint_file = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         clock = Stopwatch()
         with progress, engine_of(engine) as running, compilation(clock, progress):
             result = fit(
                 self._recipe(), source, running, progress,
-                unlabelled=unlabelled, checkpoint=given, clock=clock, groups=groups, has_curve=has_curve,
+                unlabelled=unlabelled, checkpoint=checkpoint_file, clock=clock, groups=groups, has_curve=has_curve,
                 shown=scoring_of(self, source.labels()),
             )  # fmt: skip
         self._batches = None
         self._adopt(result)
         self.stage_seconds_ = result.seconds
-        self._folded()  # kept now, so that the first prediction is as fast as the next
-        if given is not None and given is not checkpoint:
-            given.remove()
+        self._folded()  # cached now, so that the first prediction is as fast as the next
+        if checkpoint_file is not None and checkpoint_file is not checkpoint:
+            checkpoint_file.remove()
 
     def _look_for_gaps(self, source: Source) -> None:
-        """Note whether targets of a matrix have sums of their own: entries are missing, or classes have weights.
+        """Note whether the targets of a matrix need separate sums: if entries are missing, or classes have weights.
 
-        Raises DataError for a matrix that is not taken, and for a task without labels."""
+        Raise DataError for a matrix if the estimator takes one target only, and for a task without labels.
+        """
         y = source.labels()
         assert y is not None
         if y.ndim == 2 and not self._takes_tasks:
             raise DataError(
-                f"{type(self).__name__} takes one label a row, shape ({source.n_rows},); got {y.shape}. Fit a model a "
-                "column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
+                f"{type(self).__name__} takes one label per row, shape ({source.n_rows},); got {y.shape}. Fit one "
+                "model per column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
             )
         check_tasks(source)
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)
         is_weighed = getattr(self, "class_weight", None) is not None
-        has_own = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
-        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if has_own else None
+        is_separate = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
+        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if is_separate else None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        given = self.kernel
-        takes_signs = given in _SIGNED if isinstance(given, str) else getattr(given, "is_signed", False)
+        kernel = self.kernel
+        takes_signs = kernel in _SIGNED if isinstance(kernel, str) else getattr(kernel, "is_signed", False)
         tags.input_tags.positive_only = not takes_signs
         return tags
-
-    # --- from the result of a fit to attributes
-
-    def _adopt(self, result: FitResult) -> None:
-        known, learned = result.known, result.learned
-        self.n_features_in_ = result.n_features_in
-        self._seed, self._codec = known.seed, known.codec
-        self._take_codec(known.codec)
-        self.features_, self.kernel_ = known.features, known.features.kernel_
-        self._coef, self._intercept, self.alpha_ = result.coef, result.intercept, learned.solution.alpha
-        loss = learned.loss
-        self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
-        self.n_passes_, self.n_rows_, self.learning_curve_ = learned.n_passes, learned.n_rows, result.curve
-        self.bin_weights_ = given_weights(self._given())
-        if result.shift is not None:
-            self.shift_ = result.shift
-        for name, value in (known.attributes | learned.attributes).items():
-            setattr(self, name, value)
-        self._take_held_out(result.held_out)
-        self._posterior = learned.posterior() if self._keeps_posterior else None
-        self._stale = False
-
-    @property
-    def _keeps_posterior(self) -> bool:
-        return self.keeps_posterior and self._given().get("n_principal") is None
 
     _holds_out_groups: ClassVar[bool] = True
     _has_objects: Sometimes[bool]  # whether labels came as Python objects
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     task_names_: Sometimes[np.ndarray | None]
     stage_seconds_: Sometimes[dict[str, float]]
-    _seed: int
-    learning_curve_: Sometimes[LearningCurve | None]
-    loss_: Loss | None
-    selection_: SelectionResult | None
-    _take_codec: Any
-    _take_held_out: Any
-    keeps_posterior: ClassVar[bool]

@@ -1,4 +1,4 @@
-"""Weights of bins that a candidate of a race learns from its gradients, kept where rows held out say that they help."""
+"""Weights of bins that a candidate of a race learns from its gradients, kept if held-out rows show that they help."""
 
 from __future__ import annotations
 
@@ -13,21 +13,24 @@ from chimap.features.weighted import learn_weights
 from chimap.selection.jackknife import standard_error
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
-_ERRORS = 2  # standard errors that a gain must be above to be one
+_ERRORS = 2  # a gain must exceed this number of standard errors
 
 
 class Weighing(Protocol):
-    """Fits a candidate with weights of the bins, a row of them for each split of the rows."""
+    """Fits a candidate with weights of the bins, one row of weights for each split of the rows."""
 
     def __call__(self, candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
-        """What comes of it, and what gives the next weights."""
+        """Return the outcome, and a function that returns the next weights."""
         ...
 
 
 @dataclass(frozen=True)
 class LearnedBins:
-    """The trial of the best round, its weights (bins,), of mean 1, None where equal ones are as good, and how much its
-    score is above theirs. is_screened: whether they are those of the screening."""
+    """The result of learning weights of bins.
+
+    trial: that of the best round. weights: (bins,) with mean 1, or None if equal weights are as good. gain: how much
+    the score exceeds that of equal weights. is_screened: whether the weights are those of the screening.
+    """
 
     trial: Trial
     weights: np.ndarray | None
@@ -38,19 +41,19 @@ class LearnedBins:
 def learn_bins(
     weigh: Weighing, candidate: Candidate, equal: np.ndarray, screened: np.ndarray | None, first: Trial
 ) -> LearnedBins:
-    """Learn weights for a candidate: each split from its own rows, so that no score is of rows that were learned from.
+    """Learn weights for a candidate: each split from its own rows, so that no row is both learned from and scored.
 
-    equal: ones (splits, bins). screened: weights of the same shape to begin with where they are better; see
-    ``chimap.features.screened``. Gradients of a model that noise misleads say little of the bins.
+    equal: ones (splits, bins). screened: weights of the same shape to begin with if they are better; see
+    ``chimap.features.screened``. The gradients of a model that noise misleads say little about the bins. first: the
+    last trial of the candidate; the trial of the weights has the same round and rows.
 
-    The weights of the best round are kept if its score is above that of equal weights by more than two standard errors
-    of the difference, which the jackknife knows: both are scored on the same rows. One is not enough for the best of
-    three rounds, each with a strength and a width of its own: by it weights came in that cost Fashion-MNIST .2 points.
-    One is enough for the weights of a screening, of which there is one alone, and the share of bins that say nothing
-    speaks for them too.
+    The weights of the best round are kept if its score exceeds that of equal weights by more than two standard errors
+    of the difference. The jackknife gives this error, since both are scored on the same rows. One error is not enough
+    for the best of three rounds, each with its own strength and width: it let in weights that cost Fashion-MNIST .2
+    points. One error is enough for the weights of a screening, because there is only one of these, and the share of
+    uninformative bins is evidence for them too.
 
-    A round that gains less than its error is the last. first: the last trial of the candidate, whose round and rows
-    that of the weights has.
+    Rounds stop after one that gains less than its error.
     """
     began, outcomes = time.perf_counter(), list[Outcome]()
 
@@ -76,20 +79,22 @@ def learn_bins(
         score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
         deviations=learned.deviations, predict_seconds=learned.predict_seconds,
     )  # fmt: skip
-    kept = weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
-    return LearnedBins(trial, kept, learned.score - unweighed.score, is_screened)
+    kept_weights = (
+        weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
+    )
+    return LearnedBins(trial, kept_weights, learned.score - unweighed.score, is_screened)
 
 
 def _is_better(outcome: Outcome, equal: Outcome, errors: float) -> bool:
-    """Whether a score is above another by more than so many errors of the difference."""
+    """Return whether a score exceeds another by more than ``errors`` standard errors of the difference."""
     gain = outcome.score - equal.score
     if not gain > SAME:
         return False
-    return not gain <= errors * _error_between(outcome, equal)  # where it is not known the score decides
+    return not gain <= errors * _error_between(outcome, equal)  # an unknown error (NaN) lets the score decide
 
 
 def _error_between(one: Outcome, other: Outcome) -> float:
-    """Standard error of the difference of two scores of the same rows; NaN where it is not known."""
+    """Return the standard error of the difference of two scores on the same rows; NaN if it is unknown."""
     if len(one.deviations) != len(other.deviations):
         return float("nan")
     return standard_error(np.subtract(one.deviations, other.deviations))

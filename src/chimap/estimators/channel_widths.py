@@ -1,4 +1,4 @@
-"""Widths of several channels, each with features of its own: the joint form of multiple kernel learning."""
+"""Widths of several channels with separate features: the joint form of multiple kernel learning."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from chimap.solvers.group_path import held_out_errors, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import Outcome
 
-_ROWS = 2048  # whose slopes are made together
-_TOLERANCE = 1e-4  # of residuals; the objective is then right to its square
+_ROWS = 2048  # rows whose slopes are computed together
+_TOLERANCE = 1e-4  # tolerance of residuals; the error of the objective is then of the order of its square
 _MOST_PASSES = 200
-_MOST_JOINT = 0.3  # of the largest strength: what widths are learned at
+_MOST_JOINT = 0.3  # widths are learned at this share of the largest strength at most
 
 
 class ChannelWidths:
-    """[psi_{s_1}(x_1), .., psi_{s_r}(x_r)], features of each channel with widths of its own, and gradients in log s.
+    """[psi_{s_1}(x_1), .., psi_{s_r}(x_r)]: features of each channel with separate widths, and gradients in log s.
 
-    parts: columns and settings of the channels. n_components: features of each. widths: "block" is one a channel,
-    "bin" one a column. After ``fit`` it serves ``WidthObjective`` as ``WidthFeatures`` does.
+    parts: columns and settings of the channels. n_components: features per channel. widths: "block" is one width per
+    channel, "bin" one per column. After ``fit`` it serves ``WidthObjective`` as ``WidthFeatures`` does.
     """
 
     def __init__(self, parts: list[Part], n_components: int, widths: str, seed: int):
@@ -56,46 +56,51 @@ class ChannelWidths:
         self.channels = []
         scale = Scale.of(sample, [part.settings.exact for part in self.parts])
         for j, part in enumerate(self.parts):
-            how = part.scaled(scale).settings
-            own: Any = WidthFeatures(
-                how.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
-                blocks={part.name: slice(None)}, map=how.map, n_terms=how.terms(), sampling=how.sampling,
-                form=how.form, random_state=self.seed + j,
+            settings = part.scaled(scale).settings
+            channel: Any = WidthFeatures(
+                settings.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
+                blocks={part.name: slice(None)}, map=settings.map, n_terms=settings.terms(), sampling=settings.sampling,
+                form=settings.form, random_state=self.seed + j,
             )  # fmt: skip
-            own = ScaledWidths(own, scale) if scale.exponent else own
-            self.channels.append(own.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))
-        counts = [own.n_widths for own in self.channels]
+            channel = ScaledWidths(channel, scale) if scale.exponent else channel
+            self.channels.append(channel.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))
+        counts = [channel.n_widths for channel in self.channels]
         self._borders = np.cumsum([0, *counts])
-        self.start_ = np.concatenate([own.start_ for own in self.channels])
+        self.start_ = np.concatenate([channel.start_ for channel in self.channels])
         self.names_ = [
-            part.name if own.n_widths == 1 else f"{part.name}, {name}"
-            for part, own in zip(self.parts, self.channels, strict=True)
-            for name in own.names_
+            part.name if channel.n_widths == 1 else f"{part.name}, {name}"
+            for part, channel in zip(self.parts, self.channels, strict=True)
+            for name in channel.names_
         ]
         self.columns_ = np.empty(sample.shape[1], dtype=np.int64)
-        for part, own, first in zip(self.parts, self.channels, self._borders, strict=False):
-            self.columns_[part.columns] = first + own.columns_
+        for part, channel, first in zip(self.parts, self.channels, self._borders, strict=False):
+            self.columns_[part.columns] = first + channel.columns_
         self.unit_ = self.channels[0].unit_
         return self
 
     def at(self, log_widths: np.ndarray) -> BlockFeatures:
-        """Plain features with these widths; ValueError, naming the width, where one leaves the range of the type."""
-        features = [own.at(part) for own, part in zip(self.channels, self._each(log_widths), strict=True)]
+        """Return plain features with these widths.
+
+        Raise ValueError, naming the width, if one leaves the range of the dtype.
+        """
+        features = [
+            channel.at(part) for channel, part in zip(self.channels, self._each(log_widths), strict=True)
+        ]
         blocks = {part.name: part.columns for part in self.parts}
         return BlockFeatures.of_fitted(features, blocks, self.columns_.size)
 
     def pullback_at(self, features: BlockFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
-        """dL/d log s of checked rows, given dL/dz of all features side by side; see ``WidthFeatures.pullback_at``."""
+        """Return dL/d log s for checked rows, given dL/dz of all features; see ``WidthFeatures.pullback_at``."""
         gradient = np.zeros(self._borders[-1])
         for first in range(0, rows.shape[0], _ROWS):
-            part = slice(first, min(rows.shape[0], first + _ROWS))
-            block = _arrays.take_rows(rows, part)
+            chunk = slice(first, min(rows.shape[0], first + _ROWS))
+            block = _arrays.take_rows(rows, chunk)
             Z = np.empty((block.shape[0], features._n_features_out), dtype=rows.dtype)
             features.features_into(block, Z)
-            G = slopes(part, Z) if callable(slopes) else slopes[part]
-            for j, own in enumerate(self.channels):
+            G = slopes(chunk, Z) if callable(slopes) else slopes[chunk]
+            for j, channel in enumerate(self.channels):
                 columns = slice(features.borders_[j], features.borders_[j + 1])
-                gradient[self._borders[j] : self._borders[j + 1]] += own.pullback_at(
+                gradient[self._borders[j] : self._borders[j + 1]] += channel.pullback_at(
                     features.features_[j], _arrays.take_columns(block, self.parts[j].columns),
                     np.ascontiguousarray(G[:, columns]),
                 )  # fmt: skip
@@ -107,25 +112,29 @@ class ChannelWidths:
 
 @dataclass(frozen=True)
 class ScoreSlopes:
-    """dL/dz = loss'(y, z'w + b) w' of rows z, times a scale: the weights are optimal, so that a change of the features
-    through them counts nothing (the envelope theorem; the penalty does not see the features)."""
+    """dL/dz = loss'(y, z'w + b) w' for rows z, times a scale.
+
+    The weights are optimal, so changes of the features through them do not count (the envelope theorem; the penalty
+    does not depend on the features).
+    """
 
     loss: Loss
     solution: LinearSolution
     scale: float
 
     def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
-        """Slopes (n, D) in the dtype of Z; the folds do not matter."""
+        """Return slopes (n, D) in the dtype of Z; the folds do not matter."""
         W = self.solution.coef.astype(Z.dtype)
         scores = Z @ W + self.solution.intercept
         return (self.loss.gradient(Y, scores) * self.scale).astype(Z.dtype) @ W.T
 
 
 class ChannelObjective(WidthObjective):
-    """min over weights of sum loss + alpha sum_j |w_j|, over what it is without weights: a function of log widths.
+    """Minimum over the weights of sum loss + alpha sum_j |w_j|, relative to its value without weights.
 
-    The strength, the last of its arguments, stays as it is. penalty: groups of features, one a channel. With the square
-    loss an evaluation takes two passes; otherwise features of all these rows are held while the weights are found.
+    It is a function of log widths; the strength, the last argument, is fixed. groups: the features of each channel.
+    With the square loss, an evaluation takes two passes; with others, the features of all these rows are in memory
+    while the weights are found.
 
     Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 5 with an l21 norm (the joint models of sec. 4).
     """
@@ -136,7 +145,7 @@ class ChannelObjective(WidthObjective):
         self._last_solution: LinearSolution | None = None
 
     def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, Outcome]:
-        """The features at these widths, and what they come to without the penalty of the widths."""
+        """Return the features at these widths, and the objective without the penalty of the widths."""
         plain = self.features.at(x[:-1])
         self.whole = self.rows.moments(plain, self.dtype).whole()
         with self.rows.clock("solve"):
@@ -147,11 +156,11 @@ class ChannelObjective(WidthObjective):
         return plain, Outcome(solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale))
 
     def weights(self, x: np.ndarray) -> LinearSolution:
-        """Those that the last evaluation came to."""
+        """Return the weights of the last evaluation."""
         return self.solution
 
     def _solve(self, plain: BlockFeatures, whole: Moments, alpha: float) -> tuple[GroupSolution, float]:
-        """The weights, from the last ones on, and the objective without weights."""
+        """Return the weights, starting from the last ones, and the objective without weights."""
         problem: SquareProblem | LossProblem
         if self.loss == Square():
             problem = SquareProblem(whole, self.groups, _TOLERANCE)
@@ -165,7 +174,7 @@ class ChannelObjective(WidthObjective):
     def _features(
         self, plain: BlockFeatures, whole: Moments
     ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Features and targets of the rows, less their shifts, and weights."""
+        """Yield features and targets of the rows, minus their shifts, and weights."""
         shift, target_shift = whole.shifts
         for rows, Y, _, weights in self.rows.chunks():
             Z = np.empty((rows.shape[0], whole.n_features), dtype=self.dtype)
@@ -175,7 +184,7 @@ class ChannelObjective(WidthObjective):
 
 @dataclass(frozen=True)
 class ChannelDesign(WidthDesign):
-    """Features of each channel side by side, with widths of its own, learned for weights of the channels."""
+    """Features of the channels side by side, with separate widths, learned for weights of the channels."""
 
     weights: KernelWeights
 
@@ -196,7 +205,7 @@ class ChannelDesign(WidthDesign):
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> float:
-        """The strength given, or the best by folds of the rows to tune on, at the widths to start from."""
+        """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
         if isinstance(self.tuning.alpha, float):
             return self.tuning.alpha
         plain = features.at(features.start_)
@@ -204,13 +213,13 @@ class ChannelDesign(WidthDesign):
         with rows.clock("choose alpha"):
             whole, penalty = moments.whole(), self.weights.penalty(plain)
             largest = largest_alpha(whole, penalty)
-            # at the largest no kernel is used, and a width that is not used has no gradient
+            # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
             alphas = np.minimum(self.weights.path_of(largest, SMALLEST), _MOST_JOINT * largest)
             errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
             return float(of_path(moments, whole, alphas, errors).best["alpha"])
 
     def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
-        """See ``WidthDesign``: the features of the rows to tune on stay while weights of other losses are found."""
+        """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
         settings = replace(self.settings, n_components=n_components)
         source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
         job = job_of(

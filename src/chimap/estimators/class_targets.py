@@ -1,4 +1,4 @@
-"""From labels of classes to targets, and from outputs back to labels, probabilities and sets."""
+"""From class labels to targets, and from outputs back to labels, probabilities and sets."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap._validation import DataError
 from chimap.data.labels import check_labels
 from chimap.data.targets import clean_targets
-from chimap.estimators.targets import Encoding, known_conformal
+from chimap.estimators.class_weighing import ClassWeighing
+from chimap.estimators.targets import known_conformal
 from chimap.fit.result import HeldOutRows
-from chimap.fit.targets import ClassCodec, Codec, TaskCodec, is_matrix
-from chimap.fit.weights import checked_class_weight, class_weights, weights_of_entries, weights_of_tasks
+from chimap.fit.targets import ClassCodec, Codec, TaskCodec
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.moments import as_counts
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
-from chimap.selection.threshold import best_threshold, checked_threshold
+from chimap.selection.threshold import best_threshold
 
 
-class ClassTargets(Encoding, ClassifierMixin):
-    """One versus all: a target of 1 for the class and -1 for the others; a single target for two classes.
+class ClassTargets(ClassWeighing, ClassifierMixin):
+    """One-versus-rest targets: 1 for the class and -1 for the others, or a single target for two classes.
 
-    Labels (n, t) of 0, 1 and NaN are t tasks of two classes each: answers are then matrices (n, t) of labels 0 and 1,
-    of scores, and of the probability of 1, and ``classes_`` are the numbers of the tasks, as of scikit-learn's
-    ``RidgeClassifier``, ``MLPClassifier`` and ``OneVsRestClassifier``.
+    Labels (n, t) with entries 0, 1 and NaN are t tasks of two classes each. Answers are then matrices (n, t) of labels
+    0 and 1, of scores, and of the probability of 1, and ``classes_`` holds the numbers of the tasks, as for
+    scikit-learn's ``RidgeClassifier``, ``MLPClassifier`` and ``OneVsRestClassifier``.
 
-    Learned: ``classes_``, ``multilabel_`` (whether the labels were of several tasks). The estimator gives
+    Learned: ``classes_``, ``multilabel_`` (whether the labels were of several tasks). The estimator defines
     ``_outputs(X)``, linear outputs (n, t).
     """
 
@@ -40,9 +39,7 @@ class ClassTargets(Encoding, ClassifierMixin):
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
     _codec_type: ClassVar[type[Codec]] = ClassCodec
-    keeps_posterior: ClassVar[bool] = False  # which takes a matrix of all features
-    classes_: np.ndarray
-    class_weight_: Sometimes[np.ndarray | None]
+    keeps_posterior: ClassVar[bool] = False  # a posterior would take a matrix over all features
     multilabel_: bool = False
     threshold: Sometimes[str | float | None]
     threshold_: Sometimes[float]
@@ -51,36 +48,91 @@ class ClassTargets(Encoding, ClassifierMixin):
     _conformal: Sometimes[Conformal | None]
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
-        """Scores (n, classes), or (n,) for two classes: positive means the second. Of several tasks (n, tasks)."""
+        """Return the scores of rows X: the class with the largest one is predicted.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n, classes), (n,) or (n, tasks)
+            Scores. For two classes they have shape (n,), and positive scores mean the second; with several tasks there
+            is one column per task.
+        """
         outputs = self._outputs(X)
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def predict(self, X: MatrixLike) -> np.ndarray:
-        """Labels of rows X, (n,); of several tasks 0 and 1, (n, tasks)."""
+        """Return the labels of rows X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, tasks)
+            Labels; with several tasks, 0 and 1 for each.
+        """
         return self.labels_of(self._outputs(X))
 
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Probabilities of the classes (n, classes), in the order of ``classes_``; each row sums to one.
+        """Return the probabilities of the classes of rows X.
 
-        Of several tasks the probabilities (n, tasks) of label 1, each task being calibrated on its own.
+        Whatever the loss, they are calibrated on the outputs of held-out rows: by Platt's sigmoid for two classes; for
+        more classes by a softmax of the outputs and of the sigmoids of each class against the rest. The class that
+        ``predict`` returns has the largest probability. See ``selection.calibration.Calibration``.
 
-        By calibration on outputs of rows that were held out, whatever the loss: of two classes Platt's sigmoid, of more
-        a softmax of the outputs and of the sigmoids of each class against the rest. The class that ``predict`` gives
-        has the largest. See ``selection.calibration.Calibration``.
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n, classes) or (n, tasks)
+            Probabilities in the order of ``classes_``; each row sums to one. With several tasks: the probability of
+            label 1, calibrated for each task separately.
         """
         return self.probabilities_of(self._outputs(X))
 
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
-        """Logarithms of ``predict_proba``, of the same shape, without underflow."""
+        """Return the logarithms of ``predict_proba``, without underflow.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        """
         outputs = self._outputs(X)
         return self._calibration.log(outputs)
 
     def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Probabilities (n, classes) of linear outputs (n, t), as ``predict_source`` gives them."""
+        """Return the probabilities (n, classes) for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+        """
         return self._calibration(outputs)
 
     def labels_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Labels (n,), of several tasks (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
+        """Return the labels for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+
+        Returns
+        -------
+        ndarray of shape (n,) or, with several tasks, (n, t)
+            Labels.
+        """
         if self.multilabel_:
             return (outputs > 0).astype(np.int64)
         if outputs.shape[1] == 1:
@@ -89,15 +141,25 @@ class ClassTargets(Encoding, ClassifierMixin):
 
     @property
     def _cut(self) -> float:
-        """Outputs above it are of the second of two classes."""
+        """The output above which a row belongs to the second of two classes."""
         return float(getattr(self, "threshold_", 0.0))
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """Mean accuracy of ``predict(X)``; of several tasks, as in scikit-learn, the share of rows all of whose labels
-        are right, of the entries of y (n, tasks) that are there."""
+        """Return the mean accuracy of ``predict(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        y : array of shape (n,) or (n, tasks)
+            True labels. With several tasks, as in scikit-learn, the score is the share of rows whose labels are all
+            right, among the entries of y that are not missing.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+        """
         if not self.multilabel_:
             kind = getattr(getattr(y, "dtype", None), "kind", "")
-            if kind == "O":  # such as whole numbers, of which scikit-learn cannot tell what they are
+            if kind == "O":  # such as whole numbers as objects, whose type scikit-learn cannot tell
                 y = check_labels(y, np.shape(y)[0], "y")
             return float(super().score(X, y, sample_weight))
         Y = clean_targets(y, len(self.classes_), "y")
@@ -107,68 +169,35 @@ class ClassTargets(Encoding, ClassifierMixin):
         return float(np.average(right[seen], weights=weights))
 
     def _take_codec(self, codec: Any) -> None:
+        """Set the classes that the codec has learned."""
         self.multilabel_ = isinstance(codec, TaskCodec)
         self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
         if getattr(self, "_has_objects", False) and self.classes_.dtype.kind == "U":
             self.classes_ = self.classes_.astype(object)
 
-    def _class_weighed(
-        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
-    ) -> np.ndarray | None:
-        """The weights of rows (n,) times those of their classes, of several tasks (n, t); also keeps the latter,
-        ``class_weight_``, and checks what else is asked of classes.
-
-        is_batch: whether more rows will come, of classes that are known. Raises ValueError for "balanced" then, which
-        takes all labels.
-        """
-        wanted = getattr(self, "class_weight", None)
-        if is_batch and isinstance(wanted, str):
-            checked_class_weight(wanted)
-            raise ValueError(
-                "class_weight='balanced' takes the labels of all rows, and partial_fit sees a batch of them. Give "
-                "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
-            )
-        threshold = getattr(self, "threshold", None)
-        checked_threshold(threshold)
-        if is_matrix(y):
-            if threshold is not None:
-                raise ValueError("threshold is of one task: leave it out, or fit the tasks one by one.")
-            if is_batch and wanted is not None:
-                raise ValueError(
-                    "class_weight of several tasks gives each task sums of its own, and partial_fit adds up the same "
-                    "for all: use fit or fit_source, or give sample_weight."
-                )
-            Y = np.asarray(y, dtype=np.float64)
-            names = getattr(self, "task_names_", None)
-            self.class_weight_ = weights_of_tasks(wanted, Y, sample_weight, names)
-            if self.class_weight_ is None:
-                return sample_weight
-            return weights_of_entries(self.class_weight_, Y, sample_weight)
-        codec = ClassCodec(self.classes_) if is_batch else ClassCodec.of_classes(y)
-        classes = codec.classes
-        if threshold is not None and classes.size != 2:
-            raise ValueError(
-                f"threshold={threshold!r} is of two classes, and y has {classes.size}. Leave threshold out; "
-                "class_weight='balanced' makes up for rare ones."
-            )
-        self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
-        if self.class_weight_ is None:
-            return sample_weight
-        codec.encode(y)  # refuses a label that is no class
-        each = self.class_weight_[np.searchsorted(classes, y)]
-        return each if sample_weight is None else sample_weight * each
-
     def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
-        """The classes that each row of X may be of: boolean (n, classes), in the order of ``classes_``.
+        """Return the set of classes that each row of X may have.
 
-        The true class is in the set with a probability of at least 1 - alpha if rows to come are like those of the fit:
-        every class whose probability is no smaller than that of the true classes of most rows that were held out. A set
-        is empty where no class is that probable. Of several tasks (n, tasks, 2), for labels 0 and 1.
+        The true class is in the set with a probability of at least 1 - alpha if future rows are like those of the fit.
+        The set contains every class whose probability is at least as large as that of the true classes of most held-out
+        rows; it is empty if no class is that probable.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        alpha : float, default=0.1
+            Share of rows whose true class may lie outside the set, between 0 and 1.
+
+        Returns
+        -------
+        boolean ndarray of shape (n, classes) or, with several tasks, (n, tasks, 2)
+            Membership, in the order of ``classes_``; with several tasks, of labels 0 and 1.
 
         Raises
         ------
         ValueError
-            For alpha that is not between 0 and 1, and where no rows were held out.
+            If alpha is not between 0 and 1, or no rows were held out.
 
         References
         ----------
@@ -189,19 +218,32 @@ class ClassTargets(Encoding, ClassifierMixin):
         return self.sets_of(self._outputs(X), alpha)
 
     def sets_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
-        """Sets, as of ``predict_set``, of linear outputs (n, t), as ``predict_source`` gives them."""
+        """Return the sets of ``predict_set`` for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+        alpha : float, default=0.1
+            Share of rows whose true class may lie outside the set, between 0 and 1.
+
+        Returns
+        -------
+        boolean ndarray of shape (n, classes) or, with several tasks, (n, t, 2)
+            Membership of the classes.
+        """
         threshold = known_conformal(self).threshold(alpha)
         strangeness = -self._logs(outputs)
         return strangeness <= (threshold[:, None] if self.multilabel_ else threshold[0])
 
     def _logs(self, outputs: np.ndarray) -> np.ndarray:
-        """Logarithms of the probabilities of the classes (n, classes), of several tasks (n, t, 2)."""
+        """Return the log probabilities of the classes, (n, classes), or (n, t, 2) with several tasks."""
         if isinstance(self._calibration, TaskCalibration):
             return self._calibration.logs(outputs)
         return self._calibration.log(outputs)
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
-        """Learn what needs outputs of rows that the machine has not seen."""
+        """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen."""
         t, self._conformal = self._n_targets, None
         if held_out is None:
             self._calibration = (
@@ -222,24 +264,12 @@ class ClassTargets(Encoding, ClassifierMixin):
         else:
             self.threshold_ = self._best_threshold(held_out)
 
-    def _times(self, held_out: HeldOutRows) -> np.ndarray | None:
-        """How often rows that were held out come: weights of classes say what is learned, not what is counted."""
-        weights, of_classes = held_out.weights, getattr(self, "class_weight_", None)
-        if weights is None:
-            return None
-        if of_classes is not None and weights.ndim == 2:
-            each = np.where(held_out.y == 1, of_classes[:, 1], of_classes[:, 0])
-            weights = np.nanmean(np.where(np.isnan(held_out.y), np.nan, weights / each), axis=1)
-        elif of_classes is not None:
-            weights = weights / of_classes[np.searchsorted(self.classes_, held_out.y)]
-        return as_counts(weights)
-
     def _best_threshold(self, held_out: HeldOutRows | None) -> float:
         if held_out is None:
             raise DataError(
-                f"threshold={self.threshold!r} is chosen on rows that are held out, and there are too few. "
+                f"threshold={self.threshold!r} is chosen on held-out rows, and there are too few rows to hold any out. "
                 "Leave it out."
             )
         is_second = held_out.y == self.classes_[1]
-        assert self.threshold is not None  # which asks for none
+        assert self.threshold is not None  # None needs no threshold to be chosen
         return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, self._times(held_out))

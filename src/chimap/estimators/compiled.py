@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 
 class CompiledModel(SavedModel, Prediction, BaseEstimator):
-    """A fitted model whose scores are sums of table entries, one a bin; see ``HistogramClassifier.compile``.
+    """A fitted model whose scores are sums of table entries, one per bin; see ``HistogramClassifier.compile``.
 
-    A row with a value beyond its bin's table, which ends at twice the largest that the map was fitted on or further, is
-    scored by the model that was compiled, so that the bound on the error holds for every row.
+    The table of a bin ends at twice the largest value that the map was fitted on, or further. A row with a value beyond
+    it is scored by the model that was compiled, so that the bound on the error holds for every row.
 
     Learned: ``tables_`` (``LineTables``, or ``CodeTables`` of an ``AnchorMap``), ``exact_`` (the model that was
     compiled; None for one that was trained on codes), ``n_features_in_``.
     """
 
     precision_ = "float32"  # of the tables
-    rows_at_once = 16384  # nothing is expanded, and the longer rows pass over a block of tables the better
+    rows_at_once = 16384  # rows are not expanded, and more rows per block of tables are faster
 
     tables_: LineTables | CodeTables
     exact_: Annotated[BaseEstimator, Explaining | None]
@@ -48,25 +48,53 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: MatrixLike, y: ArrayLike, **fit_params: object) -> Self:
-        """Fit the model that was compiled anew, a copy of it with its settings, and compile that; returns self.
+        """Fit a clone of the model that was compiled, and compile it.
 
-        So that scikit-learn's tools, such as ``permutation_importance`` and stacking, take a compiled model. Raises
-        NotFittedError for one that holds tables alone and does not know what they were made from.
+        This lets scikit-learn's tools, such as ``permutation_importance`` and stacking, take a compiled model.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, bins)
+            Rows.
+        y : array of shape (n,) or (n, t)
+            Labels or targets.
+        **fit_params : object
+            More arguments of the model's ``fit``.
+
+        Returns
+        -------
+        self
+            The fitted and compiled estimator.
+
+        Raises
+        ------
+        NotFittedError
+            If this model holds only tables and does not know the model they were made from.
         """
         made_from = getattr(self, "exact_", None)
         if made_from is None:
             raise NotFittedError(
-                f"this {type(self).__name__} holds no model that could be fitted: fit one, and compile it."
+                f"this {type(self).__name__} holds no model that could be fitted: fit a model, and compile it."
             )
-        again = clone(made_from).fit(X, y, **fit_params).compile(self.tolerance, self.memory)
-        self.__dict__.update(vars(again) | {"n_jobs": self.n_jobs})
+        compiled_model = clone(made_from).fit(X, y, **fit_params).compile(self.tolerance, self.memory)
+        self.__dict__.update(vars(compiled_model) | {"n_jobs": self.n_jobs})
         return self
 
     def error_bound(self, X: MatrixLike) -> np.ndarray:
-        """No score of a row of X is further from that of the model that was compiled, (n,) float64.
+        """Return a bound on the error of the scores of each row, compared with the model that was compiled.
 
-        Measured when the tables were made, at nine places in each piece of each function, with a quarter more for what
-        lies between. For all rows: ``tables_.worst_error``.
+        It was measured when the tables were made, at nine places in each piece of each function, with a quarter added
+        for the values between. ``tables_.worst_error`` is the bound for all rows.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, bins)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Bounds in float64; 0 for rows that the model itself scores.
         """
         self._refresh()
         with threads(self.n_jobs):
@@ -81,11 +109,17 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
 
     @property
     def alpha_(self) -> float | None:
-        """Of the model that was compiled."""
+        """The strength of the model that was compiled."""
         return getattr(self.exact_, "alpha_", None)
 
     def describe(self) -> JSON:
-        """As of the model that was compiled, its features being tables."""
+        """Return the description of the model that was compiled, with tables as its features.
+
+        Returns
+        -------
+        dict
+            "kernel", "gamma" and "features"; see ``HistogramClassifier.describe``.
+        """
         self._refresh()
         kernel, made_of = self.tables_.describe(), self.exact_
         if made_of is None:
@@ -102,7 +136,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
             raise NotFittedError(f"This {type(self).__name__} is not fitted: make one by model.compile().")
 
     def _room(self, n_rows: int) -> np.ndarray:
-        return np.empty((0, 0), dtype=np.float32)  # nothing is expanded
+        return np.empty((0, 0), dtype=np.float32)  # rows are not expanded
 
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
         scores, outside = self.tables_.scores(self._prepared(rows, first_row, name))
@@ -116,7 +150,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         return scores
 
     def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
-        """Rows as the tables take them. Bins that tables of lines do not know are found when they are looked up."""
+        """Return rows as the tables take them. Invalid bins of line tables are found when they are looked up."""
         exact = self.exact_
         if exact is not None and (exact._changes_rows or self._checks_first):
             return _arrays.as_rows(exact._prepare(rows, first_row, name), np.float32)
@@ -137,15 +171,39 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
 
 
 class CompiledClassifier(ClassTargets, CompiledModel):
-    """A classifier whose scores are looked up: f_c(x) = b_c + sum_i sign(x_i) g_ic(|x_i|), g_ic tabulated, float32.
+    """A classifier whose scores are looked up in tables.
 
-    Made by ``HistogramClassifier.compile`` or ``LookupClassifier.compile``, which say what it refuses and where it is
-    from. ``predict``, ``decision_function``, ``predict_source`` and ``save`` are as of the model that was compiled;
-    ``error_bound(X)`` (n,) bounds how far the scores of rows X (n, bins) are off.
+        f_c(x) = b_c + sum_i sign(x_i) g_ic(|x_i|),
 
-    Learned: ``tables_`` (``LineTables``, or ``CodeTables`` of an ``AnchorMap``), ``exact_`` (the model that was
-    compiled), ``classes_``, ``n_features_in_``, ``nbytes_``.
+    where the g_ic are tabulated in float32. It is made by ``HistogramClassifier.compile`` or
+    ``LookupClassifier.compile``; see there for what can be compiled and for the source. ``predict``,
+    ``decision_function``, ``predict_source`` and ``save`` work as for the model that was compiled; ``error_bound``
+    bounds the errors of its scores.
 
+    Parameters
+    ----------
+    tolerance : float, default=0.001
+        Largest error of the scores; see ``HistogramClassifier.compile``.
+    memory : str or int, default="1GiB"
+        Memory budget of the tables.
+    n_jobs : int or None, default=None
+        Number of threads. None uses all cores.
+
+    Attributes
+    ----------
+    tables_ : LineTables or CodeTables
+        The tables; ``CodeTables`` for an ``AnchorMap``.
+    exact_ : estimator or None
+        The model that was compiled; None for one that was trained on codes.
+    classes_ : ndarray of shape (classes,)
+        The class labels.
+    n_features_in_ : int
+        Number of bins.
+    nbytes_ : int
+        Bytes of the tables in memory.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier
     >>> X, y = load_digits(return_X_y=True)
@@ -158,8 +216,21 @@ class CompiledClassifier(ClassTargets, CompiledModel):
 
 
 class CompiledRegressor(RealTargets, CompiledModel):
-    """A regressor whose predictions are looked up; see ``CompiledClassifier``. Made by ``HistogramRegressor.compile``.
+    """A regressor whose predictions are looked up in tables; made by ``HistogramRegressor.compile``.
 
+    See ``CompiledClassifier`` for the tables and the learned attributes.
+
+    Parameters
+    ----------
+    tolerance : float, default=0.001
+        Largest error of the predictions; see ``HistogramRegressor.compile``.
+    memory : str or int, default="1GiB"
+        Memory budget of the tables.
+    n_jobs : int or None, default=None
+        Number of threads. None uses all cores.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> from chimap import HistogramRegressor
     >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
@@ -172,39 +243,39 @@ class CompiledRegressor(RealTargets, CompiledModel):
 def compiled(
     model: BaseEstimator, tolerance: float, memory: str | int
 ) -> CompiledClassifier | CompiledRegressor:
-    """Tables of a fitted ``HistogramClassifier`` or ``HistogramRegressor`` with additive features.
+    """Return the tables of a fitted ``HistogramClassifier`` or ``HistogramRegressor`` with additive features.
 
-    Raises ValueError for features that mix the bins or are rounded, and where no tables come within the tolerance.
+    Raise ValueError for features that mix the bins or are rounded, and if no tables come within the tolerance.
     """
     check_not_rounded(model, "compile()")
-    made = _made_from(model, tolerance, memory)
-    made.exact_, made.n_features_in_ = model, model.n_features_in_
-    made._is_mixed = False
+    tables = _made_from(model, tolerance, memory)
+    tables.exact_, tables.n_features_in_ = model, model.n_features_in_
+    tables._is_mixed = False
     psi, coef, intercept = model.features_, model._coef, model._intercept
     if isinstance(psi, AnchorMap) and psi.has_codes:
-        made.tables_ = CodeTables.of(psi, coef, intercept)
-        return made
+        tables.tables_ = CodeTables.of(psi, coef, intercept)
+        return tables
     functions = BinFunctions(psi, coef)
-    made._is_mixed = functions.is_mixed
+    tables._is_mixed = functions.is_mixed
     with threads(model.n_jobs):
-        made.tables_ = line_tables(functions, intercept, tolerance, parse_memory(memory))
-    return made
+        tables.tables_ = line_tables(functions, intercept, tolerance, parse_memory(memory))
+    return tables
 
 
 def compiled_codes(model: BaseEstimator) -> CompiledClassifier:
-    """Tables in single precision of a fitted ``LookupClassifier``."""
-    made = _made_from(model, 1e-6, "1GiB")
-    made.exact_, made.n_features_in_, made._is_mixed = None, model.n_features_in_, False
-    made.tables_ = CodeTables.of(model.map_, model.coef_.T, model.intercept_)
-    return made
+    """Return the tables, in single precision, of a fitted ``LookupClassifier``."""
+    tables = _made_from(model, 1e-6, "1GiB")
+    tables.exact_, tables.n_features_in_, tables._is_mixed = None, model.n_features_in_, False
+    tables.tables_ = CodeTables.of(model.map_, model.coef_.T, model.intercept_)
+    return tables
 
 
 def _made_from(
     model: BaseEstimator, tolerance: float, memory: str | int
 ) -> CompiledClassifier | CompiledRegressor:
     is_classifier = hasattr(model, "classes_")
-    made = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
-    kept = (
+    tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
+    copied = (
         "classes_",
         "multilabel_",
         "task_names_",
@@ -216,7 +287,7 @@ def _made_from(
         "reading_",
         "feature_names_in_",
     )
-    for name in kept:
+    for name in copied:
         if hasattr(model, name):
-            setattr(made, name, getattr(model, name))
-    return made
+            setattr(tables, name, getattr(model, name))
+    return tables

@@ -1,4 +1,4 @@
-"""How good ridge on principal components is on rows that it has not seen, for every pair that can be chosen."""
+"""Held-out scores of ridge on principal components for every pair of a number of components and a strength."""
 
 from __future__ import annotations
 
@@ -13,9 +13,20 @@ from chimap.solvers import PrincipalRidge
 
 @dataclass(frozen=True)
 class ComponentCurves:
-    """Scores on n_rows rows for numbers of components (P,) and strengths (S,), both ascending.
+    """Scores on ``n_rows`` rows for numbers of components (P,) and strengths (S,), both ascending.
 
-    r2: (P, S), share of the targets' variance that is explained. accuracy: (P, S), or None for real targets.
+    Parameters
+    ----------
+    n_components : ndarray of shape (P,)
+        Numbers of components, ascending.
+    alphas : ndarray of shape (S,)
+        Strengths, ascending.
+    r2 : ndarray of shape (P, S)
+        Share of the variance of the targets that is explained.
+    accuracy : ndarray of shape (P, S) or None
+        Accuracy; None for real targets.
+    n_rows : int
+        Number of rows that the scores are measured on.
     """
 
     n_components: np.ndarray
@@ -33,9 +44,9 @@ def component_curves(
     Y: np.ndarray,
     is_right: Callable[[np.ndarray], np.ndarray] | None,
 ) -> ComponentCurves:
-    """Scores on features Z (n, D) and targets Y (n, t) of what the moments say: one decomposition for all pairs.
+    """Return scores on features Z (n, D) and targets Y (n, t) for all pairs, from one decomposition of the moments.
 
-    is_right: whether each row is, of outputs (n, t); None where there is nothing to be right about.
+    is_right: returns whether each row is right, given outputs (n, t); None for real targets.
 
     Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithm 4.
     """

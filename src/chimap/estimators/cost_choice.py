@@ -1,4 +1,4 @@
-"""The cost C of errors of an exact kernel machine: given, or the most accurate of several on rows held out."""
+"""The cost C of errors of an exact kernel machine: given, or the most accurate of several on held-out rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chimap._validation import check_choice, check_positive
 from chimap.selection.scoring import labels_of
 
 COSTS = (0.1, 1.0, 10.0, 100.0, 1000.0)
-_PLAIN_COST = 10.0  # where nothing can be held out
+_PLAIN_COST = 10.0  # preferred cost if no rows can be held out
 Solve = Callable[[np.ndarray, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]]
 
 
 def given_costs(C: str | float | Sequence[float]) -> list[float]:
-    """The values of C to choose from, ascending. Raises ValueError for what is neither "auto" nor numbers above 0."""
+    """Return the values of C to choose from, ascending. Raise ValueError unless C is "auto" or numbers above 0."""
     if isinstance(C, str):
         check_choice(C, "C", ("auto",))
         return list(COSTS)
@@ -30,9 +30,9 @@ def given_costs(C: str | float | Sequence[float]) -> list[float]:
 
 
 def folds_of(selection: Any, y: np.ndarray, random_state: RandomState) -> Any:
-    """A splitter of scikit-learn: the one given, or so many folds, with rows of every class where there are enough.
+    """Return the given scikit-learn splitter, or folds with rows of every class if there are enough.
 
-    None where there are too few rows to hold some out.
+    Return None if there are too few rows to hold some out.
     """
     if not isinstance(selection, Integral):
         from sklearn.model_selection import check_cv
@@ -60,9 +60,9 @@ def chosen_cost(
     w: np.ndarray,
     classes: np.ndarray,
 ) -> tuple[float, dict[float, float] | None]:
-    """The cost of the most accurate machine on rows held out, with the accuracies of all.
+    """Return the cost of the most accurate machine on held-out rows, and the accuracies of all.
 
-    solve: of a kernel matrix (n, n), targets (n, t) and weights of rows w (n,). Of costs that tie the smallest.
+    solve: takes a kernel matrix (n, n), targets (n, t) and weights of rows w (n,). Ties go to the smallest cost.
     """
     if len(costs) == 1:
         return costs[0], None
@@ -70,10 +70,10 @@ def chosen_cost(
         return min(costs, key=lambda cost: abs(np.log(cost / _PLAIN_COST))), None
     right = dict.fromkeys(costs, 0.0)
     for train, test in folds.split(np.zeros(len(y)), y):
-        own, held = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+        train_gram, test_gram = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
         for cost in costs:
-            alpha, intercept = solve(own, targets[train], w[train], cost)
-            labels = labels_of(held @ alpha + intercept, classes)
+            alpha, intercept = solve(train_gram, targets[train], w[train], cost)
+            labels = labels_of(test_gram @ alpha + intercept, classes)
             right[cost] += float(w[test] @ (labels == y[test]))
     scores = {cost: count / w.sum() for cost, count in right.items()}
     return max(scores, key=lambda cost: scores[cost]), scores

@@ -2,209 +2,63 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
-
-import numpy as np
-from scipy.linalg import cho_solve
-from scipy.optimize import minimize
-from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-
-from chimap import _arrays
-from chimap._threads import suited, threads
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows
-from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
-from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.exact_learner import ExactKernelModel
 from chimap.estimators.real_targets import RealTargets
-from chimap.features.fourier.width_groups import partition, width_groups
-from chimap.fit.result import HeldOutRows
-from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
-from chimap.moments import Targets, fold_of_rows
-from chimap.selection import fold_count
-from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_kernel, exact_training
-from chimap.solvers.held_out import kernel_left_out
-
-if TYPE_CHECKING:
-    from scipy.optimize import OptimizeResult
-    from sklearn.model_selection import BaseCrossValidator
-    from sklearn.utils import Tags
-
-
-_REACH = np.log(1e4)  # a width, or the strength, may leave its start by this factor
-
-
-class ExactKernelModel(BaseEstimator):
-    """What the two share; see ``ExactKernelLearner``."""
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "exp-chi2",
-        *,
-        blocks: Blocks | None = None,
-        widths: str | ArrayLike = "block",
-        objective: str = "held-out",
-        alpha: float = 0.1,
-        max_iter: int = 30,
-        tol: float = 1e-4,
-        selection: str | int | BaseCrossValidator = "auto",
-        class_weight: ClassWeight = None,
-        random_state: RandomState = None,
-    ):
-        self.kernel = kernel
-        self.blocks = blocks
-        self.widths = widths
-        self.objective = objective
-        self.alpha = alpha
-        self.max_iter = max_iter
-        self.tol = tol
-        self.selection = selection
-        self.class_weight = class_weight
-        self.random_state = random_state
-
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn widths and weights from rows X (n, bins), labels or targets y (n,) and weights (n,); returns self.
-
-        Raises DataError for bad rows or labels, ValueError for kernels without widths and for bad blocks.
-        """
-        X, y = frame_rows(X, y)
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
-        )
-        self._kernel = self._checked_kernel()
-        X, y, weights = self._counted(X, y, sample_weight)
-        rows = _arrays.as_rows(X, np.float64)
-        check_histograms(rows, signed=self._kernel.is_signed)
-        self._learn_targets(y)
-        Y = np.asarray(self._encode(y)) + self._target_shift()
-        w = np.ones(len(Y)) if weights is None else weights
-        names, blocks = partition(self.blocks, rows.shape[1])
-        self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
-        with threads(suited(None, rows.shape[0])):
-            self._take_held_out(HeldOutRows(self._learn(rows, Y, w), y, weights))
-        self._rows = rows
-        self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
-        return self
-
-    def _learn(self, rows: Rows, Y: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Learn widths and weights; gives the outputs of rows that are left out."""
-        distances = self._distances(rows)
-        self._search(distances, Y, w, self._start(distances, w))
-        self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_, w)
-        inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
-        return kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
-
-    def _outputs(self, X: MatrixLike) -> np.ndarray:
-        check_is_fitted(self, "widths_")
-        X = rows_as_fitted(self, X)
-        rows = _arrays.as_rows(X, np.float64)
-        check_histograms(rows, signed=self._kernel.is_signed)
-        return self._weights.outputs(exact_kernel(self._distances(rows, self._rows), np.log(self.widths_)))
-
-    def _checked_kernel(self) -> Exponential:
-        kernel = as_kernel(self.kernel)
-        if not isinstance(kernel, Exponential):
-            raise ValueError(
-                f"exact widths are learned of exponential and Gaussian kernels; got {kernel.name!r}."
-            )
-        check_choice(self.objective, "objective", ("held-out", "training"))
-        check_positive(self.alpha, "alpha")
-        check_positive(self.tol, "tol")
-        check_positive(self.max_iter, "max_iter", integer=True)
-        fold_count(self.selection)
-        return kernel
-
-    def _distances(self, rows: Rows, others: Rows | None = None) -> np.ndarray:
-        """Squared distances (r, n, m) in the columns of each width."""
-        kernel, distances = self._kernel.kernel, []
-        for j in range(len(self.width_names_)):
-            columns = np.flatnonzero(self.width_columns_ == j)
-            other = None if others is None else _arrays.take_columns(others, columns)
-            distances.append(np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other), 0))
-        return np.array(distances)
-
-    def _start(self, distances: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Log widths at which each group's mean share of the exponent is 1 / groups."""
-        n, shares = max(w.size, float(w.sum())), w / w.sum()
-        means = np.einsum("i,kij,j->k", shares, distances, shares) * n / max(1, n - 1)
-        if n > 1 and not np.all(means > 0):
-            j = int(np.flatnonzero(means <= 0)[0])
-            raise DataError(
-                f"block {self.width_names_[j]!r} is constant, so it has no width. Leave its columns out."
-            )
-        return 0.5 * np.log(2 / (np.where(means > 0, means, 1.0) * means.size))
-
-    def _search(self, distances: np.ndarray, Y: np.ndarray, w: np.ndarray, start: np.ndarray) -> None:
-        n = Y.shape[0]
-        total = float((w @ np.square(Y - w @ Y / w.sum())).sum()) or 1.0
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        n_folds = min(fold_count(self.selection), n // 2)
-        if self.objective == "held-out" and n_folds < 2:
-            raise DataError(f"n_samples = {n} are too few to hold some out, as learning widths does.")
-        folds = fold_of_rows(0, n, max(n_folds, 1), seed)
-        began = time.perf_counter()
-        self.history_: list[JSON] = []
-
-        def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
-            if self.objective == "training":
-                value, gradient = exact_training(distances, Y, x, total, w)
-                gradient[-1] = 0.0  # the strength is given: it would go to zero
-                return value, gradient
-            return exact_held_out(distances, Y, folds, x, total, w)
-
-        def note(intermediate_result: OptimizeResult) -> None:
-            x = intermediate_result.x
-            step = {"iteration": len(self.history_) + 1, "objective": float(intermediate_result.fun)}
-            known = {"alpha": float(np.exp(x[-1])), "seconds": time.perf_counter() - began}
-            self.history_.append(step | {"widths": np.exp(x[:-1])} | known)
-
-        x = np.append(start, np.log(self.alpha))
-        end = minimize(
-            objective, x, jac=True, method="L-BFGS-B", bounds=[(v - _REACH, v + _REACH) for v in x], callback=note,
-            options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-9},
-        )  # fmt: skip
-        self.start_widths_, self.widths_ = np.exp(start), np.exp(end.x[:-1])
-        self.alpha_, self.objective_ = float(np.exp(end.x[-1])), float(end.fun)
-        self.n_iter_, self.n_evaluations_ = max(1, int(end.nit)), int(end.nfev)
-
-    _y_checks: JSON
-    _learn_targets: Callable[[np.ndarray], None]
-    _encode: Callable[[np.ndarray], Targets]
-    _target_shift: Callable[[], np.ndarray]
-    _take_held_out: Callable[[HeldOutRows | None], None]
-    _counted: Callable[..., tuple[Rows, np.ndarray, np.ndarray | None]]
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = self.kernel != "gaussian" and not getattr(
-            self.kernel, "is_signed", False
-        )
-        tags.target_tags.required = True
-        return tags
 
 
 class ExactKernelLearner(ClassTargets, ExactKernelModel):
-    """Kernel ridge classifier with learned widths, on the exact kernel matrix (KRR-GD): n^2 memory a width, n^3 time.
+    """Kernel ridge classifier with learned widths, on the exact kernel matrix (KRR-GD).
 
-    The limit of ``FourierKernelLearner`` for many random features: the same objectives, the same strength. For a few
-    thousand rows, and to measure by.
+    It takes n^2 memory per width and n^3 time. It is the limit of ``FourierKernelLearner`` for many random features,
+    with the same objectives and the same strength: for a few thousand rows, and as a reference.
 
     Parameters
     ----------
-    kernel : "exp-chi2" and the other exponential kernels, "gaussian", or such an object; its own width is not used.
-    blocks, widths, objective : as in ``FourierKernelLearner``.
-    alpha : that the search starts from ("held-out") or that is used ("training").
-    max_iter, tol : of L-BFGS, tol relative to the objective. selection, random_state : of the folds held out.
-    class_weight : None, "balanced", or a dictionary of labels and weights, as in ``HistogramClassifier``.
+    kernel : str or Kernel, default="exp-chi2"
+        "exp-chi2" or another exponential kernel, "gaussian", or such an object; its own width is not used.
+    blocks : list or mapping of columns, default=None
+        Columns of the descriptors. See ``FourierKernelLearner``.
+    widths : "block", "bin", "one" or int array of shape (bins,), default="block"
+        Which columns share a width. See ``FourierKernelLearner``.
+    objective : {"held-out", "training"}, default="held-out"
+        What the widths minimise. See ``FourierKernelLearner``.
+    alpha : float, default=0.1
+        Strength from which the search starts ("held-out"), or that is used throughout ("training").
+    max_iter : int, default=30
+        Largest number of iterations of L-BFGS.
+    tol : float, default=0.0001
+        Tolerance of L-BFGS, relative to the objective.
+    selection : int or "auto", default="auto"
+        Number of held-out folds; "auto" is five.
+    class_weight : "balanced", dict or None, default=None
+        Factors of the row weights by class. See ``HistogramClassifier``.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
 
-    Learned: ``widths_``, ``width_names_``, ``start_widths_``, ``alpha_``, ``history_``, ``objective_``, ``kernel_``.
+    Attributes
+    ----------
+    widths_ : ndarray of shape (r,)
+        The widths.
+    width_names_ : list of str
+        Names of the widths.
+    start_widths_ : ndarray of shape (r,)
+        The widths from which the search started.
+    alpha_ : float
+        The strength.
+    history_ : list of dict
+        One dictionary per iteration with "iteration", "objective", "widths", "alpha" and "seconds".
+    objective_ : float
+        Value of the objective.
+    kernel_ : Kernel
+        The kernel with its widths.
 
-    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 4, after Chapelle et al. (2002).
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 4, after Chapelle et al. (2002).
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> halves = [slice(0, 32), slice(32, 64)]
@@ -215,12 +69,39 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
 
 
 class ExactKernelRegressor(RealTargets, ExactKernelModel):
-    """Kernel ridge regression with learned widths on the exact kernel matrix; parameters as in ``ExactKernelLearner``.
+    """Kernel ridge regression with learned widths on the exact kernel matrix (KRR-GD).
 
+    See ``ExactKernelLearner`` for the method and the learned attributes.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="exp-chi2"
+        The kernel; its own width is not used. See ``ExactKernelLearner``.
+    blocks : list or mapping of columns, default=None
+        Columns of the descriptors. See ``FourierKernelLearner``.
+    widths : "block", "bin", "one" or int array of shape (bins,), default="block"
+        Which columns share a width. See ``FourierKernelLearner``.
+    objective : {"held-out", "training"}, default="held-out"
+        What the widths minimise. See ``FourierKernelLearner``.
+    alpha : float, default=0.1
+        Strength from which the search starts ("held-out"), or that is used throughout ("training").
+    max_iter : int, default=30
+        Largest number of iterations of L-BFGS.
+    tol : float, default=0.0001
+        Tolerance of L-BFGS, relative to the objective.
+    selection : int or "auto", default="auto"
+        Number of held-out folds; "auto" is five.
+    class_weight : None, default=None
+        Not used in regression; must be None.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(4), size=120)
     >>> model = ExactKernelRegressor("gaussian", widths="bin", max_iter=10, random_state=0)
     >>> widths = model.fit(X, np.sin(9 * X[:, 0])).widths_
-    >>> int(widths.argmax())  # the first bin is all that matters
+    >>> int(widths.argmax())  # the target depends on the first bin only
     0
     """

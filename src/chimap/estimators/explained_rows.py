@@ -1,4 +1,4 @@
-"""Rows that explanations are of, rows that they compare with, and the names of bins and of scores."""
+"""Rows to explain, reference rows, and the names of bins and scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from chimap.explain import rows_like
 
 
 class ExplainedRows:
-    """What a fitted estimator knows of rows to explain. A subclass gives the two below."""
+    """The preparation of rows to explain by a fitted estimator. A subclass defines the two methods below."""
 
     n_features_in_: int
 
     @abstractmethod
     def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Rows as the features take them."""
+        """Return rows as the features take them."""
 
     @property
     @abstractmethod
@@ -44,20 +44,22 @@ class ExplainedRows:
         mean = getattr(self, "mean_row_", None)
         if mean is None:
             raise DataError(
-                "this model does not know the mean row of its fit: give rows to compare with, background=X."
+                "this model does not know the mean row of its fit: give rows to compare with as background=X."
             )
         return np.asarray(mean)
 
     def _rows_like_the_fit(self) -> Rows:
         if getattr(self, "deviation_row_", None) is None:
-            raise DataError("this model does not know what the rows of its fit were like: give rows X.")
+            raise DataError(
+                "this model does not know the means and deviations of its fit's rows: give rows X."
+            )
         rows = rows_like(self._reference(None), self.deviation_row_, self._takes_signs)  # type: ignore[attr-defined]
         return self._prepare(rows, 0, "rows like those of the fit")
 
     def _bin_names(self) -> np.ndarray:
         names = getattr(self, "feature_names_in_", None)
         histograms = getattr(self, "histograms_", None)
-        if names is None and histograms is not None:  # cells and words of images
+        if names is None and histograms is not None:  # the bins are cells and words of images
             names = histograms.get_feature_names_out()
         return np.arange(self.n_features_in_) if names is None else np.asarray(names)
 
@@ -72,10 +74,10 @@ class ExplainedRows:
 
     @property
     def _is_of_tasks(self) -> bool:
-        """Whether the outputs are of several tasks of two classes."""
+        """Whether the outputs belong to several tasks of two classes."""
         return bool(getattr(self, "multilabel_", False))
 
 
 def mean_row(rows: Rows) -> np.ndarray:
-    """The mean (columns,) of rows, dense or sparse, summed in float64."""
+    """Return the mean (columns,) of dense or sparse rows, summed in float64."""
     return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel().astype(rows.dtype) / rows.shape[0]

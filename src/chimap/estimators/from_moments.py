@@ -1,4 +1,4 @@
-"""Linear models on given features, solved from the moments of one pass: what they share, and ridge."""
+"""Linear models on given features, solved from the moments of one pass: what they share."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_ROWS = 8192  # made dense and added together
-_WITNESSES = 2000  # rows of which held-out outputs are wanted
+_ROWS = 8192  # rows that are made dense and added together
+_WITNESSES = 2000  # rows for which held-out outputs are computed
 
 
 class MomentsModel(BaseEstimator):
-    """What the linear models share: moments of folds in, weights out. Rows are not kept.
+    """What the linear models share: they add rows to the moments of folds, solve for weights, and do not keep rows.
 
     ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use.
     """
@@ -44,10 +44,28 @@ class MomentsModel(BaseEstimator):
     random_state: RandomState
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on features X (n, D), dense or sparse, labels or targets y (n,) and weights (n,) of the rows; returns
-        self. A row of weight 2 is two rows, one of weight 0 none.
+        """Fit the model.
 
-        Raises DataError for values or labels that will not do, ValueError for parameters out of range.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Labels or targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            If values or labels are invalid.
+        ValueError
+            If a parameter is out of range.
         """
         rows, labels = self._valid(X, y, reset=True)
         rows, labels, weights = self._counted(rows, labels, sample_weight)
@@ -58,16 +76,16 @@ class MomentsModel(BaseEstimator):
         return self._solve_now()
 
     def _witness(self, X: Rows, y: np.ndarray, weights: np.ndarray | None) -> None:
-        """Keep some rows, of which held-out outputs are wanted."""
+        """Keep some rows, for which held-out outputs are computed."""
         chosen = choose_rows(X.shape[0], _WITNESSES, self._seed)
-        own = None if weights is None else weights[chosen]
-        self._witnesses = _arrays.take_rows(X, chosen), y[chosen], own
+        chosen_weights = None if weights is None else weights[chosen]
+        self._witnesses = _arrays.take_rows(X, chosen), y[chosen], chosen_weights
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         first = getattr(self, "_moments", None) is None
         rows, labels = self._valid(X, y, reset=first)
         rows, labels, weights = self._counted(rows, labels, sample_weight, is_batch=True)
-        self._encode(labels)  # labels are checked before anything is added
+        self._encode(labels)  # checks the labels before anything is added
         if first:
             self._moments = self._empty(rows)
             self._witness(rows, labels, weights)
@@ -97,7 +115,7 @@ class MomentsModel(BaseEstimator):
             adding.add(_arrays.take_rows(X, chunk), y[chunk], seen + first, "X")
 
     def _rows(self, X: Rows, first_row: int, name: str) -> Rows:
-        """Rows as the pass takes them: they have been checked."""
+        """Return rows as the pass takes them; they are checked already."""
         return _arrays.as_rows(X, self._moments.dtype)
 
     def _solve_now(self) -> Self:
@@ -119,7 +137,7 @@ class MomentsModel(BaseEstimator):
         y: np.ndarray,
         weights: np.ndarray | None,
     ) -> HeldOutRows | None:
-        """Outputs for rows Z (m, D) of these weights of a model without each; None where no formula gives them."""
+        """Return outputs for rows Z (m, D) of a model fitted without each row; None if no formula gives them."""
         return None
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
@@ -130,20 +148,20 @@ class MomentsModel(BaseEstimator):
         return np.asarray(rows @ self.coef_.T.astype(rows.dtype)) + self.intercept_
 
     def _chooses(self) -> bool:
-        """Whether something is to be chosen by folds."""
+        """Whether folds choose a setting."""
         return isinstance(self.alpha, str) or np.ndim(self.alpha) > 0
 
     def _check_parameters(self, n_features: int) -> None:
         fold_count(self.selection)
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
-                raise ValueError(f"alpha must be 'auto', a number or numbers; got {self.alpha!r}.")
+                raise ValueError(f"alpha must be 'auto', a number or several numbers; got {self.alpha!r}.")
         else:
             check_alphas(self.alpha)
 
     @abstractmethod
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
-        """Choose by the folds what is to be chosen, and solve for all rows."""
+        """Choose settings by the folds, and solve for all rows."""
 
     selection_: SelectionResult | None
     alpha: str | float | Sequence[float]

@@ -1,4 +1,4 @@
-"""gamma="auto" of rows that are too many for an exact machine: what an exact machine of a sample of them chooses."""
+"""gamma="auto" for rows that are too many for an exact machine: what an exact machine of a sample of them chooses."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-MOST_ROWS = 2000  # of the sample: a quarter of a second a gamma, and the best width hardly moves with more
-_SHARE = 4  # of the memory budget that the kernel matrix of the sample may take
+MOST_ROWS = 2000  # rows of the sample: a quarter of a second per gamma; more hardly change the best width
+_SHARE = 4  # the kernel matrix of the sample may take a quarter of the memory budget
 
 
 def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | None, seed: int) -> float:
-    """gamma of the exponential kernel of an estimator, from a quarter to four times 1 / mean distance.
+    """Return gamma of the exponential kernel of an estimator, from a quarter to four times 1 / mean distance.
 
-    It is chosen with a strength by leaving out rows, or groups of them, of a sample, by the score of the estimator
-    (``scoring``). Landmarks and random features of all rows approach that machine's kernel, so its width is theirs.
+    It is chosen together with a strength on a sample, by the score of the estimator (``scoring``) on left-out rows or
+    groups. Landmarks and random features of all rows approximate the kernel of that machine, so its width suits them.
 
-    Raises ValueError for settings that an exact machine does not have.
+    Raise ValueError for settings that an exact machine does not support.
     """
     if model.blocks is not None or isinstance(model.kernel, list | tuple):
         raise ValueError(
-            "gamma='auto' chooses one gamma of all columns: with blocks give numbers, or 'mean'."
+            "gamma='auto' chooses one gamma for all columns: with blocks give numbers, or 'mean'."
         )
     labels = source.labels()
     assert labels is not None
@@ -44,13 +44,13 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
     exact = clone(model).set_params(
         features="exact", n_components="auto", n_principal=None, selection="auto", loss="square", sampling="auto",
         precision="float64" if model.precision == "float64" else "float32", device="cpu", verbose=False,
-        class_weight=None,  # the weights of the rows have those of classes in them
+        class_weight=None,  # the row weights include the class weights already
         **{name: value for name, value in model.chosen_.items() if name in ("kernel", "normalize")},
     )  # fmt: skip
-    chosen = None if groups is None else np.asarray(groups)[places]
-    if chosen is not None and np.unique(chosen).size < 2:
-        chosen = None
-    return float(exact.fit_source(sample, groups=chosen).kernel_.gamma)
+    sampled_groups = None if groups is None else np.asarray(groups)[places]
+    if sampled_groups is not None and np.unique(sampled_groups).size < 2:
+        sampled_groups = None
+    return float(exact.fit_source(sample, groups=sampled_groups).kernel_.gamma)
 
 
 def _rows_within(budget: int, source: Source) -> int:

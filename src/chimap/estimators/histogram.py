@@ -1,190 +1,208 @@
-"""The estimators that the README shows."""
+"""``HistogramClassifier``, the classifier to start with."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from chimap._types import ArrayLike, MatrixLike
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.in_batches import keeps_moments, learned_labels
 from chimap.estimators.levels import kth_highest
-from chimap.estimators.real_targets import RealTargets
-from chimap.fit.targets import checked_batch, is_matrix
-from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-def _keeps_moments(model: HistogramModel) -> bool:
-    if not RidgeSolver().supports(model.loss):
-        raise AttributeError(
-            f"partial_fit needs loss='square': loss={model.loss!r} passes over the rows again."
-        )
-    return True
-
-
 class HistogramClassifier(ClassTargets, HistogramModel):
-    """Kernel classifier for histograms at linear cost: one machine a class against the rest.
+    """Kernel classifier for histograms at linear cost, with one machine per class against the rest.
 
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
 
-    with z(x) . z(x') close to the kernel. With no settings a race on a sample of the rows finds kernel, normalisation,
-    features and loss, and says what it tried. Up to some 12,000 rows an exponential kernel keeps every one. Beyond,
-    rows are mapped by the optimal map of the additive kernel, compared with landmarks and read once: time is linear in
-    the rows, and memory does not grow with them.
+    where z(x) . z(x') is close to the kernel. Without any settings, a race on a sample of the rows chooses the kernel,
+    the normalisation, the features and the loss, and reports what it tried. An exponential kernel keeps every row up to
+    about 12,000 of them. Beyond that, rows are mapped by the optimal map of the additive kernel, compared with
+    landmarks and read once: time is linear in the number of rows, and memory does not grow with it.
 
     Parameters
     ----------
     kernel : str, Kernel or list of these, default="auto"
-        "auto": a race of kernels, normalisations and linear machines on a sample, scored on rows held out (by group
-        where groups are given); its work is counted, some 20 s on two cores at most. Or "chi2", "intersection",
-        "jensen_shannon", "hellinger", "exp-" and one of these, "gaussian", "skewed-chi2", "skewed-intersection",
-        "dirichlet", "linear", "pq", "jensen_shannon+pq", or a kernel object, sums and products among them.
-    features : str or features, default="auto"
-        "auto": the map of an additive kernel; of an exponential one "exact" up to 12,000 rows that fit the memory, and
-        "landmarks" beyond. "exact": every training row a landmark, the machine on the kernel matrix itself (4 bytes a
-        pair of rows): the most accurate of all, at about a second for 5,000 rows and a strength; of additive kernels no
-        row is kept. "landmarks": ``LandmarkFeatures`` of exponential kernels, ``NystroemFeatures`` of all others.
-        "additive": the map of an additive kernel. "fourier": random features of exponential and skewed kernels.
+        The kernel. "auto" runs a race of kernels, normalisations and linear machines on a sample, scored on held-out
+        rows (held out by group where groups are given); its work is counted and takes at most about 20 s on two cores.
+        A name is "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" followed by one of these, "gaussian",
+        "skewed-chi2", "skewed-intersection", "dirichlet", "linear", "pq" or "jensen_shannon+pq". Kernel objects, their
+        sums and their products are accepted too. A list gives each of the ``blocks`` its own kernel.
+    features : str or feature object, default="auto"
+        The explicit features. "additive" is the map of an additive kernel. "exact" makes every training row a landmark
+        and solves on the kernel matrix itself (4 bytes per pair of rows): it is the most accurate choice, at about a
+        second per strength for 5,000 rows; for additive kernels it keeps no rows. "landmarks" is ``LandmarkFeatures``
+        for exponential kernels and ``NystroemFeatures`` for all others. "fourier" is random features of exponential and
+        skewed kernels. "auto" takes "additive" for additive kernels; for exponential kernels it takes "exact" up to
+        12,000 rows that fit the memory, and "landmarks" beyond.
     gamma : float or str, default="mean"
-        Of the exponential form: a number, "mean" for 1 / mean D^2 over pairs of rows, or a multiple such as "2*mean";
-        "auto" is chosen by the score on rows left out, from a quarter to four times the mean.
+        The factor of the distance in exponential kernels: a number, "mean" for 1 / mean D^2 over pairs of rows, a
+        multiple such as "2*mean", or "auto", which chooses it by the score on left-out rows, from a quarter to four
+        times the mean.
     n_components : int or "auto", default="auto"
-        Landmarks, or random features in all. More is more accurate: the pass grows linearly with the bins and
-        quadratically with this. "auto" is 2048 random features, or landmarks by the rows, 8 times their root (1000 to
-        8000), as the memory has room.
+        Number of landmarks, or total number of random features. A larger number is more accurate, but the cost of the
+        pass grows linearly with the bins and quadratically with this number. "auto" is 2048 random features, or a
+        number of landmarks that follows the rows: 8 times their square root, from 1000 to 8000, as far as the memory
+        has room.
     n_terms : int or "auto", default="auto"
-        Features a bin of the additive map; "auto" is 2, and 1 below landmarks, where more do not help.
-    map : additive map, optional
-        Unfitted, in place of ``OptimalMap(n_terms=n_terms)``.
-    sampling, form : str, default="auto" and "pair"
-        Of Fourier frequencies, see ``FourierFeatures``; "auto" is "orthogonal", "iid" for the skewed kernels.
-    landmarks : str or array, default="kmeans"
-        Of exponential kernels, how they are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves. If there
-        are more rows than landmarks, a fifth (2000 at most) has no part in them: alpha is chosen by their score.
+        Features per bin of the additive map. "auto" is 2, and 1 below landmarks, where more do not help.
+    map : additive map, default=None
+        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
+    sampling : str, default="auto"
+        How Fourier frequencies are drawn; see ``FourierFeatures``. "auto" is "orthogonal", or "iid" for skewed kernels.
+    form : str, default="pair"
+        The form of the Fourier features; see ``FourierFeatures``.
+    landmarks : str or array of rows, default="kmeans"
+        How the landmarks of exponential kernels are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
+        With more rows than landmarks, a fifth of the rows (at most 2000) takes no part in this choice; their score
+        chooses alpha.
     normalize : {None, "l1", "log1p", "sqrt"}, default=None
-        None leaves rows as they are; "l1" divides each, or each block, by its sum (for rows whose totals mean nothing);
-        "log1p" and "sqrt" are of each entry. The race chooses where the kernel is "auto".
+        What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
+        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. The race chooses this
+        setting when the kernel is "auto".
     bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
-        Weights w_i of the bins: sum_i w_i d(x_i, y_i) in place of sum_i d(x_i, y_i), for kernels that are homogeneous.
-        "learn": from what the machine makes of each bin, one to three rounds, kept only if the score of rows held out
-        rises by more than twice its error; a block has one weight. "auto": "learn" where the kernel is "auto", else
-        equal.
-    blocks : list or mapping of columns, optional
-        Of several descriptors, as slices or lists: each gets features of its own, and ``kernel`` may be a list of one
-        each. ``n_components`` counts for each.
-    n_principal : int or several, optional
-        How many principal components of each block's features to keep. They are made in a first pass over the rows and
-        the weights in a second; the memory is that of the components, not of the features. A block of fewer features
-        keeps them all; at most as many as the largest has. Of several numbers the best is chosen together with the
-        strength, by the folds of the second pass (loss="square").
+        Weights w_i of the bins, for homogeneous kernels: sum_i w_i d(x_i, y_i) replaces sum_i d(x_i, y_i). "learn"
+        derives them from how the machine uses each bin, in one to three rounds, and keeps them only if the score of
+        held-out rows rises by more than twice its error; the bins of a block share one weight. "auto" means "learn" if
+        the kernel is "auto", and equal weights otherwise.
+    blocks : list or mapping of columns, default=None
+        Columns of several descriptors, as slices or lists of columns. Each block gets its own features,
+        ``n_components`` of them, and ``kernel`` may be a list with one kernel per block.
+    n_principal : int or sequence of int, default=None
+        Number of principal components to keep of each block's features. A first pass over the rows finds the components
+        and a second one the weights, so memory holds the components and not the features. A block with fewer features
+        keeps them all; the number is at most the size of the largest block. From several numbers the folds of the
+        second pass choose the best, together with the strength (``loss="square"``).
     loss : str or Loss, default="square"
-        "square": ridge, one pass over the rows; of sparse rows with more than 8,192 mapped bins by conjugate gradients
-        on their features in memory, alpha chosen on a fold held out. "logistic", "squared_hinge", "smooth_hinge" or an
-        object of ``chimap.losses``: L-BFGS from the ridge solution on, one pass a step, over features in memory where
-        all rows' fit the budget and over features computed again where they do not. "hinge": LIBLINEAR on all rows'
-        features in memory, CSR where bins are mostly empty, without any moments: for more features than a matrix of
-        them squared allows. Its intercept is the weight of a constant feature of 1 and penalised as such
-        (scikit-learn's LinearSVC). features="exact" takes "square" and "squared_hinge".
-    class_weight : None, "balanced", dict or list of dict, default=None
-        By which the weights of rows are multiplied: "balanced" gives every class the same sum, n / (classes * rows of
-        the class), as scikit-learn computes it; a class that the dictionary does not name has 1. Scores that choose,
-        and probabilities, are of rows so weighted. Of several tasks "balanced" is of each, a dictionary of all, a list
-        has one for each task; the features and the race, which tasks share, take the means of the rows.
-    threshold : None, "f1", "balanced" or float, default=None
-        Of two classes, the output above which a row is of the second, ``classes_[1]``, the positive one. None is 0;
-        "f1" and "balanced" are where F1 of that class, or balanced accuracy, is best on rows held out; a number is the
-        cost of missing one of its rows, in units of a false alarm, whose sum is least there: 10 says ten false alarms
-        for one that is found. ``decision_function`` and ``predict_proba`` stay as they are.
-    alpha : float, several or "auto", default="auto"
-        One strength, or several to choose from, of alpha/2 |w|^2 beside the sum of the losses: scikit-learn's ``alpha``
-        of ridge, 1/C elsewhere. "auto" tries decades about the scatter of the features, then half decades, by
-        ``selection``; for other losses half decades about the best of ridge (hinge: about a tenth of the features' mean
-        squared norm), by the loss on one fold held out, each some passes: give one number where passes are dear.
+        The loss. "square" is ridge, solved in one pass over the rows; for sparse rows with more than 8,192 mapped bins,
+        conjugate gradients run on their features in memory and one held-out fold chooses alpha. "logistic",
+        "squared_hinge", "smooth_hinge" and objects of ``chimap.losses`` run L-BFGS from the ridge solution, one pass
+        per step: over features in memory if those of all rows fit the budget, and over recomputed features otherwise.
+        "hinge" runs LIBLINEAR on the features of all rows in memory (CSR if bins are mostly empty). It needs no
+        moments, so it takes more features than a matrix of their products could hold; its intercept is the weight of a
+        constant feature of 1 and is penalised as such, as in scikit-learn's ``LinearSVC``. ``features="exact"`` takes
+        "square" and "squared_hinge".
+    class_weight : "balanced", dict, list of dict or None, default=None
+        Factors of the row weights by class. "balanced" gives every class the same total, n / (classes * rows of the
+        class), as in scikit-learn. A dictionary maps labels to weights; labels that it does not name have weight 1. The
+        scores used for choosing, and the probabilities, count rows with these weights. With several tasks, "balanced"
+        applies to each task, a dictionary to all tasks, and a list has one dictionary per task; the features and the
+        race, which tasks share, use the mean weights of the rows.
+    threshold : "f1", "balanced", float or None, default=None
+        For two classes, how to set the output above which a row is assigned to the second class, ``classes_[1]``, the
+        positive one. None is 0. "f1" and "balanced" maximise the F1 score of that class, or the balanced accuracy, on
+        held-out rows. A number is the cost of missing a positive row in units of a false alarm, and minimises the total
+        cost there: 10 accepts ten false alarms for one more positive row found. ``decision_function`` and
+        ``predict_proba`` do not change.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, or several to choose from: ``alpha`` of
+        scikit-learn's ridge, 1/C elsewhere. "auto" tries decades around the scatter of the features, then half decades,
+        compared by ``selection``. For other losses it tries half decades around the best strength of ridge ("hinge":
+        around a tenth of the mean squared norm of the features), compared by the loss on one held-out fold. Each of
+        them takes several passes, so give one number where passes are expensive.
     selection : str, int or splitter, default="auto"
-        How alpha is chosen. "gcv": generalised cross-validation, one factor a strength and no folds kept
-        (loss="square"; rows must be independent, with duplicates use folds). A number: folds of the cross-validation.
-        "holdout": one part of the rows. "auto": "gcv" for the square loss, five folds where rows have groups. For
-        features="exact": "auto" or "leave-one-out" (a group, where there are groups; parts of many rows, of tasks with
-        gaps), folds, or a splitter of scikit-learn that holds every row out once.
-    scoring : str or callable, optional
-        A scorer of scikit-learn by which the race and features="exact" choose. None: accuracy, in the race ROC AUC
-        where one of two classes is rare, and R^2 of regressions.
-    race_seconds : float, optional
-        Of kernel="auto": start no trial after so many seconds; the last round that is complete decides. None: the work
-        is counted, and every machine chooses the same.
+        How alpha is chosen. "gcv" is generalised cross-validation, with one factorisation per strength and no folds
+        (``loss="square"``; rows must be independent, so use folds if there are duplicates). A number is the number of
+        cross-validation folds, "holdout" holds out one part of the rows, and a scikit-learn splitter must hold out
+        every row once. "auto" is "gcv" for the square loss, or five folds if rows have groups. ``features="exact"``
+        takes folds, splitters, and "auto" or "leave-one-out", which leave out single rows, or groups where groups are
+        given; many rows, and tasks with missing entries, are left out in parts.
+    scoring : str, callable or None, default=None
+        scikit-learn scorer by which the race and ``features="exact"`` choose. None is accuracy for classes and R^2 for
+        regression; a race with a rare class among two uses ROC AUC.
+    race_seconds : float or None, default=None
+        Time limit of the race, in seconds: no trial starts after it, and the last complete round decides. None limits
+        the counted work instead, so that every computer makes the same choice.
     memory : str or int, default="1GiB"
-        Budget of the fit, such as "512MiB", or bytes. Interpreter and libraries are counted, with 256 MiB; of a budget
-        below 512 MiB they leave 256 MiB, or all of it, to the fit.
+        Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the
+        libraries; a budget below 512 MiB leaves 256 MiB, or all of it if it is smaller, to the fit.
     precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Of features and products; sums are float64. bfloat16: features are rounded first, at prediction too; faster on
-        CUDA devices and AMX (by torch), the same numbers elsewhere. auto: bfloat16 there, else float32, see precision_.
+        Precision of features and products; sums are float64. "bfloat16" rounds the features first, also for prediction:
+        it is faster on CUDA devices and on CPUs with AMX (through torch) and gives the same numbers elsewhere. "auto"
+        is "bfloat16" on such hardware and "float32" elsewhere; see ``precision_``.
     device : str, default="cpu"
-        Or "cuda" (needs torch): features, moments and the solution on that device, for loss="square".
-    n_jobs : int, optional
-        Threads; None is all cores, and one for up to 300 rows, which threads would not make faster.
+        Where features, moments and the solution are computed with ``loss="square"``: "cpu", or "cuda", which needs
+        torch.
+    n_jobs : int or None, default=None
+        Number of threads. None uses all cores, or one for up to 300 rows, which more threads would not speed up.
     random_state : int, RandomState or None, default=None
-        Of the sample, the race and random features.
+        Seed of the sample, the race and the random features.
     verbose : bool, default=False
-        Show progress on the terminal.
+        Whether to show progress on the terminal.
 
     Attributes
     ----------
     classes_ : ndarray of shape (classes,)
+        The class labels, or the numbers of the tasks.
     kernel_ : Kernel
-        With its parameters set to numbers.
-    features_ : Features
-    coef_ : ndarray of shape (t, D), intercept_ : ndarray of shape (t,)
-        Of the features; t is 1 for two classes.
+        The kernel, with its parameters set to numbers.
+    features_ : feature object
+        The fitted features.
+    coef_ : ndarray of shape (t, D)
+        Weights of the D features; t is 1 for two classes.
+    intercept_ : ndarray of shape (t,)
+        Intercepts.
     alpha_ : float
+        The strength used.
     selection_ : SelectionResult or None
-        The scores of all that was compared; None where there was nothing to choose.
+        Scores of all settings compared; None if there was nothing to choose.
     race_ : RaceResult
-        Of kernel="auto" and bin_weights="learn": ``race_.table()`` has a row a candidate.
+        Result of ``kernel="auto"`` or ``bin_weights="learn"``: ``race_.table()`` has one row per candidate.
     chosen_ : dict
-        The settings that the race chose, by parameter; empty without one.
+        The settings that the race chose, by parameter; empty without a race.
     bin_weights_ : ndarray of shape (bins,) or None
-        Of mean 1 where they were learned; None where all are equal.
+        Weights of the bins, with mean 1 if they were learned; None if all are equal.
     held_out_ : ndarray of shape (n, t)
-        Of features="exact": outputs for each row of a machine that has not seen it (or its group). Where the race has
-        chosen the strength of more than 3,000 rows, of so many drawn at random, and NaN of the others.
+        With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. Where the
+        race chose the strength for more than 3,000 rows, only that many random rows have outputs; the others are NaN.
     learning_curve_ : LearningCurve or None
-        Of exact machines of loss="square"; of sums with ``fit_source(..., learning_curve=True)``.
-    class_weight_ : ndarray of shape (classes,), of several tasks (tasks, 2), or None
+        Curve of exact machines with ``loss="square"``; with other features, see ``fit_source(...,
+        learning_curve=True)``.
+    class_weight_ : ndarray of shape (classes,) or, with several tasks, (tasks, 2), or None
+        Weights of the classes.
     threshold_ : float
+        The threshold chosen, if ``threshold`` is not None.
     n_principal_ : int
-        The chosen number, of several; ``report.write_selection`` draws the scores of all pairs.
+        Number of components chosen, if several were given; ``report.write_selection`` draws the scores of all pairs.
     loss_ : Loss or None
-        None for the hinge.
+        The loss; None for the hinge.
     n_passes_ : int
-        Over the rows; 0 for LIBLINEAR's own.
-    n_rows_, n_features_in_ : int
+        Passes over the rows; 0 for those of LIBLINEAR.
+    n_rows_ : int
+        Number of rows learned from.
+    n_features_in_ : int
+        Number of bins.
     precision_ : str
+        The precision used.
     stage_seconds_ : dict
+        Seconds of each stage of the fit.
 
     Raises
     ------
     DataError
-        A ValueError: by ``fit``, for rows with negative, NaN or infinite bins, naming the first one's place; for labels
-        of one class; for weights of bins, rows or classes that will not do; where no candidate of the race can be
+        A ValueError raised by ``fit`` if a bin is negative, NaN or infinite, naming the first such place; if labels
+        have one class only; if weights of bins, rows or classes are invalid; or if no candidate of the race can be
         fitted.
     ValueError
-        For settings, naming the parameter.
+        If a setting is invalid, naming the parameter.
     MemoryBudgetError
-        For a budget that does not suffice, with the least that would.
+        If the budget is too small, naming the smallest that suffices.
     ImportError
-        Where a package is missing.
+        If a package is missing.
 
     Notes
     -----
-    Labels y (n, t) of 0, 1 and NaN are t tasks in one fit; entries that are missing are left out of that task alone.
-    The strength is one for all, by the mean of the tasks' scores; with missing entries ridge is solved by conjugate
-    gradients on the features in memory (``solvers.observed``), or on one factor of features="exact". Answers are
-    (n, t), see ``predict``; ``task_names_`` are the columns of a data frame, ``multilabel_`` is True.
+    Labels y of shape (n, t) with entries 0, 1 and NaN are t tasks in one fit; a missing entry is left out for its task
+    only. One strength serves all tasks, by the mean of their scores; with missing entries, ridge is solved by conjugate
+    gradients on the features in memory (``solvers.observed``), or on one factorisation for ``features="exact"``.
+    Answers have shape (n, t), see ``predict``; ``task_names_`` holds the column names of a data frame, and
+    ``multilabel_`` is True.
 
     References
     ----------
@@ -204,7 +222,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
 
     _takes_tasks = True
 
-    @available_if(_keeps_moments)
+    @available_if(keeps_moments)
     def partial_fit(
         self,
         X: MatrixLike,
@@ -212,36 +230,35 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add a batch of rows; ``classes`` (all of them) is needed at the first call. Returns self.
+        """Add a batch of rows; the weights are solved for at the next use.
 
-        y (n, t): labels 0 and 1 of several tasks, which need no ``classes``. An entry that is missing is left out of
-        that task alone, as by ``fit``; sums of the rows that a task misses take a matrix of the features each.
+        The first batch fixes the map, gamma and the random features, so it should be a fair sample; batches of
+        thousands of rows run at full speed. A call after ``fit`` starts anew, with the classes that ``fit`` found.
 
-        sample_weight (n,): as of ``fit``, of this batch.
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of the batch.
+        y : array of shape (n,) or (n, t)
+            Labels, or labels 0 and 1 of t tasks. As in ``fit``, a missing entry is left out for its task only; each
+            task with missing entries then takes its own matrix of sums over pairs of features.
+        classes : array of shape (classes,) or None, default=None
+            All classes; required at the first call, except with several tasks, which need none.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows of this batch, as in ``fit``.
 
-        The first batch fixes the map, gamma and random features, so let it be a fair sample; batches of
-        thousands of rows run at full speed. The weights are solved for at the next use. A call after ``fit``
-        starts anew, with the classes that it found.
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If ``classes`` is missing at the first call, differs from that of the first call, or is given for several
+            tasks.
         """
-        is_first = getattr(self, "_batches", None) is None
-        y = checked_batch(y, None if is_first else self._codec)
-        if is_matrix(y):
-            if classes is not None:
-                raise ValueError(
-                    "classes are of one task: the labels of several are 0 and 1. Leave classes out."
-                )
-            if is_first:
-                self._learn_targets(y)
-        elif is_first:
-            classes = getattr(self, "classes_", None) if classes is None else classes
-            if classes is None:
-                raise ValueError(
-                    "classes must be given at the first call of partial_fit: all labels that will come."
-                )
-            self._learn_targets(classes)
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
-        return self._partial_fit(X, y, sample_weight)
+        return self._partial_fit(X, learned_labels(self, y, classes), sample_weight)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -250,13 +267,26 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         return tags
 
     def equalise_levels(self, X: MatrixLike, k: int) -> Self:
-        """Shift each class's scores so that the k-th highest over rows X is 0 for every class; returns self.
+        """Shift the scores of each class so that the k-th highest over rows X is 0 for every class.
 
-        For many classes, whose scores are learned apart and are not comparable. No labels are needed: X may be rows
-        held out, or those to be classified; k is best near the rows that a class has among them. With two classes it
-        puts k rows into the second. ``intercept_`` is changed; fitting anew undoes it. See
-        ``chimap.estimators.levels.kth_highest``.
+        This is for many classes, whose scores are learned separately and are not comparable. No labels are needed: X
+        may be held-out rows or the rows to classify. With two classes it puts k rows into the second. It changes
+        ``intercept_``; fitting again undoes it. See ``chimap.estimators.levels.kth_highest``.
 
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to score.
+        k : int
+            Rank of the score that becomes 0, from 1 to n. The best choice is near the number of rows per class in X.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Examples
+        --------
         >>> from sklearn.datasets import load_digits
         >>> X, y = load_digits(return_X_y=True)
         >>> model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
@@ -267,34 +297,3 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         scores = self._outputs(X)
         self._intercept = self._intercept - kth_highest(scores, k)
         return self
-
-
-class HistogramRegressor(RealTargets, HistogramModel):
-    """Kernel ridge regression for histograms at linear cost; parameters as in ``HistogramClassifier``.
-
-    loss is "square" or "epsilon_insensitive" (support vector regression, its corners rounded): an error within 0.1 of
-    the targets' standard deviation costs next to nothing, and a large one its size instead of its square. An object
-    ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
-
-    >>> import numpy as np
-    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=300)
-    >>> y = np.sqrt(X[:, 0]) - X[:, 1]
-    >>> bool(HistogramRegressor("exp-chi2", n_components=256, random_state=0).fit(X, y).score(X, y) > 0.98)
-    True
-    """
-
-    _takes_tasks = True
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    @available_if(_keeps_moments)
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add a batch of rows, with targets y (n,) or, of several, (n, t); see ``HistogramClassifier.partial_fit``."""
-        is_first = getattr(self, "_batches", None) is None
-        y = checked_batch(y, None if is_first else self._codec)
-        if is_first:
-            self._learn_targets(y)
-        return self._partial_fit(X, y, sample_weight)

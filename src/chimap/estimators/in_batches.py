@@ -1,9 +1,11 @@
-"""Fits of batches that come one after the other: ``partial_fit``."""
+"""Fits from batches that arrive one after the other: ``partial_fit``."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap._threads import threads
@@ -11,29 +13,29 @@ from chimap._types import ArrayLike, MatrixLike, Parameters, Sometimes
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.engines import Progress
-from chimap.estimators.settled import SettledModel
+from chimap.estimators.adopting import AdoptingModel
 from chimap.fit.batches import Batches
 from chimap.fit.holding_out import checked_groups
-from chimap.fit.targets import Codec, is_matrix
+from chimap.fit.targets import checked_batch, is_matrix
 from chimap.fit.weights import checked_sample_weight, with_weights, without_absent
+from chimap.losses import Loss
+from chimap.solvers.from_moments import RidgeSolver
 
-if TYPE_CHECKING:
-    import numpy as np
 
-
-class BatchModel(SettledModel):
-    """A model that batches of rows are added to. It is solved anew when something is asked of it."""
+class BatchModel(AdoptingModel):
+    """A model to which batches of rows can be added. It is solved anew when its weights are next needed."""
 
     _batches: Batches | None
-    _stale: bool = False  # whether batches came since the weights were solved for
-    _codec: Sometimes[Codec]
     _y_checks: ClassVar[Parameters]
     _class_weighed: Any
+    _learn_targets: Callable[[ArrayLike], None]
+    loss: str | Loss
+    classes_: Sometimes[np.ndarray]
 
     def _weighed(
         self, source: Source, groups: ArrayLike | None, is_batch: bool = False
     ) -> tuple[Source, np.ndarray | None]:
-        """The rows that count, with weights that have those of their classes in them, and their groups."""
+        """Return the rows with weight above 0, with class weights included in their weights, and their groups."""
         if groups is not None:
             groups = checked_groups(groups, source.n_rows)
         source, places = without_absent(source)
@@ -42,6 +44,7 @@ class BatchModel(SettledModel):
         return (source if weights is source.weights else with_weights(source, weights)), groups
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add a batch to the sums; the first one settles the features."""
         batches: Batches | None = getattr(self, "_batches", None)
         self._spread = None
         checks: Parameters = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
@@ -65,9 +68,42 @@ class BatchModel(SettledModel):
         return self
 
     def _refresh(self) -> None:
-        """Solve for what ``partial_fit`` has added since the last time."""
+        """Solve for the rows that ``partial_fit`` has added since the last solution."""
         if not hasattr(self, "features_"):
-            check_is_fitted(self, "features_")  # takes longer than a row; it knows the error
+            # It raises the error. It takes longer than predicting a row, so it is not called otherwise.
+            check_is_fitted(self, "features_")
         if self._stale and self._batches is not None:
             with threads(self.n_jobs):
                 self._adopt(self._batches.result())
+
+
+def keeps_moments(model: BatchModel) -> bool:
+    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
+    if not RidgeSolver().supports(model.loss):
+        raise AttributeError(
+            f"partial_fit needs loss='square': loss={model.loss!r} needs several passes over the rows."
+        )
+    return True
+
+
+def learned_labels(model: BatchModel, y: ArrayLike, classes: ArrayLike | None) -> ArrayLike:
+    """Return the checked labels of a batch, after the model has learned the classes from the first one."""
+    is_first = getattr(model, "_batches", None) is None
+    y = checked_batch(y, None if is_first else model._codec)
+    if is_matrix(y):
+        if classes is not None:
+            raise ValueError(
+                "classes are for a single task: labels of several tasks are 0 and 1. Leave classes out."
+            )
+        if is_first:
+            model._learn_targets(y)
+    elif is_first:
+        classes = getattr(model, "classes_", None) if classes is None else classes
+        if classes is None:
+            raise ValueError(
+                "classes must be given at the first call of partial_fit: all labels that will ever occur."
+            )
+        model._learn_targets(classes)
+    elif classes is not None and not np.array_equal(np.unique(classes), model.classes_):
+        raise ValueError(f"classes={classes!r} differs from those of the first call, {model.classes_!r}.")
+    return y

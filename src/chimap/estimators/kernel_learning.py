@@ -2,176 +2,130 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-from chimap._types import ArrayLike, Blocks, ClassWeight, RandomState
-from chimap._validation import check_choice, check_positive
-from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.kernel_learner import KernelLearner
 from chimap.estimators.real_targets import RealTargets
-from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
-from chimap.estimators.width_search import WidthPenalty
-from chimap.features.additive.base import AdditiveMap
-from chimap.fit.design import Design
-from chimap.fit.recipe import Objective, checked_alpha
-from chimap.fit.solving import PenalisedLoss
-from chimap.fit.targets import ClassCodec
-from chimap.kernels import Kernel
-from chimap.losses import Loss
-from chimap.selection import fold_count
-
-if TYPE_CHECKING:
-    from sklearn.model_selection import BaseCrossValidator
-
-
-class KernelLearner(HistogramModel):
-    """What the two share: widths first, on a part of the rows and with few features; then a plain fit with them."""
-
-    _holds_out_groups = False
-    _races = False
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "exp-chi2",
-        *,
-        blocks: Blocks | None = None,
-        widths: str | ArrayLike = "block",
-        n_components: int = 2048,
-        n_terms: int = 2,
-        map: AdditiveMap | None = None,
-        sampling: str = "auto",
-        form: str = "pair",
-        normalize: str | None = None,
-        objective: str = "held-out",
-        width_penalty: str = "l2",
-        width_strength: float = 0.0,
-        n_tune_components: int | None = 512,
-        n_tune_rows: int | None = 10_000,
-        validation_fraction: float = 0.1,
-        max_iter: int = 30,
-        tol: float = 1e-3,
-        patience: int = 5,
-        loss: str | Loss = "square",
-        class_weight: ClassWeight = None,
-        threshold: str | float | None = None,
-        alpha: str | float | Sequence[float] = "auto",
-        selection: str | int | BaseCrossValidator = "auto",
-        memory: str | int = "1GiB",
-        precision: str = "float32",
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ):
-        self.kernel = kernel
-        self.blocks = blocks
-        self.widths = widths
-        self.n_components = n_components
-        self.n_terms = n_terms
-        self.map = map
-        self.sampling = sampling
-        self.form = form
-        self.normalize = normalize
-        self.objective = objective
-        self.width_penalty = width_penalty
-        self.width_strength = width_strength
-        self.n_tune_components = n_tune_components
-        self.n_tune_rows = n_tune_rows
-        self.validation_fraction = validation_fraction
-        self.max_iter = max_iter
-        self.tol = tol
-        self.patience = patience
-        self.loss = loss
-        self.class_weight = class_weight
-        self.threshold = threshold
-        self.alpha = alpha
-        self.selection = selection
-        self.memory = memory
-        self.precision = precision
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def _design(self) -> Design:
-        self._check_sizes()
-        check_choice(self.objective, "objective", tuple(SEARCHES))
-        return WidthDesign(self._settings(), self._named_blocks(), self.widths, self._tuning(self.objective))
-
-    def _objective(self) -> Objective:
-        return PenalisedLoss(self._checked_loss(), checked_alpha(self.alpha))
-
-    def _tuning(self, objective: str, holds_out: bool = True) -> Tuning:
-        """How widths are learned, checked. holds_out: whether folds are needed even where alpha is given."""
-        check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
-        if self.width_strength != 0:
-            check_positive(self.width_strength, "width_strength")
-            if objective == "gradients":
-                raise ValueError(
-                    f"width_strength={self.width_strength} is minimised with an objective; objective='gradients' "
-                    "takes widths from slopes. Leave it at 0."
-                )
-        for name in ("n_tune_components", "n_tune_rows"):
-            if getattr(self, name) is not None:
-                check_positive(getattr(self, name), name, integer=True)
-        for name in ("max_iter", "patience"):
-            check_positive(getattr(self, name), name, integer=True)
-        check_positive(self.tol, "tol")
-        if not 0 <= self.validation_fraction < 1:
-            raise ValueError(
-                f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
-            )
-        if holds_out and fold_count(self.selection) < 2:
-            raise ValueError(f"selection must be at least 2 folds: rows are held out; got {self.selection}.")
-        return Tuning(
-            objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
-            self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
-            checked_alpha(self.alpha), fold_count(self.selection), self._codec_type is ClassCodec,
-        )  # fmt: skip
 
 
 class FourierKernelLearner(ClassTargets, KernelLearner):
-    """Kernel classifier that learns the widths of its kernel, at a cost linear in the rows: RFF-SKL.
+    """Kernel classifier that learns the widths of its kernel, at a cost linear in the rows (RFF-SKL).
 
-    The kernel is a product over blocks of columns, k(x, y) = prod_j k_{s_j}(x_j, y_j), with an inverse width s_j each:
-    for "exp-chi2" it is exp(-sum_j s_j^2/2 D_j^2(x, y)). L-BFGS searches log s with exact gradients, while the weights
-    (of all classes, which share the kernel) are in closed form inside. The widths are found on a part of the rows with
-    few features; then all rows are read once, as ``HistogramClassifier`` reads them, with the widths folded into its
-    features.
+    The kernel is a product over blocks of columns, k(x, y) = prod_j k_(s_j)(x_j, y_j), with an inverse width s_j each:
+    for "exp-chi2" it is exp(-sum_j s_j^2/2 D_j^2(x, y)). L-BFGS searches log s with exact gradients; inside, the
+    weights are in closed form, for all classes at once, which share the kernel. The widths are found on a part of the
+    rows with few features. Then all rows are read once, as ``HistogramClassifier`` reads them, with the widths folded
+    into its features.
 
     Parameters
     ----------
-    kernel : "exp-chi2" and the other exponential kernels, "gaussian", "skewed-chi2", "skewed-intersection", or such an
-        object (its width is not used).
-    blocks : columns of the descriptors as slices or lists, in a list or a mapping of names; each column in exactly one.
-    widths : "block" (one a block), "bin" (one a column), "one", or whole numbers (bins,) that name the group of each
-        column.
-    objective : "held-out": squared error on folds held out, over that of the mean, exactly, from moments; the strength
-        is learned with the widths. "training": squared error with the penalty of the weights (the paper's); it needs a
-        penalty on the widths, or the narrowest kernel wins. "gradients": rounds of widths from the slopes of the model,
-        s_j^2 in proportion to sqrt(G_j), G_j the mean over the bins of block j and over rows of sum_c (df_c/du)^2, as
-        far as models of two halves of the rows agree on it; while the score of the validation rows rises.
-    width_penalty, width_strength : "l2" or "l1", and rho: rho sum_j (s_j / start_j)^2, or of the ratios themselves.
-    n_tune_components, n_tune_rows : features and rows to learn the widths with; of fewer rows than features, as many
-        features as rows, 128 at least. None is all of them (the source is then read twice an evaluation).
-    validation_fraction : of the rows to tune on: they score each iteration and stop the search early; 0 is none.
-    max_iter, tol, patience : iterations, or rounds, at most; least relative decrease of the objective over two
-        iterations; iterations without a lower error on the validation rows. Rounds end where one gains nothing.
-    n_components, n_terms, map, sampling, form, normalize, loss, class_weight, threshold, alpha, selection, memory,
-        precision, n_jobs, random_state, verbose : of the fit that follows, as in ``HistogramClassifier``. A ``loss``
-        other than the square is minimised with the widths that the square loss found.
+    kernel : str or Kernel, default="exp-chi2"
+        "exp-chi2" or another exponential kernel, "gaussian", "skewed-chi2", "skewed-intersection", or an object of
+        these kernels, whose own width is not used.
+    blocks : list or mapping of columns, default=None
+        Columns of the descriptors, as slices or lists in a list or a mapping of names. Each column must be in exactly
+        one block. None is a single block.
+    widths : "block", "bin", "one" or int array of shape (bins,), default="block"
+        Which columns share a width: one width per block, per column, for all columns, or per group, where the array
+        names the group of each column.
+    n_components : int, default=2048
+        Number of random features of the model. See ``HistogramClassifier``.
+    n_terms : int, default=2
+        Features per bin of the additive map. See ``HistogramClassifier``.
+    map : additive map, default=None
+        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
+    sampling : str, default="auto"
+        How Fourier frequencies are drawn. See ``HistogramClassifier``.
+    form : str, default="pair"
+        The form of the Fourier features; see ``FourierFeatures``.
+    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+        What is done to the rows first. See ``HistogramClassifier``.
+    objective : {"held-out", "training", "gradients"}, default="held-out"
+        How the widths are found. "held-out" minimises the squared error on held-out folds, relative to that of the
+        mean; it is exact, from moments, and the strength is learned with the widths. "training" minimises the squared
+        error plus the penalty of the weights, as in the paper; it needs a penalty on the widths, or the narrowest
+        kernel wins. "gradients" runs rounds that set widths from the slopes of the model while the score of the
+        validation rows rises: s_j^2 is proportional to sqrt(G_j), where G_j is the mean, over the bins of block j and
+        over rows, of sum_c (df_c/du)^2, as far as models of two halves of the rows agree on it.
+    width_penalty : {"l2", "l1"}, default="l2"
+        Penalty on the widths: rho sum_j (s_j / start_j)^2 for "l2", or the same sum of the ratios themselves for "l1".
+    width_strength : float, default=0.0
+        Strength rho of the penalty on the widths.
+    n_tune_components : int or None, default=512
+        Number of features to learn the widths with. With fewer rows than features, it is lowered to the number of rows,
+        but not below 128. None uses ``n_components``.
+    n_tune_rows : int or None, default=10000
+        Number of rows to learn the widths from. None uses all rows, so the source is read twice per evaluation.
+    validation_fraction : float, default=0.1
+        Share of the tuning rows that scores each iteration and stops the search early; 0 uses none.
+    max_iter : int, default=30
+        Largest number of iterations, or of rounds.
+    tol : float, default=0.001
+        The search stops when the objective decreases by less than this share over two iterations.
+    patience : int, default=5
+        Number of iterations without a lower error on the validation rows after which the search stops. Rounds
+        ("gradients") stop at the first one that gains nothing.
+    loss : str or Loss, default="square"
+        Loss of the final fit. A loss other than the square is minimised with the widths found for the square loss. See
+        ``HistogramClassifier``.
+    class_weight : "balanced", dict or None, default=None
+        Factors of the row weights by class. See ``HistogramClassifier``.
+    threshold : "f1", "balanced", float or None, default=None
+        How to set the threshold of two classes. See ``HistogramClassifier``.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty on the weights, or several to choose from. See ``HistogramClassifier``.
+    selection : int or "auto", default="auto"
+        Number of folds that are held out to search for widths and to choose alpha. "auto" is five folds for the widths,
+        and chooses alpha as in ``HistogramClassifier``.
+    memory : str or int, default="1GiB"
+        Memory budget of the fit. See ``HistogramClassifier``.
+    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
+        Precision of features and products. See ``HistogramClassifier``.
+    n_jobs : int or None, default=None
+        Number of threads. See ``HistogramClassifier``.
+    random_state : int, RandomState or None, default=None
+        Seed of the samples and the random features.
+    verbose : bool, default=False
+        Whether to show progress on the terminal.
 
-    Learned: ``widths_`` s (r,), ``width_names_``, ``width_columns_`` (the width of each column), ``start_widths_``,
-    ``history_``: one dictionary an iteration with "iteration", "objective", "validation_score" (accuracy, or R^2 of a
-    regression), "validation_error" (squared, over that of the mean), "strength", "widths", "seconds"; ``stopped_``, why
-    it ended; ``n_iter_``, ``n_evaluations_``; and what ``HistogramClassifier`` learns: ``classes_``, ``features_``, ...
+    Attributes
+    ----------
+    widths_ : ndarray of shape (r,)
+        The widths s.
+    width_names_ : list of str
+        Names of the widths.
+    width_columns_ : ndarray of shape (bins,)
+        The width that each column has, as an index into ``widths_``.
+    start_widths_ : ndarray of shape (r,)
+        The widths from which the search started.
+    history_ : list of dict
+        One dictionary per iteration with "iteration", "objective", "validation_score" (accuracy, or R^2 of a
+        regression), "validation_error" (squared error relative to that of the mean), "alpha", "widths" and "seconds".
+    stopped_ : str
+        Why the search stopped.
+    n_iter_ : int
+        Number of iterations.
+    n_evaluations_ : int
+        Number of evaluations of the objective.
 
-    ``fit`` raises ValueError for blocks that overlap or miss columns and for kernels without widths; DataError for a
-    block that is constant, too few rows, and whatever ``HistogramClassifier`` refuses; ValueError, naming the width,
-    where one leaves the range of the precision.
+    Raises
+    ------
+    ValueError
+        If blocks overlap or miss columns, if the kernel has no widths, or, naming the width, if a width leaves the
+        range of the precision.
+    DataError
+        If a block is constant or there are too few rows; and where ``HistogramClassifier`` raises it.
 
-    Sources: Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.3; of the rounds Radhakrishnan, Beaglehole,
-    Pandit and Belkin, Mechanism for feature learning, Science 2024.
+    Notes
+    -----
+    The other attributes are those of ``HistogramClassifier``: ``classes_``, ``features_`` and so on.
 
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, sec. 3.3.
+    Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning, Science 2024 (the rounds).
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> rows = {f"row {i}": slice(8 * i, 8 * i + 8) for i in range(8)}
@@ -184,12 +138,76 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
 
 
 class FourierKernelRegressor(RealTargets, KernelLearner):
-    """Kernel ridge regression that learns the widths of its kernel; parameters as in ``FourierKernelLearner``.
+    """Kernel ridge regression that learns the widths of its kernel, at a cost linear in the rows (RFF-SKL).
 
+    See ``FourierKernelLearner`` for the method and the learned attributes.
+
+    Parameters
+    ----------
+    kernel : str or Kernel, default="exp-chi2"
+        The kernel; its own width is not used. See ``FourierKernelLearner``.
+    blocks : list or mapping of columns, default=None
+        Columns of the descriptors, as slices or lists in a list or a mapping of names. See ``FourierKernelLearner``.
+    widths : "block", "bin", "one" or int array of shape (bins,), default="block"
+        Which columns share a width. See ``FourierKernelLearner``.
+    n_components : int, default=2048
+        Number of random features of the model. See ``HistogramClassifier``.
+    n_terms : int, default=2
+        Features per bin of the additive map. See ``HistogramClassifier``.
+    map : additive map, default=None
+        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
+    sampling : str, default="auto"
+        How Fourier frequencies are drawn. See ``HistogramClassifier``.
+    form : str, default="pair"
+        The form of the Fourier features; see ``FourierFeatures``.
+    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+        What is done to the rows first. See ``HistogramClassifier``.
+    objective : {"held-out", "training", "gradients"}, default="held-out"
+        How the widths are found. See ``FourierKernelLearner``.
+    width_penalty : {"l2", "l1"}, default="l2"
+        Penalty on the widths. See ``FourierKernelLearner``.
+    width_strength : float, default=0.0
+        Strength rho of the penalty on the widths.
+    n_tune_components : int or None, default=512
+        Number of features to learn the widths with. See ``FourierKernelLearner``.
+    n_tune_rows : int or None, default=10000
+        Number of rows to learn the widths from. See ``FourierKernelLearner``.
+    validation_fraction : float, default=0.1
+        Share of the tuning rows that scores each iteration and stops the search early. See ``FourierKernelLearner``.
+    max_iter : int, default=30
+        Largest number of iterations, or of rounds.
+    tol : float, default=0.001
+        The search stops when the objective decreases by less than this share over two iterations.
+    patience : int, default=5
+        Number of iterations without a lower error on the validation rows after which the search stops.
+    loss : str or Loss, default="square"
+        Loss of the final fit: "square", "epsilon_insensitive" or an object of ``chimap.losses``. See
+        ``FourierKernelLearner``.
+    class_weight : None, default=None
+        Not used in regression; must be None.
+    threshold : None, default=None
+        Not used in regression; must be None.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty on the weights, or several to choose from. See ``HistogramClassifier``.
+    selection : int or "auto", default="auto"
+        Number of folds that are held out to search for widths and to choose alpha. See ``FourierKernelLearner``.
+    memory : str or int, default="1GiB"
+        Memory budget of the fit. See ``HistogramClassifier``.
+    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
+        Precision of features and products. See ``HistogramClassifier``.
+    n_jobs : int or None, default=None
+        Number of threads. See ``HistogramClassifier``.
+    random_state : int, RandomState or None, default=None
+        Seed of the samples and the random features.
+    verbose : bool, default=False
+        Whether to show progress on the terminal.
+
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.random.default_rng(0).dirichlet(np.ones(6), size=400)
     >>> model = FourierKernelRegressor("gaussian", widths="bin", n_components=128, max_iter=10, random_state=0)
     >>> widths = model.fit(X, np.sin(9 * X[:, 0])).widths_
-    >>> int(widths.argmax())  # the first bin is all that matters
+    >>> int(widths.argmax())  # the target depends on the first bin only
     0
     """

@@ -1,4 +1,4 @@
-"""Exact kernel machines, one class against the rest: what the maps are measured against, and for data that fit."""
+"""Exact kernel machines, one class against the rest: a reference for explicit features, for data that fit memory."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from chimap._validation import MemoryBudgetError, check_choice, check_histograms
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.cost_choice import Solve, chosen_cost, folds_of, given_costs
-from chimap.estimators.explaining import Explaining
-from chimap.explain import contributions_of, mean_and_deviation
+from chimap.estimators.explained_machine import ExplainedMachine
+from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.mapped import MappedModel, mapped_model
 from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
-from chimap.kernels import AdditiveKernel, Kernel, Linear, as_kernel
+from chimap.kernels import Kernel, as_kernel
 from chimap.moments import rows_by_weight
 from chimap.solvers.gram import CACHE_MIB, SOLVERS
 from chimap.solvers.held_out import kernel_left_out
@@ -33,39 +32,74 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_BLOCK_ROWS = 1024  # of the rows to predict, whose kernel values are held together
+class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
+    """Exact kernel machine, one class against the rest: f(x) = sum_i alpha_i K(x_i, x) + b over all training rows x_i.
 
-
-class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
-    """One machine a class against the rest, f(x) = sum_i alpha_i K(x_i, x) + b, over all training rows x_i.
-
-    The kernel matrix is computed once for all classes in float64, centred (less the means of its rows and columns: the
-    intercept takes them up) and divided by its mean diagonal, so that C means the same for every kernel and for rows
-    far from 0. Time and memory grow with the square of the rows: for up to ten thousand or so, and as the exact
-    machine that explicit features are compared with; ``HistogramClassifier`` takes any number.
+    The kernel matrix is computed once for all classes, in float64. It is centred (minus the means of its rows and
+    columns, which the intercept takes up) and divided by its mean diagonal, so that C means the same for every kernel
+    and for rows far from 0. Time and memory grow with the square of the number of rows: it is meant for up to about ten
+    thousand rows, and as the exact machine that explicit features are compared with. ``HistogramClassifier`` takes any
+    number of rows.
 
     Parameters
     ----------
-    kernel, gamma : as in ``HistogramClassifier``; or "precomputed", and X is the kernel matrix: of training rows (n, n)
-        in ``fit``, of new with training rows (m, n) in ``predict``.
-    map : a transformer in place of the kernel: K is the dot product of its features. The machine is then the linear one
-        on these features, found in the span of the training rows, which is quicker where they are fewer than the
-        features; ``coef_`` are its weights.
-    C : cost of an error; 1/C is the strength of the ridge. "auto" takes the most accurate of 0.1, 1, 10, 100 and 1000
-        by folds, the smallest of those that tie; several numbers are chosen from likewise.
-    loss : "hinge", support vector machines by LIBSVM; or "square", ridge with all classes solved at once.
-    class_weight, threshold : as in ``HistogramClassifier``; C is the cost of an error in a row of weight 1.
-    selection : folds that choose C, their number or a splitter of scikit-learn.
-    memory : budget for the matrices.
-    n_jobs : threads, which share out the classes; None and -1 are all cores.
-    random_state : int, RandomState or None, of the folds.
+    kernel : str or Kernel, default="chi2"
+        The kernel, see ``HistogramClassifier``, or "precomputed". Then X is the kernel matrix: of the training rows,
+        (n, n), in ``fit``; of new rows with training rows, (m, n), in ``predict``.
+    gamma : float or str, default="mean"
+        The factor of the distance in exponential kernels. See ``HistogramClassifier``.
+    map : additive map or None, default=None
+        A transformer that replaces the kernel: K is then the dot product of its features, and the machine is the linear
+        one on these features, with weights ``coef_``. It is found in the span of the training rows, which is faster if
+        they are fewer than the features.
+    C : float, sequence of float or "auto", default="auto"
+        Cost of an error; 1/C is the strength of ridge. "auto" takes the most accurate of 0.1, 1, 10, 100 and 1000 on
+        held-out folds, and the smallest of those that tie. Several numbers are compared in the same way.
+    loss : {"hinge", "square"}, default="hinge"
+        "hinge" is a support vector machine by LIBSVM; "square" is ridge, solved for all classes at once.
+    class_weight : "balanced", dict or None, default=None
+        Factors of the row weights by class; C is the cost of an error in a row of weight 1. See
+        ``HistogramClassifier``.
+    threshold : "f1", "balanced", float or None, default=None
+        How to set the threshold of two classes. See ``HistogramClassifier``.
+    selection : int or splitter, default=3
+        Folds that choose C: their number, or a scikit-learn splitter.
+    memory : str or int, default="2GiB"
+        Memory budget of the matrices.
+    n_jobs : int or None, default=None
+        Number of threads, which share the classes. None and -1 use all cores.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
 
-    Learned: ``classes_``, ``dual_coef_`` (t, n) with t one for two classes, ``intercept_`` (t,), ``scale_`` (the mean
-    diagonal of the centred kernel), ``C_`` (the one that was used) and ``C_scores_``, held-out accuracies by C (None
-    where nothing was chosen); ``kernel_`` and ``rows_`` (training rows), or ``map_`` and ``coef_`` (t, features).
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+        The class labels.
+    dual_coef_ : ndarray of shape (t, n)
+        Weights alpha of the training rows; t is 1 for two classes.
+    intercept_ : ndarray of shape (t,)
+        Intercepts b.
+    scale_ : float
+        Mean diagonal of the centred kernel.
+    C_ : float
+        The cost used.
+    C_scores_ : dict or None
+        Held-out accuracy by cost; None if there was nothing to choose.
+    kernel_ : Kernel
+        The kernel, with its parameters set to numbers.
+    rows_ : array or sparse matrix of shape (n, bins)
+        The training rows.
+    map_ : additive map
+        The fitted map, if one was given; it replaces ``kernel_`` and ``rows_``.
+    coef_ : ndarray of shape (t, features)
+        Weights of the features of ``map_``.
 
-    Source: Chang and Lin, LIBSVM: a library for support vector machines (the hinge, through scikit-learn).
+    References
+    ----------
+    Chang and Lin, LIBSVM: a library for support vector machines (the hinge, through scikit-learn).
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> exact = KernelClassifier("chi2").fit(X[:500], y[:500])
@@ -101,19 +135,34 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows X (n, bins), dense or sparse, labels y (n,) and weights (n,) of the rows; returns self.
+        """Fit the machine.
 
-        A row of weight 2 is two rows, one of weight 0 none.
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, bins)
+            Rows, or the kernel matrix (n, n) if it is precomputed.
+        y : array of shape (n,)
+            Labels.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none.
 
-        Raises MemoryBudgetError where the kernel matrix does not fit.
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the kernel matrix does not fit.
         """
         costs = given_costs(self.C)
         check_choice(self.loss, "loss", tuple(SOLVERS))
         X, y = frame_rows(X, y)
-        given, labels = validate_data(
+        valid_rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )
-        n_given, rows = given.shape[0], self._checked(given)
+        n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
         weights = checked_sample_weight(sample_weight, n_given)
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
         rows, labels, weights = self._counted(rows, labels, weights)
@@ -136,12 +185,12 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
             alpha, intercept = self._solve(gram, targets, w, self.C_)
             self._take_held_out(self._held_out(folds, gram, targets, labels, w, alpha))
         self.dual_coef_ = alpha.T / self.scale_
-        if self._is_precomputed and len(labels) < n_given:  # rows of weight 0 have columns at prediction, too
-            every = np.zeros((alpha.shape[1], n_given))
-            every[:, places], column_means = self.dual_coef_, np.zeros(n_given)
+        if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
+            dual_coef = np.zeros((alpha.shape[1], n_given))
+            dual_coef[:, places], column_means = self.dual_coef_, np.zeros(n_given)
             column_means[places] = means
-            self.dual_coef_, means = every, column_means
-        # weights of a class sum to 0, so that of the centring a constant is left
+            self.dual_coef_, means = dual_coef, column_means
+        # The weights of a class sum to 0, so the centring only leaves a constant.
         weights = self.dual_coef_
         if self.map is not None:
             weights = self.coef_ = self.dual_coef_ @ self._features
@@ -158,7 +207,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         w: np.ndarray,
         alpha: np.ndarray,
     ) -> HeldOutRows | None:
-        """Outputs of rows that are left out: of ridge each alone, of the hinge a fold."""
+        """Return outputs for left-out rows: ridge leaves out each row alone, the hinge holds out one fold."""
         if self.loss == "square":
             strength = 1 / self.C_
             inverse = np.linalg.inv(gram + np.diag(strength / w))
@@ -170,8 +219,11 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
         return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
 
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The kernel matrix centred by the shares (n,) of the rows in the sum of weights, and the means that were taken
-        off: of its rows, or of the features of a map. Map and kernel are fitted on rows drawn by these shares."""
+        """Return the kernel matrix, centred, and the means that were subtracted.
+
+        The means are those of the matrix rows, or of the features of a map, with the shares (n,) of the rows in the sum
+        of weights. Map and kernel are fitted on rows drawn with these shares.
+        """
         sample = rows
         if np.ptp(shares) > 0 and not self._is_precomputed:
             sample = _arrays.take_rows(rows, rows_by_weight(shares, rows.shape[0], 0))
@@ -194,64 +246,13 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
 
     @property
     def _solve(self) -> Solve:
-        """What gives weights (n, t) that sum to 0, and intercepts (t,), for rows with weights w (n,)."""
+        """The solver: it returns weights (n, t) that sum to 0 and intercepts (t,), given weights (n,) of the rows."""
         return SOLVERS[self.loss]
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
-        """f(x) of rows X, (n, t) float64."""
+        """Return f(x) for rows X, (n, t) float64."""
         check_is_fitted(self)
         return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
-
-    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
-        out = np.empty((rows.shape[0], len(self.intercept_)))
-        with threads(self.n_jobs):
-            for first in range(0, rows.shape[0], _BLOCK_ROWS):
-                part = slice(first, first + _BLOCK_ROWS)
-                out[part] = self._block_outputs(_arrays.take_rows(rows, part))
-        return out + self.intercept_
-
-    def _block_outputs(self, rows: Rows) -> np.ndarray:
-        if self.map is not None:
-            return self.map_.transform(rows) @ self.coef_.T
-        return (rows if self._is_precomputed else self.kernel_(rows, self.rows_)) @ self.dual_coef_.T
-
-    # --- what explanations ask
-
-    def _refresh(self) -> None:
-        check_is_fitted(self)
-        if self._is_precomputed:
-            raise ValueError(
-                "a model of kernel='precomputed' knows no bins, so that there is none to explain by."
-            )
-
-    def _mapped_model(self) -> MappedModel | None:
-        return None if self.map is None else mapped_model(self.map_, self.coef_.T, self.intercept_)
-
-    def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        return self._checked(X)
-
-    def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of an additive kernel bin by bin, by the kernel of each; of others as usual."""
-        if self.map is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
-            return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
-        base = self._outputs_of_prepared(reference[None])[0]
-        out = np.zeros((rows.shape[0], rows.shape[1], base.size))
-        for i in range(rows.shape[1]):
-            mine = _arrays.to_dense(_arrays.take_columns(rows, np.array([i])))
-            theirs = _arrays.to_dense(_arrays.take_columns(self.rows_, np.array([i])))
-            values = self.kernel_(np.vstack([mine, reference[None, i : i + 1]]), theirs) @ self.dual_coef_.T
-            out[:, i] = values[:-1] - values[-1]
-        return out, base
-
-    def _kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        if self.map is not None:
-            return super()._kernel_values(rows)
-        values = np.asarray(self.kernel_(rows, self.rows_))
-        return values, self.dual_coef_.T, self._outputs_of_prepared(self.rows_)
-
-    @property
-    def _takes_signs(self) -> bool:
-        return self._is_signed
 
     @property
     def _is_precomputed(self) -> bool:
@@ -259,7 +260,7 @@ class KernelClassifier(Explaining, ClassTargets, BaseEstimator):
 
     @property
     def _is_signed(self) -> bool:
-        """Whether entries may be negative; a map checks for itself."""
+        """Whether entries may be negative; a map checks this itself."""
         return self._is_precomputed or self.map is not None or as_kernel(self.kernel, self.gamma).is_signed
 
     def _checked(self, X: MatrixLike) -> Rows:

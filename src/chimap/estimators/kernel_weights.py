@@ -1,4 +1,4 @@
-"""Weights of several kernels: an objective with the l21 norm, its path, and how one of its strengths is chosen."""
+"""Weights of several kernels: an objective with the l21 norm, its path, and the choice of one of its strengths."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from chimap.solvers.held_out import Witnesses
 from chimap.solvers.passes import fold_outputs, loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.sparse import alphas_below
 
-SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
-SMALLEST = (
-    1e-2  # of the largest strength: the end of a path by passes, whose number grows as the strength falls
-)
-_SEARCH_PASSES = 60  # a strength at most, while strengths are compared
-_PATIENCE = 4  # strengths without a lower held-out loss, after which a search by passes ends
+SEARCH_TOLERANCE = 1e-3  # tolerance of residuals while strengths are compared
+# A path by passes ends at this share of the largest strength: the number of passes grows as the strength falls.
+SMALLEST = 1e-2
+_SEARCH_PASSES = 60  # most passes per strength while strengths are compared
+_PATIENCE = 4  # a search by passes ends after this number of strengths without a lower held-out loss
 
 
 @dataclass(frozen=True)
 class KernelWeights:
     """sum loss + alpha sum_j weight_j |w_j|_2 over channels j; see ``MultipleKernelLearner``.
 
-    alpha: one, several, or None for a path of n_alphas. counts_iterations: whether passes are its iterations.
+    alpha: one strength, several, or None for a path of ``n_alphas``. counts_iterations: whether ``n_iter_`` is the
+    number of passes.
     """
 
     loss: str | Loss
@@ -65,19 +65,19 @@ class KernelWeights:
         return False
 
     def footprint(self, job: Job, parts: list[Part]) -> Job:
-        """The moments of the rows outside a fold; eigenvectors of the blocks, with the workspace of the largest."""
-        each = [part.footprint.features for part in parts]
-        rest = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
-        return replace(job, solver_bytes=rest + 8 * (sum(m * m for m in each) + 3 * max(each) ** 2))
+        """Add memory for moments outside a fold, the eigenvectors of the blocks, and their workspace."""
+        sizes = [part.footprint.features for part in parts]
+        rest_bytes = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0
+        return replace(job, solver_bytes=rest_bytes + 8 * (sum(m * m for m in sizes) + 3 * max(sizes) ** 2))
 
     def penalty(self, features: Any) -> L21:
-        """The norm over the channels of the features."""
+        """Return the norm over the channels of the features."""
         borders = features.borders_.tolist()
         groups = [slice(a, b) for a, b in pairwise(borders)]
         return L21(1.0, groups, borders[-1], self.group_weights, self.shared)
 
     def path_of(self, largest: float, share: float) -> np.ndarray:
-        """Descending: those given, or a path from the largest to a share of it."""
+        """Return descending strengths: those given, or a path from the largest to a share of it."""
         if self.alpha is None:
             return alphas_below(largest, self.n_alphas, share)
         return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
@@ -86,7 +86,7 @@ class KernelWeights:
         """See ``Objective``."""
         penalty, moments = self.penalty(features), evidence.moments
         if moments is None:
-            raise TypeError("weights of kernels are found from moments")
+            raise TypeError("weights of kernels need moments")
         if evidence.rows is None:
             return self._from_moments(moments, penalty, clock, progress, evidence.witnesses)
         return self._by_passes(moments, evidence.rows, penalty, clock, progress, evidence.witnesses)
@@ -112,7 +112,7 @@ class KernelWeights:
         with clock("solve"):
             progress.stage("path", alphas.size, "values")
             path = follow(SquareProblem(whole, penalty), alphas, lambda solution: progress.advance())
-        # too few rows for folds: the middle of the path
+        # With too few rows for folds, take the middle of the path.
         chosen = alphas.size // 2 if result is None else result.chosen
         shown = self._attributes(path[chosen], path, penalty, chosen, 1)
         held_out = None
@@ -174,7 +174,7 @@ class KernelWeights:
     def _search(
         self, part: LossProblem, loss: Loss, rows: FeatureRows
     ) -> tuple[list[GroupSolution], SelectionResult]:
-        """Down the path until the loss on fold 0 has risen some times."""
+        """Follow the path down until the loss on fold 0 has not fallen for ``_PATIENCE`` strengths."""
         errors: list[float] = []
 
         def is_enough(solution: GroupSolution) -> bool:
@@ -182,7 +182,7 @@ class KernelWeights:
             return len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
 
         path = follow(part, self.path_of(part.largest, SMALLEST), is_enough)
-        tried = {"alpha": np.array([one.alpha for one in path])}
+        tried = {"alpha": np.array([point.alpha for point in path])}
         scores, chosen = np.array(errors)[:, None], int(np.argmin(errors))
         return path, SelectionResult("holdout", tried, scores, np.ones(1), chosen, measure="loss")
 
@@ -197,31 +197,34 @@ class KernelWeights:
             "kkt_residual_": groups.residual,
             "objective_": groups.objective,
             "path_": KernelPath(
-                np.array([one.alpha for one in path]), np.array([weights(one) for one in path]),
-                np.array([one.objective for one in path]), np.array([one.residual for one in path]), chosen,
+                np.array([point.alpha for point in path]), np.array([weights(point) for point in path]),
+                np.array([point.objective for point in path]), np.array([point.residual for point in path]), chosen,
             ),
         }  # fmt: skip
         return shown | ({"n_iter_": passes} if self.counts_iterations else {})
 
 
 def held_out_loss(loss: Loss, rows: FeatureRows, solution: LinearSolution) -> float:
-    """Mean loss over the rows of fold 0, summed over targets. Raises DataError where there are none."""
+    """Return the mean loss over the rows of fold 0, summed over targets. Raise DataError if it has no rows."""
     sums = rows.sums(LossAt(loss, solution.coef, solution.intercept), [0])
     if sums.count == 0:
         raise DataError(
-            "fold 0 holds no rows: too few to choose a strength by. Use fewer folds, or give one."
+            "fold 0 holds no rows: there are too few to choose a strength. Use fewer folds, or give one strength."
         )
     return float(sums.values.sum()) / sums.count
 
 
 def _strengths(penalty: L21, solution: LinearSolution) -> np.ndarray:
-    """Of the ridge (D,) whose gradient is that of the norm at the solution: weight_g alpha / |w_g|, the norms being
-    means over targets. Features without weights have one beyond all others."""
+    """Return the strengths (D,) of the ridge penalty with the same gradient as the norm at the solution.
+
+    They are weight_g alpha / |w_g|, the norms being means over targets. Features without weights get a strength beyond
+    all others.
+    """
     norms = penalty.norms(solution.coef).mean(axis=1)
     levels = solution.alpha * penalty.levels()
-    each = np.divide(levels, norms, out=np.full(norms.shape, np.inf), where=norms > 0)
-    largest = 1e9 * max(float(each[np.isfinite(each)].max(initial=0.0)), solution.alpha)
+    group_strengths = np.divide(levels, norms, out=np.full(norms.shape, np.inf), where=norms > 0)
+    largest = 1e9 * max(float(group_strengths[np.isfinite(group_strengths)].max(initial=0.0)), solution.alpha)
     strengths = np.empty(penalty.n_features)
-    for members, strength in zip(penalty.members, each, strict=True):
+    for members, strength in zip(penalty.members, group_strengths, strict=True):
         strengths[members] = min(strength, largest)
     return strengths

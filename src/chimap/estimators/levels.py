@@ -1,4 +1,4 @@
-"""Scores of classes made comparable."""
+"""Makes the scores of different classes comparable."""
 
 from __future__ import annotations
 
@@ -8,16 +8,37 @@ from chimap._validation import DataError, check_positive
 
 
 def kth_highest(scores: np.ndarray, k: int) -> np.ndarray:
-    """The k-th highest score of each class, (t,), of scores (n, t); less it, every class has k rows at 0 or above.
+    """Return the k-th highest score of each class; minus it, every class has k rows at 0 or above.
 
-    Classes that are learned one by one, each against all others, give scores of different spread: the largest wins
-    where it should not. Subtracting puts the k-th highest of all classes at one level, whatever the labels of the rows,
-    so that the rows may be those to be classified. k is best near the rows that a class has among them.
+    Classes that are learned separately, each against all others, have scores of different spread, and then the wrong
+    class may have the largest score. Subtracting puts the k-th highest score of every class at the same level, whatever
+    the labels of the rows, so the rows may be those to classify. The best k is near the number of rows per class.
 
-    Raises ValueError for k beyond the number of rows, DataError for scores of another shape.
+    Parameters
+    ----------
+    scores : array of shape (n, t)
+        Scores.
+    k : int
+        Rank, from 1 to n.
 
-    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 7.3 (k = 500).
+    Returns
+    -------
+    ndarray of shape (t,)
+        The k-th highest scores.
 
+    Raises
+    ------
+    ValueError
+        If k exceeds the number of rows.
+    DataError
+        If the scores are not a matrix.
+
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 7.3 (k = 500).
+
+    Examples
+    --------
     >>> kth_highest(np.array([[3.0, 0.1], [2.0, 0.3], [1.0, 0.2]]), k=2).tolist()
     [2.0, 0.2]
     """

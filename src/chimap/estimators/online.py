@@ -1,4 +1,4 @@
-"""The online intersection kernel machine: tables of bins, updated row by row."""
+"""The online intersection kernel machine: one table per bin, updated row by row."""
 
 from __future__ import annotations
 
@@ -24,36 +24,58 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_FEWEST_ROWS = 10  # that some are held out of
+_FEWEST_ROWS = 10  # with fewer rows, none are held out
 
 
 class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
-    """One-versus-all support vector machine of the intersection kernel, learned by one step a row (SIKMA).
+    """One-versus-rest support vector machine with the intersection kernel, learned in one step per row (SIKMA).
 
-    A function in the kernel's space is a sum of functions of single bins, f(x) = sum_i f_i(x_i) + b, each kept as a
-    table of its values at equally spaced knots from 0 to the largest value of the bin. For each row, with y = +-1,
+    A function in the space of the kernel is a sum of functions of single bins, f(x) = sum_i f_i(x_i) + b. Each is kept
+    as a table of its values at equally spaced knots from 0 to the largest value of the bin. For each row, with y = +-1,
 
         f <- (1 - eta alpha) f + eta y K(x, .)   where y f(x) < 1,   f <- (1 - eta alpha) f   elsewhere,
 
-    eta = 1/(alpha (t0 + t)) at step t: stochastic subgradients of alpha/2 |f|^2 + mean hinge loss. A step takes
-    O(bins n_knots), whatever the number of rows seen, and prediction O(bins). The kernel is divided by the mean K(x, x)
-    of the first rows, so that alpha does not depend on the units of the data.
+    with eta = 1/(alpha (t0 + t)) at step t. These are stochastic subgradients of alpha/2 |f|^2 + mean hinge loss. A
+    step takes O(bins n_knots), whatever the number of rows seen, and a prediction O(bins). The kernel is divided by the
+    mean K(x, x) of the first rows, so that alpha does not depend on the units of the data.
 
     Parameters
     ----------
-    alpha : strength of the ridge against the mean loss, as in scikit-learn's ``SGDClassifier``.
-    n_knots : knots a bin beyond 0.
-    max_iter : passes of ``fit`` over the rows, each in a new random order.
-    class_weight : None, "balanced", or a dictionary of labels and weights, as in ``HistogramClassifier``.
-    random_state : int, RandomState or None, for these orders.
-    n_jobs : threads, which share out the classes; None and -1 are all cores.
+    alpha : float, default=0.0001
+        Strength of ridge relative to the mean loss, as in scikit-learn's ``SGDClassifier``.
+    n_knots : int, default=50
+        Number of knots per bin, besides 0.
+    max_iter : int, default=10
+        Number of passes of ``fit`` over the rows, each in a new random order.
+    class_weight : "balanced", dict or None, default=None
+        Factors of the row weights by class. See ``HistogramClassifier``.
+    random_state : int, RandomState or None, default=None
+        Seed of these orders.
+    n_jobs : int or None, default=None
+        Number of threads, which share the classes. None and -1 use all cores.
 
-    Learned: ``classes_``, ``tables_`` (t, bins, n_knots + 1), ``intercept_`` (t,), ``ranges_`` (bins,), the last knots:
-    larger values count as these; ``t_``, steps made; ``n_iter_``, passes of ``fit``.
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+        The class labels.
+    tables_ : ndarray of shape (t, bins, n_knots + 1)
+        Values of the functions at the knots; t is 1 for two classes.
+    intercept_ : ndarray of shape (t,)
+        Intercepts b.
+    ranges_ : ndarray of shape (bins,)
+        The last knot of each bin; larger values count as this one.
+    t_ : int
+        Number of steps made.
+    n_iter_ : int
+        Number of passes of ``fit``.
 
-    Source: Wang, Hoiem and Forsyth, Learning image similarity from Flickr groups using stochastic intersection kernel
-    machines; t0 is L. Bottou's.
+    References
+    ----------
+    Wang, Hoiem and Forsyth, Learning image similarity from Flickr groups using stochastic intersection kernel machines;
+    t0 is L. Bottou's.
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> model = OnlineIntersectionClassifier(random_state=0).fit(X[:1200], y[:1200])
@@ -79,14 +101,26 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit on rows X (n, bins), dense or sparse, non-negative, in ``max_iter`` passes; returns self.
+        """Fit the machine in ``max_iter`` passes over the rows.
 
-        sample_weight (n,): a pass has a step a unit of weight, those of a row of weight 2 being two; what is left over
-        is rounded up or down at random.
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, bins)
+            Non-negative rows.
+        y : array of shape (n,)
+            Labels.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows. A pass makes one step per unit of weight, so two for a row of weight 2; a fraction is
+            rounded up or down at random.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
         """
-        given, labels = self._rows(X, y, reset=True)
+        all_rows, labels = self._rows(X, y, reset=True)
         self._check_settings()
-        rows, labels, weights = self._counted(given, labels, sample_weight)
+        rows, labels, weights = self._counted(all_rows, labels, sample_weight)
         self._learn_targets(labels)
         steps = _steps_of(weights, rows.shape[0])
         self._start(rows, steps)
@@ -98,21 +132,21 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         return self
 
     def _held_out(self, rows: Rows, y: np.ndarray, weights: np.ndarray | None) -> HeldOutRows | None:
-        """Outputs of a fifth of the rows by a machine of the others, of as many passes."""
+        """Return outputs for a fifth of the rows, from a machine that learns from the others in as many passes."""
         if len(y) < _FEWEST_ROWS:
             return None
         held = fold_of_rows(0, len(y), USUAL_FOLDS, 0) == 0
-        learning, rest = np.flatnonzero(~held), np.flatnonzero(held)
-        other = clone(self)
-        other._learn_targets(self.classes_)
-        other.n_features_in_ = self.n_features_in_
+        learning, testing = np.flatnonzero(~held), np.flatnonzero(held)
+        machine = clone(self)
+        machine._learn_targets(self.classes_)
+        machine.n_features_in_ = self.n_features_in_
         steps = learning[_steps_of(None if weights is None else weights[learning], learning.size)]
-        other._start(rows, steps)
+        machine._start(rows, steps)
         random = check_random_state(0)
         for _ in range(self.max_iter):
-            other._steps(_arrays.to_sparse(rows), y, random.permutation(steps))
-        own = None if weights is None else weights[rest]
-        return HeldOutRows(other._outputs(_arrays.take_rows(rows, rest)), y[rest], own)
+            machine._steps(_arrays.to_sparse(rows), y, random.permutation(steps))
+        test_weights = None if weights is None else weights[testing]
+        return HeldOutRows(machine._outputs(_arrays.take_rows(rows, testing)), y[testing], test_weights)
 
     def partial_fit(
         self,
@@ -121,27 +155,46 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """One step for each row of X, in order; the first call takes all ``classes``, and ranges from its rows."""
+        """Make one step for each row of X, in order; the first call fixes the ranges of the bins.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, bins)
+            Non-negative rows of the batch.
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (classes,) or None, default=None
+            All classes, at the first call; None takes those of its y.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows; see ``fit``.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
         is_first = not hasattr(self, "tables_")
-        given, labels = self._rows(X, y, reset=is_first)
+        all_rows, labels = self._rows(X, y, reset=is_first)
         if is_first:
             self._check_settings()
             self._learn_targets(labels if classes is None else classes)
-        rows, labels, weights = self._counted(given, labels, sample_weight, is_batch=True)
+        rows, labels, weights = self._counted(all_rows, labels, sample_weight, is_batch=True)
         steps = _steps_of(weights, rows.shape[0])
         if is_first:
             self._start(rows, steps)
             self._take_held_out(None)
         else:
-            self._encode(labels)  # refuses an unknown label before anything is learned from it
-            self._take_held_out(HeldOutRows(self._outputs(rows), labels, weights))  # before it has seen them
+            self._encode(labels)  # raises for an unknown label before anything is learned from it
+            self._take_held_out(
+                HeldOutRows(self._outputs(rows), labels, weights)
+            )  # while the rows are unseen
         self._steps(_arrays.to_sparse(rows), labels, steps)
         return self
 
     def _rows(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[CSR, np.ndarray]:
-        given, y = frame_rows(X, y)
+        table, y = frame_rows(X, y)
         X, labels = validate_data(
-            self, given, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+            self, table, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )
         rows = _arrays.as_rows(X)
         check_histograms(rows)
@@ -153,8 +206,8 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         check_positive(self.max_iter, "max_iter", integer=True)
 
     def _start(self, rows: Rows, steps: np.ndarray) -> None:
-        own = _arrays.take_rows(rows, np.unique(steps))
-        self.ranges_ = _arrays.column_maxima(own)
+        step_rows = _arrays.take_rows(rows, np.unique(steps))
+        self.ranges_ = _arrays.column_maxima(step_rows)
         self._scale = float(intersection.diagonal(rows)[steps].mean(dtype=np.float64)) or 1.0
         self.tables_ = np.zeros((self._n_targets, rows.shape[1], self.n_knots + 1))
         self.intercept_ = np.zeros(self._n_targets)
@@ -162,7 +215,7 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
 
     def _steps(self, rows: CSR, y: np.ndarray, order: np.ndarray) -> None:
         signs = np.ascontiguousarray(np.asarray(self._encode(y)).T)
-        # the first step is about as long as a typical weight, as in Bottou's stochastic gradient descent tricks
+        # The first step is about as long as a typical weight, as in Bottou's stochastic gradient descent tricks.
         first = self.t_ + self.alpha**-0.75
         with threads(self.n_jobs):
             _threads.over_rows(
@@ -176,11 +229,11 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
         self.t_ += order.size
 
     def _rates(self) -> np.ndarray:
-        """Knots a unit of x, (bins,); 0 for bins whose values are all 0."""
+        """Return the number of knots per unit of x, (bins,); 0 for bins whose values are all 0."""
         return np.divide(self.n_knots, self.ranges_, out=np.zeros_like(self.ranges_), where=self.ranges_ > 0)
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
-        """f(x) of rows X, (n, t) float64."""
+        """Return f(x) for rows X, (n, t) float64."""
         check_is_fitted(self)
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X)
@@ -205,8 +258,10 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
 
 
 def _steps_of(weights: np.ndarray | None, n_rows: int) -> np.ndarray:
-    """Places of the rows of the steps of a pass, ascending: each row as often as its weight says, or, of weights that
-    average less than one, in their proportion."""
+    """Return the rows of the steps of a pass, ascending.
+
+    Each row occurs as often as its weight says; weights with a mean below one set the proportions only.
+    """
     if weights is None:
         return np.arange(n_rows)
     return rows_by_weight(weights, max(n_rows, round(float(weights.sum()))), 0)

@@ -1,4 +1,4 @@
-"""Using a fitted model: outputs of rows in memory, of sources, and of their chunks."""
+"""Prediction with a fitted model: outputs for rows in memory, for sources, and for their chunks."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
 
 
-_FEW = 64  # features whose products with the weights are summed in float64
+_FEW = 64  # up to this number of features, products with the weights are summed in float64
 
 
 class Prediction:
-    """Linear outputs f(x) (n, t) of rows, however they come; what they mean is for ``ClassTargets`` or ``RealTargets``.
+    """Linear outputs f(x) of shape (n, t) for rows of any kind; ``ClassTargets`` and ``RealTargets`` interpret them.
 
-    A subclass gives the outputs of some rows at once (``_outputs_of``), with memory to do it in (``_room``).
+    A subclass computes the outputs of a few rows at once (``_outputs_of``) in memory that it allocates (``_room``).
     """
 
-    rows_at_once: ClassVar[int] = 2048  # whose features are in memory together
+    rows_at_once: ClassVar[int] = 2048  # rows whose features are in memory together
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
@@ -45,7 +45,7 @@ class Prediction:
     n_jobs: int | None
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
-        """f(x) of rows X, (n, t) float64."""
+        """Return f(x) for rows X, (n, t) float64."""
         self._refresh()
         source = self._source_of(X)
         if source is not None:
@@ -57,7 +57,7 @@ class Prediction:
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
 
     def _source_of(self, X: MatrixLike) -> Source | None:
-        """A source of what is no matrix of rows; None for one."""
+        """Return a source if X is not a matrix of rows; None if it is."""
         if (opener := opener_of(X)) is not None:
             return opener(X)
         reading = getattr(self, "reading_", None)
@@ -66,14 +66,27 @@ class Prediction:
         return None
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
-        """Variances of new targets of rows X over that of the noise, (n,). Raises ValueError: this model has none."""
+        """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""
         raise ValueError(
             f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
-            "from; predict_set gives intervals."
+            "from; predict_set returns intervals."
         )
 
     def predict_source(self, source: Source, progress: Progress | None = None) -> np.ndarray:
-        """Linear outputs f(x) (n, t) of every row of a source, chunk by chunk; float64."""
+        """Return the linear outputs f(x) of every row of a source, computed chunk by chunk.
+
+        Parameters
+        ----------
+        source : Source
+            Rows to predict.
+        progress : Progress or None, default=None
+            Receives the rows predicted.
+
+        Returns
+        -------
+        ndarray of shape (n, t)
+            Outputs in float64.
+        """
         self._refresh()
         out = np.empty((source.n_rows, self._n_outputs))
         for start, outputs in self.predict_chunks(source, progress):
@@ -83,8 +96,20 @@ class Prediction:
     def predict_chunks(
         self, source: Source, progress: Progress | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """(first row, linear outputs (rows, t) float64) of consecutive rows of a source; memory does not grow
-        with it."""
+        """Yield the linear outputs of consecutive rows of a source; memory does not grow with its rows.
+
+        Parameters
+        ----------
+        source : Source
+            Rows to predict.
+        progress : Progress or None, default=None
+            Receives the rows predicted.
+
+        Yields
+        ------
+        tuple of int and ndarray of shape (rows, t)
+            The first row of a chunk, and the outputs of its rows in float64.
+        """
         self._refresh()
         progress = progress or Progress()
         source = matched(
@@ -100,23 +125,23 @@ class Prediction:
     @property
     @abstractmethod
     def _n_outputs(self) -> int:
-        """t."""
+        """The number of outputs t."""
 
     @abstractmethod
     def _refresh(self) -> None:
-        """Bring what is learned up to date, or raise NotFittedError."""
+        """Bring the learned attributes up to date, or raise NotFittedError."""
 
     @abstractmethod
     def _room(self, n_rows: int) -> Any:
-        """Memory that the outputs of so many rows are computed in."""
+        """Allocate the memory in which the outputs of ``n_rows`` rows are computed."""
 
     @abstractmethod
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
-        """f(x) (n, t) of rows as they come; an error names the row of ``name``."""
+        """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``."""
 
 
 def bind_names(model: BaseEstimator, source: Source) -> None:
-    """Let the model keep the names of the columns, as ``feature_names_in_``, or forget those of an earlier fit."""
+    """Keep the column names of the source as ``feature_names_in_``, or remove those of an earlier fit."""
     if source.column_names is not None:
         model.feature_names_in_ = np.array(source.column_names, dtype=object)
     elif hasattr(model, "feature_names_in_"):
@@ -124,14 +149,19 @@ def bind_names(model: BaseEstimator, source: Source) -> None:
 
 
 def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Psi(x) . w (n, t) of prepared rows and weights (D, t) of their dtype; room (n, D) is for dense features."""
+    """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
+
+    room (n, D): where dense features are written.
+    """
     if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
         _products.sparse_product(features.transform_sparse(rows), weights, out)
         return out
     z = room[: rows.shape[0]]
     features.features_into(rows, z)
-    if weights.shape[0] <= _FEW:  # a sum of few terms would depend on where in the chunk its row is
+    if (
+        weights.shape[0] <= _FEW
+    ):  # a float32 sum of few terms would depend on the place of the row in the chunk
         return z.astype(np.float64) @ weights
     outputs = np.empty((z.shape[0], weights.shape[1]), dtype=weights.dtype)
     _products.project(z, weights, z, outputs)

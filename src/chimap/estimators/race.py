@@ -46,17 +46,17 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-_SHARE = 8  # of the memory budget that the sample may take
-MOST_SECONDS = 20.0  # of work
+_SHARE = 8  # the sample may take an eighth of the memory budget
+MOST_SECONDS = 20.0  # seconds of counted work that a race may do
 
 
 @dataclass(frozen=True)
 class Race:
-    """The race on a sample of a source.
+    """A race on a sample of a source.
 
-    rows, y, groups: the sample. splits: (rows to learn from, rows to score) of each; more than one where rows are few.
-    splits_of: how many of them a round of so many rows takes. trials: of machines that share their products; None
-    where the estimator asks for what these do not do.
+    rows, y, groups, weights: the sample. splits: pairs (rows to learn from, rows to score); there are several if rows
+    are few. splits_of: number of splits that a round takes, by its number of rows. trials: machines that share their
+    products; None if the estimator has settings that these machines do not support.
     """
 
     model: BaseEstimator
@@ -70,13 +70,13 @@ class Race:
     seed: int
     weights: np.ndarray | None
     trials: Trials | None
-    best: dict[str, Setting] = field(default_factory=dict)  # of each candidate in its last round
-    _starts: dict[str, Setting] = field(default_factory=dict)  # of the first candidate of each family
-    leaders: dict[int, Outcome] = field(default_factory=dict)  # the best so far of rounds, by their rows
+    best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
+    _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
+    leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
 
     @classmethod
     def on(cls, model: BaseEstimator, source: Source, groups: np.ndarray | None) -> Race:
-        """The race of an estimator on a sample of a source. Raises DataError as ``race_of``."""
+        """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does."""
         labels = source.labels()
         assert labels is not None
         seed = int(check_random_state(model.random_state).randint(2**31))
@@ -114,23 +114,23 @@ class Race:
 
     @property
     def look(self) -> Look:
-        """What the sample shows that settings depend on."""
+        """Properties of the sample on which settings depend."""
         if not is_classifier(self.model):
             return Look.at(self.rows, 0)
         return Look.at(self.rows, np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1)
 
     @property
     def n_held_out(self) -> int:
-        """Rows that the scores of the last round are of."""
+        """Number of rows that the last round is scored on."""
         return sum(test.size for _, test in self.splits)
 
     @property
     def footprint(self) -> int:
-        """Bytes of the largest machines that share their products, those of the last round."""
+        """Bytes of the largest machines that share their products: those of the last round."""
         return 0 if self.trials is None else self.trials.footprint(self.splits_at(max(self.splits_of)))
 
     def splits_at(self, n_rows: int) -> list[Split]:
-        """Of the round that learns from so many rows."""
+        """Return the splits of the round that learns from ``n_rows`` rows."""
         return rows_of_round(self.splits, self.splits_of, n_rows)
 
     def run(
@@ -139,7 +139,7 @@ class Race:
         progress: Progress,
         on_trial: Callable[[Trial], None] | None = None,
     ) -> RaceResult:
-        """The race of some candidates."""
+        """Race some candidates."""
         progress.stage("race", None, "fits")
 
         def tell(trial: Trial) -> None:
@@ -153,7 +153,7 @@ class Race:
         )  # fmt: skip
 
     def _end(self) -> Parameters:
-        """When to start no further trial: after the seconds that the user gave, or after so much work."""
+        """Return when to stop starting trials: after the user's seconds, or after a fixed amount of work."""
         seconds = getattr(self.model, "race_seconds", None)
         if seconds is not None or self.trials is None:
             return {"seconds": seconds}
@@ -161,20 +161,20 @@ class Race:
         return {"seconds": MOST_SECONDS, "clock": lambda: trials.work}
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
-        """See ``Runner``: the mean over the splits."""
+        """Return the mean outcome over the splits; see ``Runner``."""
         if self.trials is not None and self.trials.takes(candidate.settings):
-            return self._tried(self.trials, candidate, n_rows)
+            return self._run_trials(self.trials, candidate, n_rows)
         if self.trials is not None:
-            self.trials.let_go()  # a fit has the whole budget
+            self.trials.let_go()  # a separate fit needs the whole budget
         chosen = self.splits_at(n_rows)
         scores, deviations, seconds, learned = [], [], [], {}
         for train, test in chosen:
             with catch_warnings():
-                simplefilter("ignore", ConvergenceWarning)  # scores tell how far a trial came
+                simplefilter("ignore", ConvergenceWarning)  # the score shows how well a trial did
                 fitted = self.fitted(candidate, train)
             score, deviation, taken = self.scored(fitted, test)
             scores.append(score)
-            deviations.append(deviation / len(chosen))  # of the mean of scores on rows apart
+            deviations.append(deviation / len(chosen))  # of the mean of scores on disjoint rows
             seconds.append(taken)
             gamma = getattr(fitted.kernel_, "gamma", None)
             learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
@@ -185,24 +185,26 @@ class Race:
             float(np.median(seconds)),
         )
 
-    def _tried(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
-        """By machines that share their products: the first round looks for the best setting, from that of the first of
-        the family on, and those after it keep it, for strength and gamma depend little on the number of rows. Where few
-        rows are held out in turn, the last round, which is of all of them, looks beyond it.
+    def _run_trials(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
+        """Run a candidate by machines that share their products.
+
+        The first round searches for the best setting, starting from that of the first candidate of the family. Later
+        rounds keep it, because strength and gamma depend little on the number of rows. If few rows are held out in
+        turn, the last round, which covers all of them, searches beyond it.
         """
         splits = self.splits_at(n_rows)
-        own = self.best.get(candidate.name)
-        start = self._starts.get(candidate.family) if own is None else own
+        last_setting = self.best.get(candidate.name)
+        start = self._starts.get(candidate.family) if last_setting is None else last_setting
         settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
 
         def looks_on(score: float, outputs: Sequence[np.ndarray]) -> bool:
-            if own is not None and (n_rows < max(self.splits_of) or len(splits) == 1):
+            if last_setting is not None and (n_rows < max(self.splits_of) or len(splits) == 1):
                 return False
             leader = self.leaders.get(n_rows)
             if leader is None:
                 return True
             deviations = self._all_deviations(trials, splits, outputs)
-            errors = HOPELESS if own is None else CLOSE
+            errors = HOPELESS if last_setting is None else CLOSE
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
         fitted = trials.best(settings, splits, start, looks_on)
@@ -214,7 +216,7 @@ class Race:
         return outcome
 
     def improved(self, result: RaceResult) -> RaceResult:
-        """With the settings of the winner looked for again, with the rows of its round."""
+        """Return the result after searching the settings of the winner again with the rows of its round."""
         first = result.trials[0]
         if self.trials is None or not self.trials.takes(first.candidate.settings) or len(self.splits) > 1:
             return result
@@ -230,7 +232,7 @@ class Race:
         return result.in_place_of(first, trial_of(first.candidate, run, first.round, first.n_rows))
 
     def outcome_of(self, trials: Trials, fitted: Fitted, splits: list[Split]) -> Outcome:
-        """Of machines that share their products, on these splits."""
+        """Return the outcome of machines that share their products, on these splits."""
         learned = {"alpha": fitted.alpha} | ({} if fitted.gamma is None else {"gamma": fitted.gamma})
         deviations = self._all_deviations(trials, splits, fitted.outputs)
         return Outcome(fitted.score, learned, tuple(deviations.tolist()), fitted.seconds)
@@ -238,25 +240,25 @@ class Race:
     def _all_deviations(
         self, trials: Trials, splits: list[Split], outputs: Sequence[np.ndarray]
     ) -> np.ndarray:
-        """Of the mean score over splits."""
+        """Return the jackknife deviations of the mean score over the splits."""
         return np.concatenate(
             [
-                self._deviations(trials.score, test, own) / len(splits)
-                for (_, test), own in zip(splits, outputs, strict=True)
+                self._deviations(trials.score, test, split_outputs) / len(splits)
+                for (_, test), split_outputs in zip(splits, outputs, strict=True)
             ]
         )
 
     def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-        """Of the jackknife, of outputs for rows at these places."""
+        """Return the jackknife deviations of the score of ``outputs``, the outputs for the rows ``test``."""
         groups = None if self.groups is None else self.groups[test]
         parts = parts_of_rows(test.size, groups, self.seed)
         return deviations_of(score.without_each(outputs, test, parts))
 
     def fitted(self, candidate: Candidate, chosen: np.ndarray) -> BaseEstimator:
-        """The estimator with the settings of a candidate, fitted on rows of the sample at these places."""
+        """Return the estimator with the settings of a candidate, fitted on the rows ``chosen`` of the sample."""
         weights = given_weights(self.model.get_params(deep=False))
         settings = {"bin_weights": weights} | candidate.settings | {"scoring": self.scoring, "verbose": False}
-        # the weights of the rows have those of classes in them, and nobody asks candidates for the rest
+        # Row weights include class weights already, and a candidate needs no threshold.
         model = clone(self.model).set_params(**settings, class_weight=None, threshold=None)
         model.keeps_posterior = False
         keeps = candidate.settings.get("features") == "exact"
@@ -272,16 +274,16 @@ class Race:
         return model.fit_source(source, groups=groups)
 
     def scored(self, fitted: BaseEstimator, test: np.ndarray) -> tuple[float, np.ndarray, float]:
-        """(score on rows at these places, its deviations, seconds of a prediction)."""
+        """Return the score on the rows ``test``, its deviations, and the seconds of one prediction."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
-        outputs = fitted.predict_source(ArraySource(rows, column_names=self.column_names))  # which have names
+        outputs = fitted.predict_source(ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
         score = fitted._codec.score(self.y, self.scoring, self.weights)
         return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 
 def _alphas(alpha: Any) -> list[float] | None:
-    """To choose from; None for "auto"."""
-    given = checked_alpha(alpha)
-    return None if given is None else sorted(float(one) for one in np.atleast_1d(given))
+    """Return the strengths to choose from; None for "auto"."""
+    alphas = checked_alpha(alpha)
+    return None if alphas is None else sorted(float(strength) for strength in np.atleast_1d(alphas))

@@ -22,20 +22,21 @@ from chimap.fit.trial_machines import Split
 from chimap.fit.trials import Trials
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
-_GRADIENTS = 1000  # rows whose gradients are averaged
+_GRADIENTS = 1000  # number of rows whose gradients are averaged
 
 
 @dataclass(frozen=True)
 class WeighedBins:
-    """Fits of a race with weights of the bins."""
+    """Fits of a race with weighted bins."""
 
     race: Race
 
     def learn(self, first: Trial, progress: Progress) -> LearnedBins:
-        """Weights of bins for the candidate of a trial, learned with the rows of the last round.
+        """Learn weights of bins for the candidate of a trial, with the rows of the last round.
 
-        Of many rows those of the round before are looked at first: weights that lose there have nothing to gain. Those
-        of a screening that are kept are made again of all rows of the sample.
+        If rows are many, weights are first learned with the rows of the round before: weights that do not gain there
+        are not worth another round. Weights of a screening that are kept are computed again from all rows of the
+        sample.
         """
         progress.stage("bins", None, "fits")
         rounds = sorted(self.race.splits_of)
@@ -49,10 +50,10 @@ class WeighedBins:
                 progress.advance()
                 return self.weigh(candidate, weights, n_rows)
 
-            looked = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
+            trial = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
             equal = np.ones((self.race.splits_of[n_rows], self.race.rows.shape[1]))
             screened = self.screened(first.candidate, n_rows)
-            learned = learn_bins(weigh, first.candidate, equal, screened, looked)
+            learned = learn_bins(weigh, first.candidate, equal, screened, trial)
             if not learned.gain > 0:
                 break
         if learned.weights is not None and learned.is_screened:
@@ -61,13 +62,16 @@ class WeighedBins:
         return learned
 
     def screened(self, candidate: Candidate, n_rows: int) -> np.ndarray | None:
-        """Weights (splits, bins) by what each bin alone says of the labels of a split; None where nearly all bins say
-        something."""
-        each = [self._screened(candidate, train) for train, _ in self.race.splits_at(n_rows)]
-        known = [weights for weights in each if weights is not None]
-        return np.vstack(known) if len(known) == len(each) else None
+        """Return weights (splits, bins) from what each bin alone says about the labels of a split.
+
+        None if nearly all bins are informative.
+        """
+        split_weights = [self._screened(candidate, train) for train, _ in self.race.splits_at(n_rows)]
+        known = [weights for weights in split_weights if weights is not None]
+        return np.vstack(known) if len(known) == len(split_weights) else None
 
     def _screened(self, candidate: Candidate, chosen: np.ndarray) -> np.ndarray | None:
+        """Return the weights of the screening on the rows ``chosen``, or None."""
         normalize, blocks = candidate.settings.get("normalize", self.race.model.normalize), self._blocks
         columns = blocks or [np.arange(self.race.rows.shape[1])]
         rows = rows_in(_arrays.take_rows(self.race.rows, chosen), np.dtype(np.float32), chosen, "the sample")
@@ -80,27 +84,27 @@ class WeighedBins:
 
     @property
     def _blocks(self) -> list[np.ndarray] | None:
-        """Columns of each block, whose bins share a weight; None where there are none."""
+        """Columns of each block, whose bins share a weight; None without blocks."""
         blocks = named_blocks(self.race.model.blocks, self.race.column_names)
         return None if blocks is None else check_blocks(blocks, self.race.rows.shape[1])[1]
 
     def weigh(
         self, candidate: Candidate, weights: np.ndarray, n_rows: int
     ) -> tuple[Outcome, Callable[[], np.ndarray]]:
-        """See ``Weighing``: with the rows of a round; each split is a fit of its own."""
+        """Fit with the rows of a round, each split separately; see ``Weighing``."""
         pairs = list(zip(self.race.splits_at(n_rows), weights, strict=True))
         is_quick = self.race.trials is not None and self.race.trials.weighs(candidate.settings)
-        quick = self.race.trials if is_quick else None
+        trials = self.race.trials if is_quick else None
         fits = [
-            self._weighed_fit(candidate, own, split) if quick is None
-            else self._weighed_trial(quick, candidate, own, split)
-            for split, own in pairs
+            self._weighed_fit(candidate, bin_weights, split) if trials is None
+            else self._weighed_trial(trials, candidate, bin_weights, split)
+            for split, bin_weights in pairs
         ]  # fmt: skip
         outcomes = [outcome for outcome, _ in fits]
         joined = Outcome(
-            float(np.mean([one.score for one in outcomes])), outcomes[-1].learned,
-            tuple(value / len(fits) for one in outcomes for value in one.deviations),
-            float(np.median([one.predict_seconds for one in outcomes])),
+            float(np.mean([split_outcome.score for split_outcome in outcomes])), outcomes[-1].learned,
+            tuple(value / len(fits) for split_outcome in outcomes for value in split_outcome.deviations),
+            float(np.median([split_outcome.predict_seconds for split_outcome in outcomes])),
         )  # fmt: skip
         return joined, lambda: np.vstack([following() for _, following in fits])
 
@@ -131,7 +135,7 @@ class WeighedBins:
             model = fitted._mapped_model()
             if model is None:
                 raise DataError(
-                    f"bin_weights='learn' takes gradients, which {fitted.features_.describe()} have none of. Give "
+                    f"bin_weights='learn' needs gradients, and {fitted.features_.describe()} have none. Give "
                     "weights, or name an exponential kernel."
                 )
             rows = fitted._prepare(_arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample")

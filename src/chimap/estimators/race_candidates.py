@@ -1,4 +1,4 @@
-"""What runs in the race of kernel="auto": settings of an estimator that suit the rows."""
+"""The candidates of the race of kernel="auto": settings of an estimator that suit the rows."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
-MOST_CLASSES = 50  # that LIBLINEAR fits one after the other: beyond, it would take minutes
-MOST_MARGIN_ROWS = 8000  # of a kernel matrix that margins are found on in less than a minute
-LIBLINEAR_BELOW = 0.1  # share of filled bins: on sparser rows its passes are cheap, and margins beat squares
+MOST_CLASSES = 50  # LIBLINEAR fits classes one after the other: more would take minutes
+MOST_MARGIN_ROWS = 8000  # margins on a kernel matrix of so many rows take less than a minute
+LIBLINEAR_BELOW = 0.1  # share of filled bins; on sparser rows its passes are cheap, and margins beat squares
 FEWEST, ROWS_A_CANDIDATE = 3, 40
 _ORDER = (
     "exp-chi2", "gaussian", "chi2", "exp-hellinger", "hellinger", "linear",
     "exp-jensen_shannon", "exp-intersection", "jensen_shannon", "intersection",
 )  # fmt: skip
-_SAME_SUMS = 1e-3  # spread of the sums of rows, relative, below which dividing by them changes nothing
-_HIGH = 1.5  # entries that log1p tells from a multiple of themselves
+_SAME_SUMS = 1e-3  # relative spread of the row sums below which dividing by them changes nothing
+_HIGH = 1.5  # on entries up to this, log1p is nearly linear
 
 
 @dataclass(frozen=True)
 class Look:
-    """What a sample of rows shows that settings depend on.
+    """Properties of a sample of rows on which settings depend.
 
-    is_signed: whether bins may be negative. density: share of bins that are not 0. has_sums: whether sums of rows
-    differ. has_counts: whether entries are large enough for log1p to bend them. n_classes: of the labels, or one more
-    than tasks; 0 of numbers.
+    is_signed: whether bins may be negative. density: share of bins that are not 0. has_sums: whether row sums differ.
+    has_counts: whether entries are large enough for log1p to bend them. n_classes: number of classes, or of tasks plus
+    one; 0 for regression.
     """
 
     is_signed: bool
@@ -52,7 +52,7 @@ class Look:
 
     @classmethod
     def at(cls, rows: Rows, n_classes: int) -> Look:
-        """Look at rows (n, bins), dense or CSR."""
+        """Return the properties of rows (n, bins), dense or CSR."""
         values = _arrays.stored_values(rows)
         filled = np.count_nonzero(values)
         sums = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
@@ -71,10 +71,11 @@ class Look:
 
 
 def candidates(look: Look, n_rows: int) -> list[Candidate]:
-    """The simpler first: of equal scores the first wins.
+    """Return the candidates, simpler ones first: of equal scores the first wins.
 
-    Few rows cannot tell many candidates apart, and the luckiest of many would win: one enters for so many rows, the
-    baselines and the most different kernels before those that are close to others.
+    Few rows cannot tell many candidates apart, and the luckiest of many would win. So the number of candidates is
+    limited by the number of rows (``ROWS_A_CANDIDATE``): the baselines and the most different kernels enter before
+    those that are close to others.
     """
     entered = [
         *_baselines(look),
@@ -85,18 +86,25 @@ def candidates(look: Look, n_rows: int) -> list[Candidate]:
     ]
     most = max(FEWEST, n_rows // ROWS_A_CANDIDATE)
     kept = sorted(entered, key=_rank)[:most]
-    return [replace(one, shares=_shared(one), family=_family(one)) for one in entered if one in kept]
+    return [
+        replace(candidate, shares=_shared(candidate), family=_family(candidate))
+        for candidate in entered
+        if candidate in kept
+    ]
 
 
 def _shared(candidate: Candidate) -> str:
-    """The additive kernel, normalisation and features, whose maps and products candidates share."""
+    """Return the additive kernel, normalisation and features, whose maps and products candidates share."""
     settings = candidate.settings
     base = "linear" if settings["kernel"] == "gaussian" else settings["kernel"].removeprefix("exp-")
     return f"{base} {settings['normalize']} {settings['features']}"
 
 
 def _family(candidate: Candidate) -> str:
-    """Margins, or additive or exponential kernels of one normalisation; linear machines by ridge have none."""
+    """Return the family: margins, or additive or exponential kernels with one normalisation.
+
+    Linear machines by ridge have no family.
+    """
     settings = candidate.settings
     if settings["loss"] != "square":
         return "margins" if settings["features"] == "additive" else "exact margins"
@@ -107,21 +115,24 @@ def _family(candidate: Candidate) -> str:
 
 
 def within(entered: list[Candidate]) -> list[Candidate]:
-    """The kernels and normalisations of candidates alone: features, loss and gamma are the user's."""
-    made: dict[tuple[object, object], Candidate] = {}
+    """Return only the kernels and normalisations of candidates: features, loss and gamma are the user's."""
+    unique: dict[tuple[object, object], Candidate] = {}
     for candidate in entered:
         kernel, normalize = candidate.settings["kernel"], candidate.settings["normalize"]
         settings = {"kernel": kernel, "normalize": normalize}
         name = f"{kernel}, {normalize or 'raw'} rows"
-        made.setdefault((kernel, normalize), Candidate(name, settings, candidate.is_baseline))
-    return list(made.values())
+        unique.setdefault((kernel, normalize), Candidate(name, settings, candidate.is_baseline))
+    return list(unique.values())
 
 
 def within_room(
     entered: list[Candidate], density: float, source: Source, room: int, in_race: int
 ) -> list[Candidate]:
-    """Those that memory has room for: margins keep the features of all rows, with LIBLINEAR's copy, or a kernel matrix
-    and systems of its rows, which no landmarks stand in for. in_race: bytes that the trials take."""
+    """Return the candidates that fit into memory.
+
+    Margins keep the features of all rows, with LIBLINEAR's copy, or a kernel matrix and linear systems of its rows,
+    which landmarks do not replace. in_race: bytes that the trials take.
+    """
 
     def fits(candidate: Candidate) -> bool:
         settings = candidate.settings
@@ -139,22 +150,24 @@ def within_room(
 
 
 def _rank(candidate: Candidate) -> tuple[bool, int, bool]:
-    """Baselines; then kernels in the order of ``_ORDER``, normalised rows first."""
+    """Return the sort key: baselines first, then kernels in the order of ``_ORDER``, normalised rows first."""
     settings = candidate.settings
     return not candidate.is_baseline, _ORDER.index(settings["kernel"]), settings["normalize"] is None
 
 
 def _baselines(look: Look) -> list[Candidate]:
-    """Linear machines on the rows as they are and on their square roots, by ridge: its strength costs least to find."""
-    made = [Candidate("linear ridge, raw rows", {"kernel": "linear", "normalize": None, **_squares()}, True)]
+    """Return linear ridge on the rows as they are and on their square roots: its strength is the cheapest to find."""
+    baselines = [
+        Candidate("linear ridge, raw rows", {"kernel": "linear", "normalize": None, **_squares()}, True)
+    ]
     if not look.is_signed:
-        roots = {"kernel": "linear", "normalize": "sqrt", **_squares()}  # hellinger, without fitting a map
-        made.append(Candidate("linear ridge, square roots", roots, True))
-    return made
+        roots = {"kernel": "linear", "normalize": "sqrt", **_squares()}  # the Hellinger kernel without a map
+        baselines.append(Candidate("linear ridge, square roots", roots, True))
+    return baselines
 
 
 def _linear_margins(look: Look) -> list[Candidate]:
-    """The same by LIBLINEAR, square roots first: of sparse counts they are the better ones."""
+    """Return the same by LIBLINEAR, square roots first: they are better for sparse counts."""
     if not look.takes_margins:
         return []
     raw = Candidate("linear SVM, raw rows", {"kernel": "linear", "normalize": None, **_margins()})
@@ -163,59 +176,64 @@ def _linear_margins(look: Look) -> list[Candidate]:
 
 
 def _additive(look: Look) -> list[Candidate]:
-    """Additive kernels by ridge, those of sparse rows by margins too; linear ones on logarithms of counts."""
-    made = []
+    """Return additive kernels by ridge, and by margins too if rows are sparse; linear ridge on logarithms of counts."""
+    additive = []
     if look.has_counts and not look.is_signed:
-        made.append(Candidate("linear, log1p rows", {"kernel": "linear", "normalize": "log1p", **_squares()}))
+        additive.append(
+            Candidate("linear, log1p rows", {"kernel": "linear", "normalize": "log1p", **_squares()})
+        )
     if look.is_signed:
-        return made
+        return additive
     for normalize in _normalisations(look):
         for kernel in HISTOGRAM_KERNELS:
             if kernel == "hellinger" and normalize is None:
-                continue  # which is the linear machine on square roots
+                continue  # this is the linear machine on square roots
             settings = {"kernel": kernel, "normalize": normalize}
-            made.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
-            # of raw rows the baseline on square roots speaks for margins
+            additive.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
+            # For raw rows, the baseline on square roots covers margins already.
             if look.takes_margins and kernel in ("chi2", "hellinger") and (normalize or not look.has_sums):
-                made.append(Candidate(f"{_name(kernel, normalize)}, SVM", {**settings, **_margins()}))
-    return made
+                additive.append(Candidate(f"{_name(kernel, normalize)}, SVM", {**settings, **_margins()}))
+    return additive
 
 
 def _exponential(look: Look) -> list[Candidate]:
-    """Exponential kernels, their gammas chosen by each fit; the Gaussian one on rows and on logarithms of counts."""
-    made = [
+    """Return exponential kernels, whose fits choose gamma; the Gaussian one also on logarithms of counts."""
+    exponential = [
         Candidate("gaussian, raw rows", {"kernel": "gaussian", "normalize": None, **_squares(gamma="auto")})
     ]
     if look.is_signed:
-        return made
+        return exponential
     if look.has_counts:
         log = {"kernel": "gaussian", "normalize": "log1p", **_squares(gamma="auto")}
-        made.append(Candidate("gaussian, log1p rows", log))
+        exponential.append(Candidate("gaussian, log1p rows", log))
     for normalize in _normalisations(look):
         for kernel in HISTOGRAM_KERNELS:
             settings = {"kernel": f"exp-{kernel}", "normalize": normalize, **_squares(gamma="auto")}
-            made.append(Candidate(_name(f"exp-{kernel}", normalize), settings))
-    return made
+            exponential.append(Candidate(_name(f"exp-{kernel}", normalize), settings))
+    return exponential
 
 
 def _exact_margins(look: Look) -> list[Candidate]:
-    """Margins on kernel matrices, of classes too many for LIBLINEAR: each is a small share of the rows, and ridge
-    spends a machine on keeping the others at -1. The strongest first: a family goes by its first."""
+    """Return margins on kernel matrices, for more classes than LIBLINEAR takes.
+
+    Each class is then a small share of the rows, and ridge wastes effort on keeping the others at -1. The strongest
+    come first, because a family is judged by its first candidate.
+    """
     if look.n_classes <= MOST_CLASSES:
         return []
-    made: list[tuple[str, str | None]] = [("gaussian", None), ("linear", None)]
+    kernels: list[tuple[str, str | None]] = [("gaussian", None), ("linear", None)]
     if not look.is_signed:
         normalize = _normalisations(look)[-1]
-        made = [("exp-chi2", normalize), ("chi2", normalize), ("linear", "sqrt"), *made]
+        kernels = [("exp-chi2", normalize), ("chi2", normalize), ("linear", "sqrt"), *kernels]
         if look.has_counts:
-            made.insert(1, ("gaussian", "log1p"))
+            kernels.insert(1, ("gaussian", "log1p"))
     return [
         Candidate(
             f"{_name(kernel, normalize)}, SVM",
             {"kernel": kernel, "normalize": normalize, "features": "exact", "loss": "squared_hinge"}
             | ({"gamma": "auto"} if kernel not in ("linear", "chi2") else {}),
         )
-        for kernel, normalize in made
+        for kernel, normalize in kernels
     ]
 
 
@@ -238,14 +256,15 @@ def _margins() -> Parameters:
 def settings_for(
     winner: Candidate, learned: Parameters, n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
 ) -> Parameters:
-    """Settings of the winner for all rows: exact machines of many rows become landmarks, or ridge on the map.
+    """Return the settings of the winner for all rows.
 
-    learned: what its last trial chose. fits: whether the kernel matrix of all rows is within the memory budget.
-    is_sparse: of the rows, whose mapped bins may then be any number.
+    Exact machines of many rows become landmarks, or ridge on the map. learned: what its last trial chose. fits: whether
+    the kernel matrix of all rows fits the memory budget. is_sparse: whether rows are sparse; they may then have any
+    number of mapped bins.
     """
     settings = dict(winner.settings)
     if settings.get("features") == "landmarks":
-        settings.pop("n_components", None)  # as many as suit all rows
+        settings.pop("n_components", None)  # chosen again to suit all rows
     if settings.get("features") != "exact" or (n_rows <= MOST_ROWS and fits):
         return settings
     if "gamma" in settings:
@@ -254,11 +273,11 @@ def settings_for(
 
 
 def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
-    """Whether the user has left features, loss and gamma open, and asks for nothing that exact machines do not do.
+    """Return whether features, loss and gamma are left open, and all settings are supported by exact machines.
 
-    or_named: gamma may be given of a kernel that is named.
+    or_named: gamma may be given if the kernel is named.
     """
-    usual = {
+    defaults = {
         "features": "auto",
         "gamma": "mean",
         "loss": "square",
@@ -267,10 +286,12 @@ def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
         "n_principal": None,
         "device": "cpu",
     }
-    given = model.get_params(deep=False)
-    if or_named and not _same(given["kernel"], "auto"):
-        del usual["gamma"]
-    return model.precision != "bfloat16" and all(_same(given[name], value) for name, value in usual.items())
+    parameters = model.get_params(deep=False)
+    if or_named and not _same(parameters["kernel"], "auto"):
+        del defaults["gamma"]
+    return model.precision != "bfloat16" and all(
+        _same(parameters[name], value) for name, value in defaults.items()
+    )
 
 
 def _same(value: object, usual: object) -> bool:

@@ -1,4 +1,4 @@
-"""What kernel="auto" and bin_weights="learn" come to: the settings that a race gives to the fit of all rows."""
+"""The settings that kernel="auto" and bin_weights="learn" give to the fit of all rows."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def race_of(
     progress: Progress,
     keeps_rows: bool = True,
 ) -> tuple[RaceResult, Parameters]:
-    """Run the race of an estimator on a sample of a source; the result, and the settings for all rows.
+    """Race an estimator on a sample of a source; return the result, and the settings for all rows.
 
-    Rows are held out by group where groups are given, in the shares of the classes where there are some. Settings that
-    the user gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows
-    in memory, as exact machines do.
+    Rows are held out by group if groups are given, and stratified by class if there are classes. Settings that the user
+    gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows in
+    memory, as exact machines do.
 
     Raises
     ------
     DataError
-        If no candidate can be fitted, if rows or groups are too few to hold any out, or for a scorer that raises.
+        If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
     entered = within_room(
@@ -69,7 +69,7 @@ def race_of(
     )
     weights = None
     for trial in _to_weigh(running, result, source.n_features):
-        # landmarks by the exact machines that they stand in for, which share their products
+        # Landmarks are weighted through the exact machines that they replace, which share their products.
         bins = _bins_if_any(running, exact.get(trial.candidate.name, trial), progress)
         if bins is not None:
             result = with_bins(result, bins)
@@ -79,7 +79,7 @@ def race_of(
 
 
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
-    """What a candidate of the race becomes on all rows of the source."""
+    """Return the settings of a candidate for all rows of the source."""
     needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
     fits = keeps_rows and needed <= room_in(parse_memory(running.model.memory))
     settings = settings_for(
@@ -92,7 +92,7 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
 
 
 def _is_wide(model: BaseEstimator, trial: Trial, settings: Parameters, source: Source) -> bool:
-    """Whether an exact machine becomes ridge on the features of all rows."""
+    """Return whether an exact machine becomes ridge on the features of all rows."""
     if trial.candidate.settings.get("features") != "exact" or settings.get("features") != "additive":
         return False
     mapped = FeatureSettings(settings["kernel"], features="additive", n_terms=settings["n_terms"])
@@ -100,10 +100,11 @@ def _is_wide(model: BaseEstimator, trial: Trial, settings: Parameters, source: S
 
 
 def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Parameters:
-    """What the race knows of an exact machine of many rows, where another search would take several times the fit.
+    """Return the strength and gamma that the race found, if a new search would take several times the fit.
 
-    Strength and gamma are those of a Gaussian process, noise and width, which are what they are however many rows there
-    are. Of few rows a search over all of them is quick, and knows more than the rows of the race.
+    This is so for exact machines of many rows. Strength and gamma correspond to the noise and width of a Gaussian
+    process, which do not depend on the number of rows. For few rows, a search over all of them is fast, and knows more
+    than the rows of the race.
     """
     if n_rows <= FEW_ROWS or not (is_automatic(model.alpha) and is_automatic(model.selection)):
         return {}
@@ -113,18 +114,21 @@ def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Paramete
 def weigh_bins(
     model: BaseEstimator, source: Source, groups: np.ndarray | None, progress: Progress
 ) -> tuple[RaceResult, Parameters]:
-    """The race of an estimator whose kernel is named: with equal weights of the bins, and with learned ones.
+    """Race an estimator with a named kernel: with equal weights of the bins, and with learned ones.
 
-    Returns the result and the setting of the weights. Raises DataError as ``race_of``, and for kernels without weights.
+    Return the result and the setting of the weights. Raise DataError as ``race_of`` does, and for kernels without
+    weights.
     """
     running, began = Race.on(model, source, groups), time.perf_counter()
-    given = model.get_params(deep=False)
-    settings = {name: given[name] for name in ("kernel", "normalize", "gamma")}
-    quick = settings | {"features": "exact", "loss": "square"}
-    is_quick = (
-        running.trials is not None and not isinstance(model.kernel, list | tuple) and Trials.takes(quick)
+    parameters = model.get_params(deep=False)
+    settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
+    exact_settings = settings | {"features": "exact", "loss": "square"}
+    is_exact = (
+        running.trials is not None
+        and not isinstance(model.kernel, list | tuple)
+        and Trials.takes(exact_settings)
     )
-    candidate = Candidate(_named(model.kernel), quick if is_quick else settings)
+    candidate = Candidate(_named(model.kernel), exact_settings if is_exact else settings)
     n_rows = max(running.splits_of)
     outcome = running(candidate, n_rows)
     first = Trial(
@@ -138,8 +142,11 @@ def weigh_bins(
 
 
 def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
-    """The result with the trial of learned weights: the winner where they and their score are better, or after it, or
-    where fewer rows said that it was nothing, among those of fewer rows."""
+    """Return the result with the trial of learned weights.
+
+    It is the winner if weights were kept and their score is better; otherwise it follows the winner. If it was dropped
+    with fewer rows, it is ranked among the trials of fewer rows.
+    """
     first = result.trials[0]
     is_best = (
         bins.weights is not None and bins.trial.round == first.round and bins.trial.score > first.score + SAME
@@ -153,7 +160,7 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
 
 
 def _bins_if_any(running: Race, leader: Trial, progress: Progress) -> LearnedBins | None:
-    """Learned weights; None for features without gradients, where the user did not ask for weights."""
+    """Return learned weights; None for features without gradients, unless the user asked for weights."""
     try:
         return WeighedBins(running).learn(leader, progress)
     except DataError:
@@ -167,7 +174,7 @@ def _is_in_time(model: Any, result: RaceResult) -> bool:
 
 
 def _to_weigh(running: Race, result: RaceResult, n_bins: int) -> Iterator[Trial]:
-    """Trials whose candidates go on to weights of their bins, while there is time."""
+    """Yield the trials whose candidates go on to weights of their bins, while there is time."""
     leader = _leader(running.model, result, n_bins)
     if leader is None:
         return
@@ -181,8 +188,11 @@ def _to_weigh(running: Race, result: RaceResult, n_bins: int) -> Iterator[Trial]
 
 
 def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
-    """The trial whose candidate goes on to weights of its bins: the best by ridge, where there is time, and bins,
-    and where it is not far behind the winner."""
+    """Return the trial whose candidate goes on to weights of its bins, or None.
+
+    It is the best trial by ridge, provided that there is time, that there are bins, and that it is not far behind the
+    winner.
+    """
     if not isinstance(model.bin_weights, str) or not _is_in_time(model, result) or n_bins < 2:
         return None
     leader = next((t for t in _by_ridge(model.loss, result) if t.round == result.trials[0].round), None)
@@ -190,9 +200,10 @@ def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
 
 
 def _second(running: Race, result: RaceResult, leader: Trial) -> Trial | None:
-    """The best exponential candidate, with the rows of the leader, where that is another and some bins say nothing.
+    """Return the best exponential candidate as a trial with the rows of the leader, or None.
 
-    Such bins are a burden to exponential kernels before others: a linear machine has a weight for every bin.
+    It must differ from the leader, and some bins must be uninformative. Such bins harm exponential kernels most: a
+    linear machine has a weight for every bin.
     """
     if running.trials is None or _is_exponential(leader):
         return None

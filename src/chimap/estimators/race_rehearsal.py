@@ -1,4 +1,4 @@
-"""What wins is what is fitted: machines that become others on all rows run as these before they may win."""
+"""Machines that change when fitted on all rows run in their final form before they may win."""
 
 from __future__ import annotations
 
@@ -16,41 +16,40 @@ from chimap.selection.race_trials import Candidate, RaceResult, Trial, trial_of
 def rehearsed(
     running: Race, result: RaceResult, settings_of: Callable[[Trial], Parameters], n_rows: int
 ) -> tuple[RaceResult, dict[str, Trial]]:
-    """The result whose best is no exact machine that landmarks would stand in for; and the trials of these, by the name
-    of what came in their place.
+    """Return a result whose winner needs no landmarks as a replacement, and the replaced trials.
 
-    Landmarks, as many as all n_rows rows will have, learn from the rows of the trial that they come for, and are scored
-    on the same as the others. Sums over all rows and ridge on their features give the machine of an additive kernel as
-    it ran: that needs no rehearsal.
+    The trials are keyed by the name of the candidate that replaced them. Landmarks, as many as all ``n_rows`` rows will
+    have, learn from the rows of the trial that they replace, and are scored on the same rows. An additive kernel needs
+    no rehearsal: sums over all rows and ridge on their features give the machine that ran.
     """
-    before: dict[str, Trial] = {}
+    replaced: dict[str, Trial] = {}
     while True:
         first = result.trials[0]
         settings = settings_of(first)
         if settings.get("features") != "landmarks":
-            return result, before
+            return result, replaced
         if first.candidate.settings.get("features") == "landmarks":
-            return _less_saturated(result, settings_of), before
+            return _less_saturated(result, settings_of), replaced
         n_landmarks = min(landmarks_of(n_rows), first.n_rows)
-        named = f"{first.candidate.name}, {n_landmarks:,} landmarks"
+        title = f"{first.candidate.name}, {n_landmarks:,} landmarks"
         sized = {name: value for name, value in settings.items() if name != "scoring"}
-        candidate = Candidate(named, sized | {"n_components": n_landmarks})
+        candidate = Candidate(title, sized | {"n_components": n_landmarks})
         trial = trial_of(candidate, running, first.round, first.n_rows)
-        before[named] = first
+        replaced[title] = first
         result = result.in_place_of(first, trial)
 
 
 def _less_saturated(result: RaceResult, settings_of: Callable[[Trial], Parameters]) -> RaceResult:
-    """Of landmarks that are ahead by no more than an error and the best other machine, the other first.
+    """Return the result led by the best other machine, if landmarks lead it by no more than a standard error.
 
-    Landmarks are as many as they are, however many rows they learn from: few rows flatter them.
+    The number of landmarks does not grow with the rows, so a score on few rows flatters them.
     """
     first = result.trials[0]
-    for other in result.trials[1:]:
-        if other.round < first.round or other.error:
+    for trial in result.trials[1:]:
+        if trial.round < first.round or trial.error:
             break
-        if settings_of(other).get("features") == "landmarks":
+        if settings_of(trial).get("features") == "landmarks":
             continue
-        error = standard_error(np.subtract(first.deviations, other.deviations))
-        return result.led_by(other) if first.score - other.score <= error else result
+        error = standard_error(np.subtract(first.deviations, trial.deviations))
+        return result.led_by(trial) if first.score - trial.score <= error else result
     return result

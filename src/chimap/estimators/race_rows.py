@@ -1,4 +1,4 @@
-"""Rows of a race: which are learned from and which are scored, round by round, and by what score."""
+"""Rows of a race: which rows are learned from and which are scored, round by round, and by what score."""
 
 from __future__ import annotations
 
@@ -23,35 +23,33 @@ if TYPE_CHECKING:
 
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
-HELD_OUT = 4000  # rows that those of the last round are scored on, which are the closest to each other
-HELD_OUT_BEFORE = (
-    2000  # and those of the rounds before, and of all rounds where a row has a label of every task
-)
-FEW = 2000  # rows below which all are held out in turn
+HELD_OUT = 4000  # rows that score the last round, whose candidates are the closest to each other
+HELD_OUT_BEFORE = 2000  # rows that score earlier rounds, and every round of several tasks
+FEW = 2000  # with fewer rows, all are held out in turn
 _FOLDS = 4
-FEWEST_BY_ROUNDS = 120  # rows below which one round on two splits is as much as they can tell
-_MOST_TASKS = 3  # with missing entries, that candidates are compared on: as many entries as one task has
-_FEWEST_ENTRIES = 2  # of a task, to learn from and to score
+FEWEST_BY_ROUNDS = 120  # fewer rows cannot tell more than one round on two splits does
+_MOST_TASKS = 3  # tasks with missing entries to compare on: together, about the entries of one full task
+_FEWEST_ENTRIES = 2  # entries of a task, both to learn from and to score
 _RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
 
 def held_out_rows(
     y: np.ndarray, groups: np.ndarray | None, is_classification: bool, seed: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(rows to learn from, rows to score), both in random order where rounds take fewer: one split
-    of many rows, all rows in turn of few.
+    """Return pairs (rows to learn from, rows to score), in random order if rounds take fewer of them.
 
-    Raises DataError where there are too few rows or groups to hold any out.
+    Many rows have one split; few rows are all held out in turn. Raise DataError if there are too few rows or groups to
+    hold any out.
     """
     n = y.shape[0]
     rng, test_size = np.random.RandomState(seed % 2**32), min(most_held_out(y), max(n // 3, n - ROUNDS[-1]))
     is_classification = is_classification and y.ndim == 1
     if groups is not None and np.unique(groups).size < 2:
         raise DataError(
-            "all rows are of one group: none can be held out. Leave groups out, or give other ones."
+            "all rows are of one group: none can be held out. Leave groups out, or give several groups."
         )
     if n < 4:
-        raise DataError(f"n_samples = {n} are too few to compare kernels on rows held out. Name a kernel.")
+        raise DataError(f"n_samples = {n} are too few to compare kernels on held-out rows. Name a kernel.")
     stratifies = is_classification and np.unique(y, return_counts=True)[1].min() >= 2
     splitter: Any
     if n >= FEW:
@@ -73,20 +71,23 @@ def held_out_rows(
 
 
 def most_held_out(y: np.ndarray) -> int:
-    """Rows that the last round is scored on; y: labels, or those of several tasks."""
+    """Return the number of rows that the last round is scored on; y: labels, or those of several tasks."""
     return HELD_OUT if y.ndim == 1 else HELD_OUT_BEFORE
 
 
 def rows_of_round(
     splits: list[tuple[np.ndarray, np.ndarray]], rounds: dict[int, int], n_rows: int
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The splits of the round that learns from n_rows, one of ``rounds_of``; early rounds score fewer rows."""
+    """Return the splits of the round that learns from ``n_rows``; early rounds score fewer rows."""
     most = HELD_OUT if n_rows == max(rounds) else HELD_OUT_BEFORE
     return [(train[:n_rows], test[:most]) for train, test in splits[: rounds[n_rows]]]
 
 
 def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
-    """Rows of each round, and how many splits it takes: of few rows all at last, of many the only one."""
+    """Return the rows of each round, mapped to the number of splits that it takes.
+
+    Few rows take all splits in the last round; many rows have only one split.
+    """
     most = max(train.size for train, _ in splits)
     if most < FEWEST_BY_ROUNDS:
         return {most: min(2, len(splits))}
@@ -96,22 +97,21 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
 
 
 def scoring_of(model: BaseEstimator, y: np.ndarray | None) -> Scoring:
-    """What the user has named; else ROC AUC of two classes one of which is rare; None for accuracy, or R^2."""
-    given: Scoring = getattr(model, "scoring", None)
-    if given is not None or y is None or not is_classifier(model):
-        return given
+    """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2."""
+    scoring: Scoring = getattr(model, "scoring", None)
+    if scoring is not None or y is None or not is_classifier(model):
+        return scoring
     if y.ndim == 2:
         ones = np.nanmean(y, axis=0)
         return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None
     _, counts = np.unique(y, return_counts=True)
-    is_rare = (
-        counts.size == 2 and _FOLDS <= counts.min() < _RARE * counts.sum()
-    )  # of which every part has one
+    # The rarer class needs a row in every fold.
+    is_rare = counts.size == 2 and _FOLDS <= counts.min() < _RARE * counts.sum()
     return "roc_auc" if is_rare else None
 
 
 def score_name(scoring: Scoring, model: BaseEstimator, y: np.ndarray) -> str:
-    """Of a scorer as tables show it; None is accuracy or R^2, and tasks have its mean."""
+    """Return the name of a scorer as tables show it; None is accuracy or R^2, and several tasks have the mean of it."""
     if y.ndim == 2:
         return f"mean {score_name(scoring, model, y[:, 0])}"
     if scoring is None:
@@ -122,10 +122,10 @@ def score_name(scoring: Scoring, model: BaseEstimator, y: np.ndarray) -> str:
 def shared_tasks(
     y: np.ndarray, splits: list[tuple[np.ndarray, np.ndarray]], fewest: int, is_classification: bool
 ) -> np.ndarray:
-    """Of several tasks those that every round learns from and is scored on.
+    """Return those of several tasks that every round learns from and is scored on.
 
-    With missing entries each takes a factor of its own, and the kernel is one for all of them: the few that know most
-    speak for the others. Raises DataError where there are none.
+    With missing entries, each task needs its own factorisation while all share one kernel: the few tasks with the most
+    information represent the others. Raise DataError if there are none.
     """
     if y.ndim == 1:
         return y
@@ -135,7 +135,7 @@ def shared_tasks(
     )
     if shared.size < 2:
         raise DataError(
-            "fewer than two tasks have labels enough to compare kernels on rows held out. Name a kernel, such as "
+            "fewer than two tasks have enough labels to compare kernels on held-out rows. Name a kernel, such as "
             "'exp-chi2', or fit the tasks one by one."
         )
     if not np.isnan(y[:, shared]).any():

@@ -21,7 +21,10 @@ from chimap.selection.scoring import MeanScore
 
 
 class RealTargets(Encoding, RegressorMixin):
-    """One real target, or several, less their means. The estimator gives ``_outputs(X)``, linear outputs (n, t)."""
+    """One or several real targets, encoded minus their means.
+
+    The estimator defines ``_outputs(X)``, linear outputs (n, t).
+    """
 
     _y_checks: ClassVar[JSON] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
@@ -34,28 +37,65 @@ class RealTargets(Encoding, RegressorMixin):
     _outputs: Callable[[MatrixLike], np.ndarray]
 
     def predict(self, X: MatrixLike, return_std: bool = False) -> Any:
-        """Predicted targets of rows X, (n,) float64; of several (n, targets).
+        """Predict the targets of rows X.
 
-        return_std: also give the standard deviations of new targets about them, of the same shape: by the posterior of
-        Bayesian ridge in the space of the features, its noise being that of rows that were left out (loss="square").
-        They grow where rows are unlike those of the fit. Raises ValueError for a model that has no posterior.
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to predict.
+        return_std : bool, default=False
+            Whether to return standard deviations of new targets around the predictions too. They come from the
+            posterior of Bayesian ridge in the space of the features, with the noise of left-out rows
+            (``loss="square"``), and grow where rows are unlike those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, targets)
+            Predictions in float64; with ``return_std``, a pair of predictions and standard deviations of the same
+            shape.
+
+        Raises
+        ------
+        ValueError
+            If ``return_std`` is True and the model has no posterior.
         """
         predicted = self.targets_of(self._outputs(X))
         if not return_std:
             return predicted
         factors = self._variance_factors(X)
         if self.noise_variance_ is None:
-            raise ValueError(
-                "return_std needs the noise of rows that were left out: fit on two rows at least."
-            )
+            raise ValueError("return_std needs the noise of left-out rows: fit on at least two rows.")
         return predicted, self.targets_of(np.sqrt(np.outer(factors, self.noise_variance_)))
 
     def targets_of(self, outputs: np.ndarray) -> np.ndarray:
-        """Predicted targets (n,), of several (n, t), of linear outputs (n, t), as ``predict_source`` gives them."""
+        """Return the predictions for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+
+        Returns
+        -------
+        ndarray of shape (n,) or, with several targets, (n, t)
+            Predicted targets.
+        """
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
-        """R^2 of ``predict(X)``; of several targets the mean over them, of the entries of y that are there."""
+        """Return R^2 of ``predict(X)``.
+
+        With several targets it is the mean over them, on the entries of y that are not missing.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to predict.
+        y : array of shape (n,) or (n, targets)
+            True targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+        """
         predicted = self.predict(X)
         if predicted.ndim == 1:
             return float(r2_score(y, predicted, sample_weight=sample_weight))
@@ -66,24 +106,38 @@ class RealTargets(Encoding, RegressorMixin):
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """The weights of rows: there are no classes."""
+        """Return the weights of the rows unchanged: there are no classes."""
         if getattr(self, "class_weight", None) is not None:
-            raise ValueError("class_weight is of classifiers: give the rows of a regression sample_weight.")
+            raise ValueError(
+                "class_weight is for classifiers: use sample_weight to weight the rows of a regression."
+            )
         if getattr(self, "threshold", None) is not None:
-            raise ValueError("threshold is of classifiers of two classes: leave it out of a regression.")
+            raise ValueError("threshold is for classifiers with two classes: leave it out of a regression.")
         return sample_weight
 
     def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
-        """Intervals (n, 2), lower and upper end, that hold the target of each row of X; of several (n, targets, 2).
+        """Return intervals that contain the target of each row of X with a probability of at least 1 - alpha.
 
-        The target is inside with a probability of at least 1 - alpha if rows to come are like those of the fit: as far
-        from the prediction as the targets of most rows that were held out. All are of one width, infinite where too few
-        rows were held out for alpha.
+        This holds if future rows are like those of the fit: the interval reaches as far from the prediction as the
+        targets of most held-out rows did. All intervals have the same width, which is infinite if too few rows were
+        held out for alpha.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to predict.
+        alpha : float, default=0.1
+            Share of targets that may lie outside, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or, with several targets, (n, targets, 2)
+            Lower and upper ends.
 
         Raises
         ------
         ValueError
-            For alpha that is not between 0 and 1, and where no rows were held out.
+            If alpha is not between 0 and 1, or no rows were held out.
 
         References
         ----------
@@ -105,16 +159,29 @@ class RealTargets(Encoding, RegressorMixin):
         return self.intervals_of(self._outputs(X), alpha)
 
     def intervals_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
-        """Intervals, as of ``predict_set``, of linear outputs (n, t), as ``predict_source`` gives them."""
+        """Return the intervals of ``predict_set`` for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+        alpha : float, default=0.1
+            Share of targets that may lie outside, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or, with several targets, (n, t, 2)
+            Lower and upper ends.
+        """
         width = known_conformal(self).threshold(alpha)
         ends = np.stack([outputs - width, outputs + width], axis=2)
         return ends[:, 0] if ends.shape[1] == 1 else ends
 
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
-        """Learn what needs outputs of rows that the machine has not seen."""
+        """Learn the noise and the widths of intervals from outputs for rows that the machine has not seen."""
         self._conformal, self.noise_variance_ = None, None
         if held_out is not None:
             self.noise_variance_ = held_out.noise
             y = held_out.y.reshape(held_out.outputs.shape)
-            times = None if held_out.weights is None else as_counts(held_out.weights)
-            self._conformal = Conformal(np.abs(y - held_out.outputs), times)
+            counts = None if held_out.weights is None else as_counts(held_out.weights)
+            self._conformal = Conformal(np.abs(y - held_out.outputs), counts)

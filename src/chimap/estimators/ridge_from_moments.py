@@ -94,14 +94,32 @@ class RidgeFromMoments(MomentsModel):
         return HeldOutRows(left_out(Square(), Y, Z @ solution.coef + solution.intercept, h), y, weights)
 
     def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
-        """R² and, of a classifier, accuracy on other rows for every number of components and every strength tried.
+        """Return the scores on other rows for every number of components and every strength tried.
 
-        One decomposition gives all of them; ``report.write_selection`` draws them. Raises ValueError for a model
-        without principal components.
+        One decomposition gives all of them; ``report.write_selection`` draws them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features of rows that were not fitted on.
+        y : array of shape (n,)
+            Labels or targets.
+
+        Returns
+        -------
+        ComponentCurves
+            R^2 and, for a classifier, accuracy.
+
+        Raises
+        ------
+        ValueError
+            If the model has no principal components.
         """
         check_is_fitted(self, "_moments")
         if self.n_components is None:
-            raise ValueError("curves are over principal components: give n_components, a number or several.")
+            raise ValueError(
+                "curves compare numbers of principal components: give n_components, a number or several."
+            )
         if self._stale:
             self._solve_now()
         X, y = self._valid(X, y, reset=False)
@@ -116,8 +134,8 @@ class RidgeFromMoments(MomentsModel):
 
     def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
         if len(folds.folds) > 1:
-            asked = self.alpha if isinstance(self.alpha, str) else np.asarray(self.alpha)
-            self.selection_ = choose_alpha(folds, whole, asked)
+            alpha = self.alpha if isinstance(self.alpha, str) else np.asarray(self.alpha)
+            self.selection_ = choose_alpha(folds, whole, alpha)
             return ridge(whole, self.selection_.best["alpha"])
         self.selection_ = None
         return ridge(whole, scale if isinstance(self.alpha, str) else float(np.max(self.alpha)))
@@ -126,23 +144,49 @@ class RidgeFromMoments(MomentsModel):
 class MomentsRidge(RealTargets, RidgeFromMoments):
     """Ridge regression from moments, on all features or on their leading principal components.
 
-    min sum (z'w + b - y)^2 + alpha |w|^2, w within the span of the first n_components components of the rows.
+        min sum (z'w + b - y)^2 + alpha |w|^2,
+
+    with w in the span of the first ``n_components`` components of the rows.
 
     Parameters
     ----------
-    alpha : "auto" (chosen by folds), numbers to choose from, or one number: scikit-learn's ``alpha``.
-    n_components : None for all features as they are, a number of principal components, or numbers to choose from by
-        exact folds (components and weights fitted anew for each).
-    selection : folds ("auto": five) of the cross-validation.
-    random_state : int, RandomState or None, for the folds.
-    device : "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
-    class_weight : of ``MomentsRidgeClassifier``: None, "balanced", or a dictionary of labels and weights.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty, scikit-learn's ``alpha``: a number, several to choose from, or "auto". Folds choose.
+    n_components : int, sequence of int or None, default=None
+        Number of principal components, or several to choose from by exact folds, with components and weights fitted
+        anew for each fold. None takes all features as they are.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    device : str, default="cpu"
+        "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
+    class_weight : None, default=None
+        Not used in regression; must be None.
 
-    Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``alpha_``, ``n_components_``, ``pca_``, ``selection_`` (errors
-    of every fold), ``n_rows_``.
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, D)
+        Weights.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    alpha_ : float
+        The strength used.
+    n_components_ : int
+        The number of components used, if ``n_components`` is not None.
+    pca_ : PCA
+        The components, if ``n_components`` is not None.
+    selection_ : SelectionResult or None
+        Errors of every fold.
+    n_rows_ : int
+        Number of rows learned from.
 
-    Source: Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithms 3 and 4.
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithms 3 and 4.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> Z = np.random.default_rng(0).random((200, 10))
     >>> model = MomentsRidge(n_components=[5, 10], random_state=0).fit(Z, Z[:, 0] + 2 * Z[:, 1])
@@ -151,17 +195,59 @@ class MomentsRidge(RealTargets, RidgeFromMoments):
     """
 
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows; the first call fixes what moments are taken about. Returns self."""
+        """Add rows to the moments; the first call fixes the point around which moments are taken.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)
 
 
 class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
-    """One-versus-all ridge classifier from moments; parameters as in ``MomentsRidge``.
+    """One-versus-rest ridge classifier from moments, on all features or on their leading principal components.
 
-    Learned: ``classes_``, and as in ``MomentsRidge`` with one row of ``coef_`` a class (one for two classes).
+    Parameters
+    ----------
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty. See ``MomentsRidge``.
+    n_components : int, sequence of int or None, default=None
+        Number of principal components, or several to choose from. See ``MomentsRidge``.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    device : str, default="cpu"
+        "cpu", or "cuda" (needs torch). See ``MomentsRidge``.
+    class_weight : "balanced", dict or None, default=None
+        Factors of the row weights by class: "balanced", or a dictionary from labels to weights. See
+        ``HistogramClassifier``.
 
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+        The class labels.
+    coef_ : ndarray of shape (t, D)
+        Weights, one row per class (one row for two classes).
+
+    Notes
+    -----
+    The other attributes are those of ``MomentsRidge``.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_digits
     >>> X, y = load_digits(return_X_y=True)
     >>> model = MomentsRidgeClassifier(n_components=[10, 30, 60], random_state=0).fit(X[:1200], y[:1200])
@@ -176,11 +262,33 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Add rows; ``classes`` (all of them) is needed at the first call. Returns self."""
+        """Add rows to the moments; the first call fixes the point around which moments are taken.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (classes,) or None, default=None
+            All classes; required at the first call.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If ``classes`` is missing at the first call.
+        """
         if getattr(self, "_moments", None) is None:
             if classes is None:
                 raise ValueError(
-                    "classes must be given at the first call of partial_fit: all labels that will come."
+                    "classes must be given at the first call of partial_fit: all labels that will ever occur."
                 )
             self._learn_targets(classes)
         return self._partial_fit(X, y, sample_weight)

@@ -1,4 +1,4 @@
-"""The rows that a user gives to ``fit``, in whatever kind of object, as a source."""
+"""The rows that a user passes to ``fit``, in any kind of object, as a source."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
-    """A source of rows X and labels y, with names of columns and tasks where the objects have them.
+    """Return a source of rows X and labels y, with names of columns and tasks if the objects have them.
 
-    Arrays are checked as scikit-learn checks them, by ``validate_data`` with y_checks, which notes on the model how
-    many columns there are and their names. An array of several tasks may have missing entries.
+    Arrays are checked as scikit-learn checks them, by ``validate_data`` with ``y_checks``, which sets the number of
+    columns and their names on the model. An array of several tasks may have missing entries.
     """
     if (opener := opener_of(X)) is not None:
         source: Source = opener(X, y)
@@ -40,6 +40,6 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
         X = validate_data(model, X, **checks)
     else:
         X, y = validate_data(model, X, y, **checks, **y_checks)
-    named = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
-    named.task_names = names
-    return named
+    array_source = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
+    array_source.task_names = names
+    return array_source

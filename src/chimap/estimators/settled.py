@@ -1,4 +1,4 @@
-"""What the parameters of an estimator stand for, once "auto" is settled for the rows at hand."""
+"""The values of the parameters of an estimator once "auto" is settled for the given rows."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 class SettledModel(LinearModel):
     """A linear model whose parameters may be "auto".
 
-    They are settled in two steps, each written over the parameters by ``_given``: the race fills ``chosen_`` (kernel,
+    They are settled in two steps, and ``_given`` overlays both on the parameters: the race fills ``chosen_`` (kernel,
     features, weights of bins), then the sizes of the rows fill ``_taken`` (exact machine or landmarks, their number,
     gamma).
     """
 
-    _races: ClassVar[bool] = True  # whether kernel="auto" is a choice among machines
+    _races: ClassVar[bool] = True  # whether kernel="auto" races machines
     _codec_type: ClassVar[type[Codec]]
     _losses: ClassVar[tuple[str, ...]]
-    _domain: ClassVar[str]  # of losses that may be given as objects
+    _domain: ClassVar[str]  # domain of the losses that may be given as objects
     kernel: Any
     bin_weights: Any
     blocks: Any
@@ -65,18 +65,18 @@ class SettledModel(LinearModel):
     race_seconds: Sometimes[float | None]
     random_state: Any
     n_principal: Any
-    chosen_: Sometimes[Parameters]  # by the race
+    chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     _taken: Sometimes[Parameters]
-    _spread: Sometimes[float | None]  # of targets with missing entries; None where all are there
+    _spread: Sometimes[float | None]  # spread of targets with missing entries; None if no entry is missing
 
     def _given(self) -> Parameters:
-        """The parameters, with those that the race has chosen, and what "auto" stands for, in their place."""
-        given: Parameters = self.get_params(deep=False)
-        return given | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
+        """Return the parameters, overlaid with those that the race has chosen and with the values of "auto"."""
+        parameters: Parameters = self.get_params(deep=False)
+        return parameters | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
 
     def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool) -> None:
-        """Choose the settings that kernel="auto" and bin_weights leave open, if they are asked for."""
+        """Choose the settings that kernel="auto" and bin_weights leave open."""
         self.chosen_ = {}
         self._taken = {}
         self.__dict__.pop("race_", None)
@@ -105,24 +105,24 @@ class SettledModel(LinearModel):
         is_batch: bool = False,
         n_targets: int | None = None,
     ) -> None:
-        """Decide what "auto" stands for, for the rows of a source.
+        """Settle what "auto" stands for, for the rows of a source.
 
-        is_plain: False where something is asked of the fit that the exact machine does not have. is_batch: whether more
-        rows will come. n_targets: where the source has no labels.
+        is_plain: False if the fit has options that the exact machine does not support. is_batch: whether more rows will
+        come. n_targets: number of targets, if the source has no labels.
         """
         self._taken = {}
-        given = self._given()
-        is_open = is_plain and not is_batch and is_automatic(given.get("features"))
+        parameters = self._given()
+        may_be_exact = is_plain and not is_batch and is_automatic(parameters.get("features"))
         room = room_in(parse_memory(self.memory))
-        if is_open and takes_exact(given, source, room, has_posterior=self.keeps_posterior):
+        if may_be_exact and takes_exact(parameters, source, room, has_posterior=self.keeps_posterior):
             self._taken = {"features": "exact"}
         self._check_sizes()
-        if is_automatic(given.get("gamma")) and not self._keeps_rows:
+        if is_automatic(parameters.get("gamma")) and not self._keeps_rows:
             seed = int(check_random_state(self.random_state).randint(2**31))
             self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
         if is_batch:
             self._taken = self._taken | words_of_a_batch(self._settings(), source.n_rows)
-        if is_automatic(given["n_components"]) and takes_landmarks(self._settings()):
+        if is_automatic(parameters["n_components"]) and takes_landmarks(self._settings()):
             landmarks_within(source.n_rows, self._room_for(source, n_targets))
         if is_plain and not is_batch and takes_wide(self._given(), self._settings(), source):
             self._taken = {**self._taken, "solver": WideRidgeSolver.name}
@@ -130,7 +130,7 @@ class SettledModel(LinearModel):
             self._taken = {**self._taken, "precision": automatic_precision(self._device)}
 
     def _room_for(self, source: Source, n_targets: int | None = None) -> Callable[[int], None]:
-        """What takes a number of components, and raises MemoryBudgetError where it does not fit."""
+        """Return a function that takes a number of components and raises MemoryBudgetError if it does not fit."""
         t = n_targets or self._codec_type.of(source.labels()).n_targets
 
         def check(n: int) -> None:
@@ -142,12 +142,17 @@ class SettledModel(LinearModel):
 
     @property
     def _may_round(self) -> bool:
-        """Whether features are added up, which may be rounded first; others are taken as they are."""
-        given = self._given()
-        return not self._keeps_rows and given.get("solver") is None and given.get("n_principal") is None
+        """Whether features are summed up, so that they may be rounded first; other solvers take them as they are."""
+        parameters = self._given()
+        return (
+            not self._keeps_rows
+            and parameters.get("solver") is None
+            and parameters.get("n_principal") is None
+        )
 
     @property
     def _keeps_rows(self) -> bool:
+        """Whether the fit keeps every row, with features="exact"."""
         features = self._given().get("features")
         return isinstance(features, str) and features == "exact"
 
@@ -155,32 +160,36 @@ class SettledModel(LinearModel):
         return parts_of(self._settings(), self._named_blocks(), n_columns)
 
     def _named_blocks(self) -> Blocks | None:
-        """Blocks by places, where columns were given by name."""
+        """Return blocks by places if columns were given by name."""
         return named_blocks(self.blocks, getattr(self, "feature_names_in_", None))
 
     def _settings(self) -> FeatureSettings:
-        """Of the features of one kernel, from the parameters that this estimator has."""
-        given = self._given()
-        if given.get("features") == "exact" and given.get("gamma") == "auto":
-            given["gamma"] = "mean"  # which the choice starts from
+        """Return the settings of the features of one kernel, from the parameters that this estimator has."""
+        parameters = self._given()
+        if parameters.get("features") == "exact" and parameters.get("gamma") == "auto":
+            parameters["gamma"] = "mean"  # where the search for gamma starts
         return FeatureSettings(
-            **{one.name: given[one.name] for one in fields(FeatureSettings) if one.name in given}
+            **{
+                setting.name: parameters[setting.name]
+                for setting in fields(FeatureSettings)
+                if setting.name in parameters
+            }
         )
 
     def _check_sizes(self) -> None:
-        given = self._given()
-        check_features(given.get("features", "auto"))
-        if not is_automatic(given["n_components"]):
-            check_positive(given["n_components"], "n_components", integer=True)
-        if not is_automatic(given["n_terms"]):
-            check_positive(given["n_terms"], "n_terms", integer=True)
-        if given.get("map") is not None:
-            check_map(given["map"])
+        parameters = self._given()
+        check_features(parameters.get("features", "auto"))
+        if not is_automatic(parameters["n_components"]):
+            check_positive(parameters["n_components"], "n_components", integer=True)
+        if not is_automatic(parameters["n_terms"]):
+            check_positive(parameters["n_terms"], "n_terms", integer=True)
+        if parameters.get("map") is not None:
+            check_map(parameters["map"])
 
     # --- from parameters to a recipe
 
     def _check_parameters(self) -> None:
-        """Refuse parameters out of range and, of a fitted model, those that its columns do not have."""
+        """Refuse parameters that are out of range or, for a fitted model, do not fit its columns."""
         self._recipe()
         if hasattr(self, "n_features_in_"):
             for part in self._parts(self.n_features_in_):
@@ -189,13 +198,13 @@ class SettledModel(LinearModel):
                 checked_weights(weights, self.n_features_in_, "bin", "bin_weights")
 
     def _recipe(self) -> Recipe:
-        """The settings of a fit."""
-        given = self._given()
+        """Return the settings of a fit."""
+        parameters = self._given()
         return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
-            objective=self._objective(), alpha=given["alpha"], selection=given["selection"],
-            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
-            device=self._device, memory=self.memory, random_state=self.random_state,
+            parameters, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
+            objective=self._objective(), alpha=parameters["alpha"], selection=parameters["selection"],
+            n_principal=parameters.get("n_principal"), normalize=parameters["normalize"],
+            precision=parameters["precision"], device=self._device, memory=self.memory, random_state=self.random_state,
             is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip
 
@@ -208,8 +217,10 @@ class SettledModel(LinearModel):
         spread = getattr(self, "_spread", None)
         if spread is not None and loss != "hinge":
             loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
-        given = self._given()
-        return PenalisedLoss(loss, checked_alpha(given["alpha"]), self.n_principal, given.get("solver"))
+        parameters = self._given()
+        return PenalisedLoss(
+            loss, checked_alpha(parameters["alpha"]), self.n_principal, parameters.get("solver")
+        )
 
     def _checked_loss(self) -> str | Loss:
         loss: str | Loss = self._given()["loss"]
@@ -217,7 +228,7 @@ class SettledModel(LinearModel):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:
             raise ValueError(
-                f"{type(self).__name__} takes losses {', '.join(self._losses)}, and others of domain "
+                f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
                 f"{self._domain!r}; got {loss!r}."
             )
         return loss

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class _SparseModel(RealTargets, MomentsModel):
-    """A path of strengths, of which the folds choose one."""
+    """A path of strengths, from which the folds choose one."""
 
     n_alphas: int
 
@@ -55,14 +55,29 @@ class _SparseModel(RealTargets, MomentsModel):
 
     @abstractmethod
     def _largest(self, moments: Moments) -> float:
-        """The strength at which all weights are zero."""
+        """Return the strength at which all weights are zero."""
 
     @abstractmethod
     def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
-        """Solutions at all strengths."""
+        """Return the solutions at all strengths."""
 
     def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows; the first call fixes what moments are taken about. Returns self."""
+        """Add rows to the moments; the first call fixes the point around which moments are taken.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
         if getattr(self, "_moments", None) is None:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)
@@ -71,19 +86,39 @@ class _SparseModel(RealTargets, MomentsModel):
 class MomentsLasso(_SparseModel):
     """LASSO or elastic net from moments.
 
-    min sum (z'w + b - y)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
+        min sum (z'w + b - y)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
 
     Parameters
     ----------
-    alpha : "auto" (a path of ``n_alphas`` of which folds choose one), numbers, or one number: scikit-learn's
-        ``alpha``.
-    l1_ratio : 1 is the LASSO; in (0, 1].
-    n_alphas : of the automatic path.
-    selection, random_state : of the cross-validation.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength, scikit-learn's ``alpha``: a number, several to choose from, or "auto", a path of ``n_alphas``
+        strengths. Folds choose.
+    l1_ratio : float, default=1.0
+        Share of the l1 norm, in (0, 1]; 1 is the LASSO.
+    n_alphas : int, default=30
+        Number of strengths on the automatic path.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
 
-    Learned: ``coef_`` (1, D), ``intercept_`` (1,), ``alpha_``, ``path_`` (a ``SparsePath``: solutions, numbers of
-    features used, optimality residuals), ``kkt_residual_``, ``selection_`` (errors of every fold).
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, D)
+        Weights.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    alpha_ : float
+        The strength used.
+    path_ : SparsePath
+        Solutions, numbers of features used, and optimality residuals at all strengths.
+    kkt_residual_ : float
+        Optimality residual of the solution.
+    selection_ : SelectionResult or None
+        Errors of every fold.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> Z = np.random.default_rng(0).standard_normal((300, 20))
     >>> model = MomentsLasso(random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
@@ -122,18 +157,36 @@ class MomentsLasso(_SparseModel):
 class MomentsGroupLasso(_SparseModel):
     """Group LASSO from moments: whole groups of features are used or left out.
 
-    min sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2.
+        min sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2.
 
     Parameters
     ----------
-    groups : lists of columns, or slices; each column in exactly one group.
-    alpha, n_alphas, selection, random_state : as in ``MomentsLasso``.
+    groups : sequence of lists or slices, default=None
+        Columns of each group; each column must be in exactly one. None makes each column a group.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength. See ``MomentsLasso``.
+    n_alphas : int, default=30
+        Number of strengths on the automatic path.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
 
-    Learned: as in ``MomentsLasso``. Raises ValueError for groups that overlap or
-    leave features out.
+    Raises
+    ------
+    ValueError
+        If groups overlap or leave features out.
 
-    Source: Yuan and Lin, Model selection and estimation in regression with grouped variables (2006).
+    Notes
+    -----
+    The attributes are those of ``MomentsLasso``.
 
+    References
+    ----------
+    Yuan and Lin, Model selection and estimation in regression with grouped variables (2006).
+
+    Examples
+    --------
     >>> import numpy as np
     >>> Z = np.random.default_rng(0).standard_normal((300, 6))
     >>> model = MomentsGroupLasso([[0, 1], [2, 3], [4, 5]], alpha=0.1, random_state=0).fit(Z, Z[:, 2] - Z[:, 3])

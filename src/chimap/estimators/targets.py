@@ -1,4 +1,4 @@
-"""From labels to the targets of a quadratic loss, and from outputs back to labels."""
+"""What classifiers and regressors share of their targets: encoding, weights of rows, names of tasks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Encoding:
-    """What both kinds have: targets that a codec learns from all labels."""
+    """Targets encoded by a codec, which learns the classes or the range of the targets from all labels."""
 
     _codec_type: ClassVar[type[Codec]]
     _codec: Sometimes[Codec]
@@ -30,22 +30,22 @@ class Encoding:
         self._take_codec(self._codec)
 
     def _take_codec(self, codec: Any) -> None:
-        """Keep what it has learned."""
+        """Keep what the codec has learned."""
 
     def _encode(self, y: np.ndarray) -> Targets:
-        """Targets (n, t) less ``_target_shift``."""
+        """Return targets (n, t) minus ``_target_shift``."""
         return self._codec.encode(y)
 
     @abstractmethod
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """The weights of rows (n,), or None, with those of their classes in them."""
+        """Return the weights of the rows (n,), with class weights included, or None."""
 
     def _counted(
         self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False
     ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-        """Rows in memory that count, their labels, and their weights with those of their classes in them.
+        """Return the rows in memory with weight above 0, their labels, and their weights with class weights included.
 
         is_batch: whether more rows will come.
         """
@@ -60,12 +60,15 @@ class Encoding:
         return self._codec.n_targets
 
     def _target_shift(self) -> np.ndarray:
-        """A provisional mean of the targets, (t,)."""
+        """Return a provisional mean of the targets, (t,)."""
         return self._codec.shift
 
 
 def task_names(model: BaseEstimator) -> list[str] | None:
-    """The tasks, or targets, of a fitted model of several: by name, or "task_0" and so on. None for a model of one."""
+    """Return the names of the tasks or targets of a fitted model with several, else None.
+
+    Without names, they are "task_0" and so on.
+    """
     is_of_classes = hasattr(model, "classes_")
     if not (getattr(model, "multilabel_", False) if is_of_classes else model._n_outputs > 1):
         return None
@@ -74,10 +77,10 @@ def task_names(model: BaseEstimator) -> list[str] | None:
 
 
 def known_conformal(model: BaseEstimator) -> Conformal:
-    """What a model knows of rows that were held out. Raises ValueError where it knows nothing."""
+    """Return what a model has learned from held-out rows. Raise ValueError if it has none."""
     conformal: Conformal | None = getattr(model, "_conformal", None)
     if conformal is None:
         raise ValueError(
-            f"this {type(model).__name__} has no outputs of rows that were held out: fit it anew, on some rows more."
+            f"this {type(model).__name__} has no outputs of held-out rows: fit it again, with more rows."
         )
     return conformal

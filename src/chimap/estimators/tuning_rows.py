@@ -1,4 +1,4 @@
-"""The rows that widths are learned on, as they are read at each evaluation of the objective."""
+"""The rows that widths are learned on, as each evaluation of the objective reads them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from chimap.fit.passes import empty_moments
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, Targets, weighted
 
-_KEPT = 2**18  # numbers of prepared rows, a megabyte, that are kept from one evaluation to the next
+_KEPT = 2**18  # entries of prepared rows, about a megabyte, that are kept between evaluations
 
 
 @dataclass(frozen=True)
 class PreparedChunk:
-    """Checked rows, targets (rows, t) less their shifts, folds (rows,), and weights (rows,) or None."""
+    """Checked rows, targets (rows, t) minus their shifts, folds (rows,), and weights (rows,) or None."""
 
     rows: Rows
     targets: Targets
@@ -33,7 +33,7 @@ class PreparedChunk:
 
 @dataclass(frozen=True)
 class TuningRows:
-    """Rows that are read again at each evaluation, in chunks of so many; few are kept as they were prepared."""
+    """Rows that each evaluation reads again in chunks of ``chunk_rows``; few rows are kept once prepared."""
 
     rows: PreparedRows
     chunk_rows: int
@@ -41,17 +41,17 @@ class TuningRows:
 
     @property
     def n_rows(self) -> int:
-        """In all."""
+        """Number of rows."""
         return self.rows.source.n_rows
 
     def chunks(self) -> Iterator[tuple[Rows, np.ndarray, np.ndarray, np.ndarray]]:
-        """Checked rows, targets (rows, t), folds (rows,) and weights (rows,)."""
+        """Yield checked rows, targets (rows, t), folds (rows,) and weights (rows,)."""
         for chunk in self._prepared:
             weights = np.ones(chunk.rows.shape[0]) if chunk.weights is None else chunk.weights
             yield chunk.rows, np.asarray(chunk.targets) + self.rows.codec.shift, chunk.folds, weights
 
     def moments(self, features: FittedFeatures, dtype: np.dtype) -> FoldMoments:
-        """Of the features, fold by fold; one pass."""
+        """Return the moments of the features, fold by fold, in one pass."""
         moments = empty_moments(features, self._first, self.rows.n_folds, self.rows.codec.shift, dtype)
         sums = HOST.sums(features, moments)
         for chunk in self._prepared:
@@ -65,7 +65,7 @@ class TuningRows:
 
     @property
     def _first(self) -> Rows:
-        """Prepared rows whose features have the provisional mean."""
+        """Prepared rows whose features give the provisional mean."""
         return self._kept_first if self._is_small else self._read_first()
 
     @property
@@ -82,8 +82,8 @@ class TuningRows:
 
     def _read_first(self) -> Rows:
         source = self.rows.source
-        some = source.block(0, min(FIRST_ROWS, source.n_rows)).X
-        return self.rows.prepare(some, 0, source.name)
+        first_rows = source.block(0, min(FIRST_ROWS, source.n_rows)).X
+        return self.rows.prepare(first_rows, 0, source.name)
 
     def _read(self) -> Iterator[PreparedChunk]:
         rows, source = self.rows, self.rows.source

@@ -1,4 +1,4 @@
-"""Features of a kernel whose widths are learned, on a part of the rows and with few features."""
+"""Features of a kernel whose widths are learned on a part of the rows, with few features."""
 
 from __future__ import annotations
 
@@ -33,20 +33,23 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.selection import choose_alpha
 
-_SMALL = 2**19  # features of all rows whose products are done before two threads have met
-_FEWEST = 128  # features to learn widths with; from there on more than there are rows span no more than these
-_LEAST_VALIDATION = 10  # rows: fewer say nothing, and all are used to learn
+_SMALL = 2**19  # with so few entries of features, one thread is done before two have synchronised
+_FEWEST = 128  # smallest number of features to learn widths with; above it, no more than rows are useful
+_LEAST_VALIDATION = 10  # with fewer validation rows, all rows are used to learn
 
 
 SEARCHES: dict[str, type[WidthSearch]] = {
     "held-out": WidthSearch, "training": WidthSearch, "gradients": WidthRounds
 }  # fmt: skip
-"""How widths are found, by what the objective is called."""
+"""How widths are found, by the name of the objective."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How widths are learned; see ``FourierKernelLearner``. alpha: as of ``checked_alpha``. n_folds: held out."""
+    """How widths are learned; see ``FourierKernelLearner``.
+
+    alpha: from ``checked_alpha``. n_folds: number of held-out folds.
+    """
 
     objective: str
     penalty: WidthPenalty
@@ -63,7 +66,7 @@ class Tuning:
 
 @dataclass(frozen=True)
 class WidthDesign:
-    """``WidthFeatures``: one kernel over all columns, its widths by blocks, bins or groups."""
+    """``WidthFeatures``: one kernel over all columns, with widths by blocks, bins or groups."""
 
     settings: FeatureSettings
     blocks: Blocks | None
@@ -75,20 +78,20 @@ class WidthDesign:
         return parts_of(self.settings, self.blocks, n_columns)
 
     def sized(self, n_columns: int) -> list[Part]:
-        """See ``Design``: the widths alone go by blocks."""
+        """See ``Design``: only the widths depend on the blocks."""
         return parts_of(self.settings, None, n_columns)
 
     def fit(self, sample: Rows, seed: int) -> Adaptable:
-        """Features with the widths to start from, which ``learn`` replaces."""
+        """Return features with the widths to start from, which ``learn`` replaces."""
         return self.adaptable(self.settings.size(2048), sample, seed)
 
     def adaptable(self, n_components: int, sample: Rows, seed: int) -> Any:
-        """Features of any widths, fitted on rows."""
-        asked = self.settings
-        scale = Scale.of(sample, [asked.exact])
+        """Return features that can take any widths, fitted on rows."""
+        settings = self.settings
+        scale = Scale.of(sample, [settings.exact])
         features = WidthFeatures(
-            scale.kernel(asked.exact), n_components, widths=self.widths, blocks=self.blocks, map=asked.map,
-            n_terms=asked.terms(), sampling=asked.sampling, form=asked.form, random_state=seed,
+            scale.kernel(settings.exact), n_components, widths=self.widths, blocks=self.blocks, map=settings.map,
+            n_terms=settings.terms(), sampling=settings.sampling, form=settings.form, random_state=seed,
         )  # fmt: skip
         return (ScaledWidths(features, scale) if scale.exponent else features).fit(sample)
 
@@ -102,18 +105,18 @@ class WidthDesign:
         progress: Progress,
     ) -> tuple[FittedFeatures, Parameters]:
         """See ``Design``."""
-        how, full = self.tuning, features
-        n_rows = min(rows.source.n_rows, how.n_rows or rows.source.n_rows)
-        n_components = tune_components(how.n_components, n_rows)
+        tuning, full = self.tuning, features
+        n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
+        n_components = tune_components(tuning.n_components, n_rows)
         if n_components is not None and n_components < self.settings.size(2048):
             features = self.adaptable(n_components, sample, recipe.seed)
         tuned, validation = self._tuning_rows(recipe, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < _LEAST_VALIDATION:
             validation = None
         objective = self.objective(features, tuned, recipe)
-        search = SEARCHES[how.objective](
-            objective, validation, how.is_classifier, progress, how.max_iter, how.tol, how.patience,
-            isinstance(how.alpha, float),
+        search = SEARCHES[tuning.objective](
+            objective, validation, tuning.is_classifier, progress, tuning.max_iter, tuning.tol, tuning.patience,
+            isinstance(tuning.alpha, float),
         )  # fmt: skip
         is_small = tuned.n_rows * features.n_components <= _SMALL
         with _threads.one_thread() if is_small else nullcontext():
@@ -121,11 +124,11 @@ class WidthDesign:
         return full.at(widths.log_widths), _attributes(full, widths, features.start_, objective.evaluations)
 
     def objective(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> WidthObjective:
-        """What is minimised over the widths."""
+        """Return the function of the widths to minimise."""
         return WidthObjective(features, rows, self.tuning.objective, self.tuning.penalty)
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> float:
-        """The strength given, or the best at the widths to start from."""
+        """Return the given strength, or the best one at the widths to start from."""
         alpha = self.tuning.alpha
         if isinstance(alpha, float):
             return alpha
@@ -136,7 +139,7 @@ class WidthDesign:
         return max(float(choice.best["alpha"]), least_alpha(whole, recipe.dtype))
 
     def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
-        """A pass with so many features."""
+        """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
         return job_of(
             rows.source,
@@ -150,11 +153,14 @@ class WidthDesign:
     def _tuning_rows(
         self, recipe: Recipe, rows: PreparedRows, n_components: int, clock: Stopwatch
     ) -> tuple[TuningRows, TuningRows | None]:
-        """Rows to learn the widths on, and to validate them: a part in memory, or all of the source, read again."""
-        how, source = self.tuning, rows.source
+        """Return rows to learn the widths on, and rows to validate them or None.
+
+        They are a part of the source in memory, or the whole source, read again.
+        """
+        tuning, source = self.tuning, rows.source
         whole: Source = source
-        if how.n_rows is not None and how.n_rows < source.n_rows:
-            chosen = choose_rows(source.n_rows, how.n_rows, recipe.seed + 1)
+        if tuning.n_rows is not None and tuning.n_rows < source.n_rows:
+            chosen = choose_rows(source.n_rows, tuning.n_rows, recipe.seed + 1)
             with clock("sample"):
                 labels = source.labels()
                 whole = ArraySource(
@@ -162,20 +168,20 @@ class WidthDesign:
                 )
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
-        if round(how.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
-            learning, validation = split_source(whole, how.validation_fraction, recipe.seed)
-        n_folds = min(how.n_folds, learning.n_rows // 2)
+        if round(tuning.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
+            learning, validation = split_source(whole, tuning.validation_fraction, recipe.seed)
+        n_folds = min(tuning.n_folds, learning.n_rows // 2)
         if n_folds < 2:
             raise DataError(
-                f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, as learning widths does; "
-                "4 rows would do."
+                f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, which learning widths "
+                "needs; 4 rows suffice."
             )
         job = self.tuning_job(recipe, rows, n_components, n_folds)
-        # weights, adjoints and their columns side by side; the rows themselves, where they are a part in memory; and
-        # the sample
-        kept = whole.n_rows * source.row_bytes if whole is not source else 0.0
-        kept += job.n_sampled * job.mapped_row_bytes
-        job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept)
+        # Memory holds weights, adjoints and their columns side by side; the rows, if they are a part in memory; and
+        # the sample.
+        kept_bytes = whole.n_rows * source.row_bytes if whole is not source else 0.0
+        kept_bytes += job.n_sampled * job.mapped_row_bytes
+        job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
         chunk_rows = chunk_rows_within(job, recipe.budget)
 
         def reading(part: Source) -> TuningRows:
@@ -185,12 +191,12 @@ class WidthDesign:
 
 
 def tune_components(asked: int | None, n_rows: int) -> int | None:
-    """Features to learn widths with on so many rows; None is as many as the model has."""
+    """Return the number of features to learn widths with on ``n_rows`` rows; None is as many as the model has."""
     return None if asked is None else min(asked, max(_FEWEST, n_rows))
 
 
 def _attributes(features: Adaptable, widths: WidthsFound, start: np.ndarray, evaluations: int) -> Parameters:
-    """What a learner of widths shows."""
+    """Return the learned attributes of a learner of widths."""
     return {
         "widths_": np.exp(widths.log_widths),
         "width_names_": list(features.names_),

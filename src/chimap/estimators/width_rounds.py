@@ -1,4 +1,4 @@
-"""Widths from the slopes of the model itself, round by round: the average gradient outer product, group by group."""
+"""Widths from the slopes of the model, round by round: the average gradient outer product, group by group."""
 
 from __future__ import annotations
 
@@ -21,55 +21,55 @@ from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import ridge
 from chimap.solvers.widths import held_out
 
-_LOOKED = 400  # rows at which slopes are looked at
-_SPLITS = 4  # of the folds into halves
-_OCTAVES = 8  # of gamma, that a round may move
-_LEAST = (
-    1e-6  # weight of a group that no score depends on, beside a mean of 1: it may matter in the next round
-)
+_SLOPE_ROWS = 400  # rows at which slopes are evaluated
+_SPLITS = 4  # splits of the folds into halves
+_OCTAVES = 8  # octaves of gamma by which a round may move
+# Weight of a group on which no score depends, relative to a mean of 1: the group may matter in the next round.
+_LEAST = 1e-6
 
 
 class WidthRounds(WidthSearch):
-    """Rounds of widths: each is what the slopes of the model with the last ones say, while the validation score rises.
+    """Rounds of widths, each derived from the slopes of the model with the last widths.
 
-    A group j of bins, of width s_j, has s_j^2 in proportion to sqrt(G_j), with G_j the mean over its bins and over rows
-    of sum_c (df_c/du)^2, less what is chance (``Relevance``: models of two halves of the folds are compared). Strength
-    and overall width of each round are those of the least error on folds held out, found step by step.
+    A group j of bins with width s_j gets s_j^2 in proportion to sqrt(G_j). Here G_j is the mean over its bins and over
+    rows of sum_c (df_c/du)^2, minus what is due to chance (``Relevance`` compares models of two halves of the folds).
+    The strength and the overall width of each round have the least error on held-out folds, found step by step. Rounds
+    go on while the validation score rises.
 
     Source: Radhakrishnan, Beaglehole, Pandit and Belkin, Mechanism for feature learning, Science 2024.
     """
 
     def run(self, alpha: float) -> WidthsFound:
-        """From the features' widths and this strength on."""
+        """Run the rounds from the widths of the features and this strength."""
         self._began = time.perf_counter()
         self.progress.stage("widths", self.max_iter, "rounds")
-        rows = self._looked()
-        x = self._settled(np.append(self.objective.features.start_, np.log(alpha)))
-        self._told(x)
+        rows = self._slope_rows()
+        x = self._best_scale(np.append(self.objective.features.start_, np.log(alpha)))
+        self._record(x)
         for _ in range(self.max_iter):
-            x = self._settled(self._following(x, rows))
-            self._told(x)
+            x = self._best_scale(self._next_widths(x, rows))
+            self._record(x)
             self.progress.advance()
-            if not self._scored(-1).beats(self._scored(-2)):
+            if not self._score_of(-1).beats(self._score_of(-2)):
                 self.reason = "the score no longer rises"
                 break
         best = 0
         for i in range(1, len(self.history)):
-            best = i if self._scored(i).beats(self._scored(best)) else best
+            best = i if self._score_of(i).beats(self._score_of(best)) else best
         step = self.history[best]
         return WidthsFound(
-            np.log(step["widths"]), step["alpha"], self.history, self.reason or "the most rounds"
+            np.log(step["widths"]), step["alpha"], self.history, self.reason or "max_iter rounds"
         )
 
-    def _scored(self, i: int) -> Scored:
-        """How a round fares: on the validation rows, or on the folds where there are none."""
+    def _score_of(self, i: int) -> Scored:
+        """Return the score of a round: on the validation rows, or on the folds if there are none."""
         step = self.history[i]
         if step["validation_score"] is None:
             return Scored(-step["objective"], step["objective"])
         return Scored(step["validation_score"], step["validation_error"])
 
-    def _settled(self, x: np.ndarray) -> np.ndarray:
-        """The overall width and the strength of the least held-out error, climbed to from x; its moments stay."""
+    def _best_scale(self, x: np.ndarray) -> np.ndarray:
+        """Return the overall width and strength of the least held-out error, climbed to from x; keep its moments."""
         tried: dict[int, tuple[float, float, FoldMoments]] = {}
 
         def at(octave: int) -> tuple[float, float, FoldMoments]:
@@ -88,7 +88,10 @@ class WidthRounds(WidthSearch):
         return point
 
     def _with_alpha(self, log_widths: np.ndarray, log_alpha: float) -> tuple[float, float, FoldMoments]:
-        """(squared error on folds held out over that of the mean, log strength, moments) at the best strength."""
+        """Return the held-out squared error relative to that of the mean, the log strength and the moments.
+
+        They are those of the best strength at these widths.
+        """
         self.objective.evaluations += 1
         moments = self.objective.rows.moments(self.objective.features.at(log_widths), self.objective.dtype)
         whole, errors = moments.whole(), dict[int, float]()
@@ -110,16 +113,16 @@ class WidthRounds(WidthSearch):
             place = climb(better, (0, 0), steps)[0]
             return error(place), strength(place), moments
 
-    def _looked(self) -> Rows:
-        """Rows all over those to learn from."""
-        step, first, taken = max(1, self.objective.rows.n_rows // _LOOKED), 0, []
+    def _slope_rows(self) -> Rows:
+        """Return rows evenly spread over those to learn from."""
+        step, first, taken = max(1, self.objective.rows.n_rows // _SLOPE_ROWS), 0, []
         for rows, *_ in self.objective.rows.chunks():
             taken.append(_arrays.take_rows(rows, slice(-first % step, None, step)))
             first += rows.shape[0]
         return _arrays.stack_rows(taken)
 
-    def _following(self, x: np.ndarray, rows: Rows) -> np.ndarray:
-        """The widths that slopes at these say, of the same mean exponent; the strength stays."""
+    def _next_widths(self, x: np.ndarray, rows: Rows) -> np.ndarray:
+        """Return the widths that the slopes at x suggest, with the same mean exponent; the strength stays."""
         features = self.objective.features
         with self.objective.rows.clock("gradient"):
             bins, mapped, relevance = self._relevance(x, rows)
@@ -134,7 +137,7 @@ class WidthRounds(WidthSearch):
         return np.append((np.log(weights) + np.log(total / (weights @ spread))) / 2, x[-1])
 
     def _relevance(self, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray, Relevance]:
-        """The bin of each coordinate (p,), the mapped rows (r, p), and how relevant the coordinates are."""
+        """Return the bin of each coordinate (p,), the mapped rows (r, p), and how relevant the coordinates are."""
         dtype, folds = self.objective.dtype, self._moments.folds
         model = mapped_model(self.objective.features.at(x[:-1]), *self._weights(folds, x[-1]))
         assert model is not None
@@ -146,12 +149,12 @@ class WidthRounds(WidthSearch):
         gradients = []
         for k in range(min(_SPLITS, len(folds))):
             turned, middle = [*folds[k:], *folds[:k]], len(folds) // 2
-            coefs = (self._weights(part, x[-1])[0] for part in (turned[:middle], turned[middle:]))
+            coefs = (self._weights(half, x[-1])[0] for half in (turned[:middle], turned[middle:]))
             halves = [Half(frequencies, (scale * coef @ mixtures).astype(dtype), slopes) for coef in coefs]
             gradients.append(Relevance.of(*halves))
         return model.bins, mapped, reduce(add, gradients)
 
     def _weights(self, folds: Sequence[Moments], log_alpha: float) -> tuple[np.ndarray, np.ndarray]:
-        """Weights of ridge on some folds."""
+        """Return the weights of ridge on some folds."""
         solution = ridge(FoldMoments.of(folds, self.objective.dtype).whole(), float(np.exp(log_alpha)))
         return solution.coef, solution.intercept

@@ -1,4 +1,4 @@
-"""The search for widths: L-BFGS over log widths and log strength, the weights in closed form within."""
+"""The search for widths: L-BFGS over log widths and log strength, with the weights in closed form inside."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
 
 
-_REACH = np.log(
-    1e4
-)  # a width, or the strength, may leave its start by this factor: beyond, a block is off or alone
-_FIRST_STEP = 0.7  # of the log width that the objective feels most: a factor of two
+# Log of the largest factor by which a width, or the strength, may leave its start: beyond it, a block has no effect
+# or is the only one that has.
+_REACH = np.log(1e4)
+_FIRST_STEP = 0.7  # first step of the log width with the steepest slope: a factor of two
 
 
 @dataclass(frozen=True)
 class WidthPenalty:
-    """rho sum_j r_j^2 ("l2") or rho sum_j r_j ("l1"), r_j the widths over those that the search starts from."""
+    """rho sum_j r_j^2 ("l2") or rho sum_j r_j ("l1"), with r_j the widths relative to those where the search starts."""
 
     kind: str
     rho: float
 
     def value_and_slope(self, ratios: np.ndarray) -> tuple[float, np.ndarray]:
-        """The penalty, and its derivative in log r, (r,)."""
+        """Return the penalty, and its derivative with respect to log r, (r,)."""
         power = 2 if self.kind == "l2" else 1
         terms = self.rho * ratios**power
         return float(terms.sum()), power * terms
 
 
 class WidthObjective:
-    """The objective and its gradient in x = [log widths (r,), log strength]: two passes over the rows an evaluation.
+    """The objective and its gradient in x = [log widths (r,), log strength], in two passes over the rows.
 
-    kind: "held-out" (the strength is learned too) or "training" (it is given: it would go to zero).
+    kind: "held-out" (the strength is learned too) or "training" (it is fixed: minimising would drive it to zero).
     """
 
     def __init__(self, features: Adaptable, rows: TuningRows, kind: str, penalty: WidthPenalty):
         self.features, self.rows, self.kind, self.penalty = features, rows, kind, penalty
         self.dtype = features.unit_.projection_.matrix.dtype
         self.evaluations = 0
-        self.whole: Moments | None = None  # of the last evaluation
+        self.whole: Moments | None = None  # moments of the last evaluation
 
     def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, Outcome]:
-        """The features at these widths, and what they come to without the penalty; one pass."""
+        """Return the features at these widths, and the objective without the penalty, in one pass."""
         plain = self.features.at(x[:-1])
         moments = self.rows.moments(plain, self.dtype)
         whole, alpha = moments.whole(), float(np.exp(x[-1]))
@@ -67,7 +67,10 @@ class WidthObjective:
         return plain, value
 
     def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
-        """The objective and its gradient; two passes. Raises DataError, naming a parameter, where one is not finite."""
+        """Return the objective and its gradient, in two passes.
+
+        Raise DataError, naming a parameter, if one is not finite.
+        """
         self.evaluations += 1
         plain, held = self.outcome(x)
         gradient = np.zeros(x.size)
@@ -94,7 +97,7 @@ class WidthObjective:
         return value, gradient
 
     def weights(self, x: np.ndarray) -> LinearSolution:
-        """Those of all tuning rows, where the objective was evaluated last."""
+        """Return the weights fitted on all tuning rows where the objective was evaluated last."""
         assert self.whole is not None
         return ridge(self.whole, float(np.exp(x[-1])))
 
@@ -111,15 +114,17 @@ class WidthObjective:
 
 
 def least_alpha(moments: Moments, dtype: np.dtype) -> float:
-    """The strength below which products of this precision need not stay positive definite."""
+    """Return the strength below which products in this precision may fail to stay positive definite."""
     trace = float(moments.scatter_diagonal().sum())
     return float(np.finfo(dtype).eps) * max(trace, float(np.finfo(float).tiny))
 
 
 @dataclass(frozen=True)
 class WidthsFound:
-    """What a search came to. log_widths (r,), strength; history: one dictionary an iteration (see
-    ``FourierKernelLearner``); reason: why it stopped."""
+    """The result of a search: log_widths (r,), the strength, the history and the reason why it stopped.
+
+    history: one dictionary per iteration, see ``FourierKernelLearner``.
+    """
 
     log_widths: np.ndarray
     alpha: float
@@ -128,11 +133,11 @@ class WidthsFound:
 
 
 class WidthSearch:
-    """L-BFGS from the widths of the features on, with what is told of each iteration, and early stopping.
+    """L-BFGS from the widths of the features, with a record of each iteration and early stopping.
 
-    validation: rows that only score each iteration, or None. is_classifier: whether their score is the share that is
-    right, or R^2. max_iter, tol (of the objective's decrease, relative, twice in a row), patience (iterations without a
-    lower validation error). keeps_alpha: whether the strength is given.
+    validation: rows that only score each iteration, or None. is_classifier: whether their score is accuracy, or R^2.
+    max_iter: most iterations. tol: least relative decrease of the objective over two iterations. patience: iterations
+    without a lower validation error. keeps_alpha: whether the strength is fixed.
     """
 
     def __init__(
@@ -154,17 +159,17 @@ class WidthSearch:
         self._last: tuple[np.ndarray, float, np.ndarray] | None = None
 
     def run(self, alpha: float) -> WidthsFound:
-        """Search from the features' widths and this strength on."""
+        """Search from the widths of the features and this strength."""
         start = np.append(self.objective.features.start_, np.log(alpha))
         self._began = time.perf_counter()
         self.progress.stage("widths", self.max_iter, "iterations")
         _, gradient = self._evaluate(start)
-        self._told(start)
+        self._record(start)
         bounds = [(v - _REACH, v + _REACH) for v in start]
         assert self.objective.whole is not None
         least = np.log(least_alpha(self.objective.whole, self.objective.dtype))
         bounds[-1] = (min(start[-1], max(bounds[-1][0], least)), bounds[-1][1])
-        # L-BFGS-B's first step is minus the gradient: scaled so that it is of a fair length
+        # The first step of L-BFGS-B is minus the gradient: the objective is scaled to give it a suitable length.
         steepest = float(np.abs(gradient).max())
         scale = _FIRST_STEP / steepest if steepest > 0 else 1.0
 
@@ -188,8 +193,8 @@ class WidthSearch:
         return self._last[1], self._last[2]
 
     def _stop(self, intermediate_result: OptimizeResult) -> None:
-        """After an iteration: note it, and end the search where it gains no more."""
-        self._told(intermediate_result.x)
+        """Record an iteration, and end the search if it no longer gains."""
+        self._record(intermediate_result.x)
         self.progress.advance()
         values = [step["objective"] for step in self.history]
         if len(values) > 2 and values[-3] - values[-1] <= self.tol * abs(values[-3]):
@@ -200,7 +205,7 @@ class WidthSearch:
         if self.reason:
             raise StopIteration
 
-    def _told(self, x: np.ndarray) -> None:
+    def _record(self, x: np.ndarray) -> None:
         value, _ = self._evaluate(x)
         error, score = self._validated(x)
         step = {
@@ -213,32 +218,35 @@ class WidthSearch:
             "seconds": time.perf_counter() - self._began,
         }
         self.history.append(step)
-        what = "accuracy" if self.is_classifier else "R²"
-        said = "" if score is None else f", validation {what} {score:.4f}"
-        self.progress.note(f"iteration {step['iteration']:>3}: objective {value:.5f}{said}")
+        measure = "accuracy" if self.is_classifier else "R²"
+        validated = "" if score is None else f", validation {measure} {score:.4f}"
+        self.progress.note(f"iteration {step['iteration']:>3}: objective {value:.5f}{validated}")
 
     def _validated(self, x: np.ndarray) -> tuple[float | None, float | None]:
-        """Error (as a share of what the mean leaves) and score of the weights of all tuning rows on validation rows."""
+        """Return the error (relative to that of the mean) and the score on the validation rows.
+
+        They are those of the weights fitted on all tuning rows.
+        """
         if self.validation is None:
             return None, None
         whole = self.objective.whole
         assert whole is not None
         plain = self.objective.features.at(x[:-1])
         weights = self.objective.weights(x)
-        squares, right, n = 0.0, 0.0, 0.0
-        for rows, Y, _, own in self.validation.chunks():
+        squares, n_right, n = 0.0, 0.0, 0.0
+        for rows, Y, _, row_weights in self.validation.chunks():
             Z = np.empty((rows.shape[0], whole.n_features), dtype=self.objective.dtype)
             plain.features_into(rows, Z)
             outputs = Z @ weights.coef.astype(Z.dtype) + weights.intercept
-            squares += float(own @ np.square(outputs - Y).sum(axis=1))
-            right += float(own @ _same_side(outputs, Y))
-            n += float(own.sum())
+            squares += float(row_weights @ np.square(outputs - Y).sum(axis=1))
+            n_right += float(row_weights @ _same_side(outputs, Y))
+            n += float(row_weights.sum())
         error = squares / (n * total_scatter(whole) / whole.count)
-        return error, right / n if self.is_classifier else 1 - error
+        return error, n_right / n if self.is_classifier else 1 - error
 
 
 def _same_side(outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Whether the outputs (n, t) choose the class of the targets 1 and -1."""
+    """Return whether the outputs (n, t) choose the class of the targets 1 and -1."""
     if Y.shape[1] == 1:
         return (outputs[:, 0] > 0) == (Y[:, 0] > 0)
     return outputs.argmax(axis=1) == Y.argmax(axis=1)

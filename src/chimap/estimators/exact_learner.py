@@ -1,0 +1,207 @@
+"""Kernel ridge with learned widths on the exact kernel matrix: what classifier and regressor share."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+from scipy.linalg import cho_solve
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from chimap import _arrays
+from chimap._threads import suited, threads
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
+from chimap.data.formats.frames import frame_rows
+from chimap.features.fourier.width_groups import partition, width_groups
+from chimap.fit.result import HeldOutRows
+from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
+from chimap.moments import Targets, fold_of_rows
+from chimap.selection import fold_count
+from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_kernel, exact_training
+from chimap.solvers.held_out import kernel_left_out
+
+if TYPE_CHECKING:
+    from scipy.optimize import OptimizeResult
+    from sklearn.model_selection import BaseCrossValidator
+    from sklearn.utils import Tags
+
+
+_REACH = np.log(1e4)  # log of the largest factor by which a width, or the strength, may leave its start
+
+
+class ExactKernelModel(BaseEstimator):
+    """What classifier and regressor share; see ``ExactKernelLearner``."""
+
+    def __init__(
+        self,
+        kernel: str | Kernel = "exp-chi2",
+        *,
+        blocks: Blocks | None = None,
+        widths: str | ArrayLike = "block",
+        objective: str = "held-out",
+        alpha: float = 0.1,
+        max_iter: int = 30,
+        tol: float = 1e-4,
+        selection: str | int | BaseCrossValidator = "auto",
+        class_weight: ClassWeight = None,
+        random_state: RandomState = None,
+    ):
+        self.kernel = kernel
+        self.blocks = blocks
+        self.widths = widths
+        self.objective = objective
+        self.alpha = alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.selection = selection
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn the widths and the weights.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n, bins)
+            Rows.
+        y : array of shape (n,)
+            Labels or targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        DataError
+            If rows or labels are invalid.
+        ValueError
+            If the kernel has no widths, or blocks overlap or miss columns.
+        """
+        X, y = frame_rows(X, y)
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
+        )
+        self._kernel = self._checked_kernel()
+        X, y, weights = self._counted(X, y, sample_weight)
+        rows = _arrays.as_rows(X, np.float64)
+        check_histograms(rows, signed=self._kernel.is_signed)
+        self._learn_targets(y)
+        Y = np.asarray(self._encode(y)) + self._target_shift()
+        w = np.ones(len(Y)) if weights is None else weights
+        names, blocks = partition(self.blocks, rows.shape[1])
+        self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
+        with threads(suited(None, rows.shape[0])):
+            self._take_held_out(HeldOutRows(self._learn(rows, Y, w), y, weights))
+        self._rows = rows
+        self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
+        return self
+
+    def _learn(self, rows: Rows, Y: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Learn widths and weights; return the outputs for left-out rows."""
+        distances = self._distances(rows)
+        self._search(distances, Y, w, self._start(distances, w))
+        self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_, w)
+        inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
+        return kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
+
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
+        check_is_fitted(self, "widths_")
+        X = rows_as_fitted(self, X)
+        rows = _arrays.as_rows(X, np.float64)
+        check_histograms(rows, signed=self._kernel.is_signed)
+        return self._weights.outputs(exact_kernel(self._distances(rows, self._rows), np.log(self.widths_)))
+
+    def _checked_kernel(self) -> Exponential:
+        kernel = as_kernel(self.kernel)
+        if not isinstance(kernel, Exponential):
+            raise ValueError(
+                f"exact widths are learned for exponential and Gaussian kernels; got {kernel.name!r}."
+            )
+        check_choice(self.objective, "objective", ("held-out", "training"))
+        check_positive(self.alpha, "alpha")
+        check_positive(self.tol, "tol")
+        check_positive(self.max_iter, "max_iter", integer=True)
+        fold_count(self.selection)
+        return kernel
+
+    def _distances(self, rows: Rows, others: Rows | None = None) -> np.ndarray:
+        """Return squared distances (r, n, m) in the columns of each width."""
+        kernel, distances = self._kernel.kernel, []
+        for j in range(len(self.width_names_)):
+            columns = np.flatnonzero(self.width_columns_ == j)
+            other_columns = None if others is None else _arrays.take_columns(others, columns)
+            distances.append(
+                np.maximum(kernel.distance(_arrays.take_columns(rows, columns), other_columns), 0)
+            )
+        return np.array(distances)
+
+    def _start(self, distances: np.ndarray, w: np.ndarray) -> np.ndarray:
+        """Return log widths at which the mean share of each group in the exponent is 1 / groups."""
+        n, shares = max(w.size, float(w.sum())), w / w.sum()
+        means = np.einsum("i,kij,j->k", shares, distances, shares) * n / max(1, n - 1)
+        if n > 1 and not np.all(means > 0):
+            j = int(np.flatnonzero(means <= 0)[0])
+            raise DataError(
+                f"block {self.width_names_[j]!r} is constant, so it has no width. Leave its columns out."
+            )
+        return 0.5 * np.log(2 / (np.where(means > 0, means, 1.0) * means.size))
+
+    def _search(self, distances: np.ndarray, Y: np.ndarray, w: np.ndarray, start: np.ndarray) -> None:
+        n = Y.shape[0]
+        total = float((w @ np.square(Y - w @ Y / w.sum())).sum()) or 1.0
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        n_folds = min(fold_count(self.selection), n // 2)
+        if self.objective == "held-out" and n_folds < 2:
+            raise DataError(f"n_samples = {n} are too few to hold some out, which learning widths needs.")
+        folds = fold_of_rows(0, n, max(n_folds, 1), seed)
+        began = time.perf_counter()
+        self.history_: list[JSON] = []
+
+        def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
+            if self.objective == "training":
+                value, gradient = exact_training(distances, Y, x, total, w)
+                # The strength is fixed: minimising the training error would drive it to zero.
+                gradient[-1] = 0.0
+                return value, gradient
+            return exact_held_out(distances, Y, folds, x, total, w)
+
+        def note(intermediate_result: OptimizeResult) -> None:
+            x = intermediate_result.x
+            step = {"iteration": len(self.history_) + 1, "objective": float(intermediate_result.fun)}
+            settings = {"alpha": float(np.exp(x[-1])), "seconds": time.perf_counter() - began}
+            self.history_.append(step | {"widths": np.exp(x[:-1])} | settings)
+
+        x = np.append(start, np.log(self.alpha))
+        end = minimize(
+            objective, x, jac=True, method="L-BFGS-B", bounds=[(v - _REACH, v + _REACH) for v in x], callback=note,
+            options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-9},
+        )  # fmt: skip
+        self.start_widths_, self.widths_ = np.exp(start), np.exp(end.x[:-1])
+        self.alpha_, self.objective_ = float(np.exp(end.x[-1])), float(end.fun)
+        self.n_iter_, self.n_evaluations_ = max(1, int(end.nit)), int(end.nfev)
+
+    _y_checks: JSON
+    _learn_targets: Callable[[np.ndarray], None]
+    _encode: Callable[[np.ndarray], Targets]
+    _target_shift: Callable[[], np.ndarray]
+    _take_held_out: Callable[[HeldOutRows | None], None]
+    _counted: Callable[..., tuple[Rows, np.ndarray, np.ndarray | None]]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = self.kernel != "gaussian" and not getattr(
+            self.kernel, "is_signed", False
+        )
+        tags.target_tags.required = True
+        return tags
