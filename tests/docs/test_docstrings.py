@@ -1,0 +1,133 @@
+"""Docstrings of what the reference lists: each parameter is documented, with the default that the signature has."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from types import FunctionType
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+
+from .test_pages import NAMES
+
+ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : (.*))?")
+DEFAULT = re.compile(r"\bdefault=(.+)$")
+
+
+def parameters_in(docstring: str | None) -> dict[str, str]:
+    """The type of each parameter of the section Parameters, by name."""
+    found, section = {}, ""
+    lines = inspect.cleandoc(docstring or "").split("\n")
+    for line, below in zip(lines, [*lines[1:], ""], strict=True):
+        if re.fullmatch("-{3,}", below) and not line.startswith(" "):
+            section = line
+        elif section == "Parameters" and (entry := ENTRY.fullmatch(line)):
+            found |= {name.lstrip("*"): entry[2] or "" for name in entry[1].split(", ")}
+    return found
+
+
+def value_of(text: str) -> object:
+    """The value that a docstring states as a default."""
+    return np.nan if text.strip() in ("nan", 'float("nan")') else ast.literal_eval(text.strip())
+
+
+def signature_of(function: Callable) -> dict[str, inspect.Parameter]:
+    parameters = inspect.signature(function).parameters
+    return {name: value for name, value in parameters.items() if name not in ("self", "cls")}
+
+
+def is_documented_above(owner: type, name: str) -> bool:
+    """Whether a class that ``owner`` inherits from documents the parameters of this method."""
+    for base in owner.__mro__[1:]:
+        method = vars(base).get(name)
+        function = getattr(method, "__func__", method)
+        if isinstance(function, FunctionType) and {*signature_of(function)} <= {
+            *parameters_in(function.__doc__)
+        }:
+            return True
+    return False
+
+
+def described() -> Iterator[tuple[str, Callable, str | None]]:
+    """(address, what has the signature, its docstring) of all public functions, classes and methods."""
+    seen = set()
+    for address, thing in NAMES.items():
+        if inspect.isfunction(thing):
+            yield address, thing, thing.__doc__
+        if not inspect.isclass(thing):
+            continue
+        if not issubclass(thing, Exception):
+            yield address, thing, thing.__doc__
+        for name in sorted(name for name in dir(thing) if not name.startswith("_")):
+            method = inspect.getattr_static(thing, name)
+            function = getattr(method, "__func__", method)
+            if not isinstance(function, FunctionType) or not function.__module__.startswith("chimap"):
+                continue
+            if function not in seen and not is_documented_above(thing, name):
+                seen.add(function)
+                yield f"{function.__module__}.{function.__qualname__}", function, function.__doc__
+
+
+DESCRIBED = list(described())
+
+
+@pytest.mark.parametrize(("function", "docstring"), [pytest.param(f, d, id=a) for a, f, d in DESCRIBED])
+def test_each_parameter_is_documented_with_its_default(function, docstring):
+    documented, signature = parameters_in(docstring), signature_of(function)
+    assert [*documented] == [name for name in signature if name in documented], (
+        "in the order of the signature"
+    )
+    assert {*documented} == {*signature}
+    for name, parameter in signature.items():
+        stated = DEFAULT.search(documented[name])
+        if stated and isinstance(parameter.default, str | int | float | bool | None):
+            assert value_of(stated[1]) == pytest.approx(parameter.default, nan_ok=True), name
+
+
+def test_a_wrong_docstring_is_noticed():
+    def scaled(X, factor=2.0, power=1):
+        """Scale.
+
+        Parameters
+        ----------
+        X : array
+        factor : float, default=3.0
+            Of all.
+        """
+
+    assert parameters_in(scaled.__doc__) == {"X": "array", "factor": "float, default=3.0"}
+    for wrong in (scaled.__doc__, scaled.__doc__.replace("3.0", "2.0"), None):
+        with pytest.raises(AssertionError):
+            test_each_parameter_is_documented_with_its_default(scaled, wrong)
+
+
+# Parameters that estimators share with different defaults, and why.
+OWN_DEFAULTS = {
+    "kernel": "only HistogramClassifier and HistogramRegressor choose one; exact machines take the plain chi2",
+    "n_components": "random features by default, 512 of each channel; for MomentsRidge, principal components",
+    "n_terms": "learners of kernels project the mapped bins, which landmarks do not need two terms for",
+    "loss": "LIBSVM and LIBLINEAR have no square loss of classes",
+    "alpha": "chosen where the solution at another strength is cheap",
+    "selection": "a fold of LIBSVM costs the square of the rows: three",
+    "memory": "KernelClassifier holds a kernel matrix",
+    "max_iter": "L-BFGS iterations, passes of LIBLINEAR, and passes over the rows of an online machine",
+    "tol": "gradients of exact machines are not noisy",
+    "n_tune_components": "of one kernel, or of each of several channels",
+}
+
+
+def test_estimators_that_share_a_parameter_share_its_default():
+    defaults: dict[str, dict[str, list[str]]] = {}
+    for thing in NAMES.values():
+        is_estimator = inspect.isclass(thing) and issubclass(thing, BaseEstimator)
+        if not is_estimator or not issubclass(thing, ClassifierMixin | RegressorMixin):
+            continue
+        for name, parameter in signature_of(thing).items():
+            if parameter.default is not inspect.Parameter.empty:
+                defaults.setdefault(name, {}).setdefault(repr(parameter.default), []).append(thing.__name__)
+    unequal = {name: kinds for name, kinds in defaults.items() if len(kinds) > 1}
+    assert {*unequal} == {*OWN_DEFAULTS}, unequal
