@@ -124,3 +124,12 @@ def test_signatures_say_what_they_take():
         "Rows, MatrixLike, ArrayLike, JSON and others of chimap._types, a class or protocol of the package, object "
         "for what is only passed on, or a class of another library imported under TYPE_CHECKING."
     )
+
+
+def test_a_class_has_a_name_of_its_own():
+    homes: dict[str, list[str]] = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in nodes(file):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(str(file.relative_to(PACKAGE)))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}

@@ -23,7 +23,7 @@ from chimap.engines.local import LocalEngine
 from chimap.features.additive import OptimalMap
 from chimap.fit.fit import fit
 from chimap.moments import Symmetric
-from chimap.moments.product import Product
+from chimap.moments.product import BatchProduct
 
 TERMS, FOLDS, CLASSES = 2, 5, 10
 SHAPES = ((64, 1024), (256, 2048), (784, 2048))  # bins, features
@@ -79,7 +79,7 @@ def measured_machine():
     rng = np.random.default_rng(0)
     A, B, C = (np.full(shape, 0.5, np.float32) for shape in ((512, 512), (512, 512), (512, 512)))
     gemm = np.median(seconds(lambda: _blas.multiply(A, B, C))) / (2 * 512**3)
-    Z, product, sums = np.full((2048, 1024), 0.5, np.float32), Product(1024, np.float32), Symmetric(1024)
+    Z, product, sums = np.full((2048, 1024), 0.5, np.float32), BatchProduct(1024, np.float32), Symmetric(1024)
     square_s = np.median(seconds(lambda: product.add(Z)))
 
     def add_and_move():

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.measure import counts, mnist, ratio, report
 from chimap import LandmarkFeatures, _arrays, _blas, _products
 from chimap.backends.host import PIECE_ROWS
-from chimap.moments import Product
+from chimap.moments import BatchProduct
 
 _REPEATS = 9
 
@@ -49,7 +49,7 @@ def measure(name, X, m):
     features = LandmarkFeatures(n_components=m, landmarks="uniform", random_state=0)
     m = features.fit(X[: max(4096, 2 * m)]).n_landmarks_
     rows = X[:PIECE_ROWS]
-    Z, product = np.zeros((rows.shape[0], m), np.float32), Product(m, np.dtype(np.float32))
+    Z, product = np.zeros((rows.shape[0], m), np.float32), BatchProduct(m, np.dtype(np.float32))
     bare = products_of(features, rows, Z, product)
     pieces = {
         "features": partial(features.features_into, rows, Z, np.zeros(m)),

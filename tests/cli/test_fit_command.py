@@ -9,7 +9,7 @@ import typer.main
 
 from chimap.cli.main import app
 from chimap.cli.support.fit_command import fit_command
-from chimap.cli.support.table import Table
+from chimap.cli.support.table import TableOptions
 from chimap.comparison.entrants import all_kernels, features_of, of_kernel
 from chimap.estimators.race_candidates import Look, settings_for
 
@@ -32,7 +32,7 @@ def every_settings():
 
 @pytest.mark.parametrize("settings", [*every_settings()], ids=str)
 def test_every_setting_is_a_flag_of_fit(settings):
-    words = shlex.split(fit_command(settings, "data.npz", None, Table(), {}))
+    words = shlex.split(fit_command(settings, "data.npz", None, TableOptions(), {}))
     assert {word for word in words if word.startswith("--")} <= FLAGS
     assert words[words.index("--kernel") + 1] == settings["kernel"]
     for name, flag in (
@@ -46,7 +46,7 @@ def test_every_setting_is_a_flag_of_fit(settings):
 
 
 def test_flags_of_the_data_and_those_that_are_no_defaults_are_kept():
-    table = Table(id="name", groups="film", transpose=True, sample_weight="times", missing="-1")
+    table = TableOptions(id="name", groups="film", transpose=True, sample_weight="times", missing="-1")
     given = {"memory": "2GiB", "seed": 0, "class-weight": "balanced"}
     line = fit_command({"kernel": "chi2"}, "my data.npz", "meta.tsv::kind", table, given)
     assert line == (

@@ -14,7 +14,7 @@ from chimap.backends.units import automatic_precision, has_bfloat16_units, proce
 from chimap.cli.support.describe_model import describe
 from chimap.comparison.kernel_errors import kernel_errors
 from chimap.data import ArraySource
-from chimap.moments.product import BFloat16Product, Product, product_of
+from chimap.moments.product import BatchProduct, BFloat16Product, product_of
 
 from ..histograms import classes
 
@@ -50,8 +50,8 @@ def test_units_of_processors(flags, torch, is_there, machine):
     assert has_bfloat16_units() is is_there
     assert automatic_precision("cpu") == ("bfloat16" if is_there else "float32")
     product = product_of(4, np.dtype(np.float32), rounded=True)
-    assert type(product) is (BFloat16Product if is_there else Product)
-    assert type(product_of(4, np.dtype(np.float32), rounded=False)) is Product
+    assert type(product) is (BFloat16Product if is_there else BatchProduct)
+    assert type(product_of(4, np.dtype(np.float32), rounded=False)) is BatchProduct
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from chimap import MultipleKernelLearner, MultipleKernelRegressor
 from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
-from chimap.engines.rows import KeptRows
+from chimap.engines.rows import RowsInMemory
 from chimap.estimators.kernel_weights import held_out_loss
 from chimap.losses import Logistic
 from chimap.moments import DealtFolds
@@ -194,7 +194,7 @@ def test_few_rows_have_fewer_folds_or_none():
 
 
 def test_a_fold_without_rows_is_named():
-    rows = KeptRows(np.array([0, 5]), 2, 1, np.dtype(float))
+    rows = RowsInMemory(np.array([0, 5]), 2, 1, np.dtype(float))
     rows.put(1, np.ones((5, 2)), np.ones((5, 1)))
     with pytest.raises(DataError, match="fold 0 holds no rows"):
         held_out_loss(Logistic(), rows, LinearSolution(np.zeros((2, 1)), np.zeros(1), 1.0))

@@ -14,7 +14,7 @@ from scipy.stats import dirichlet
 from chimap import DirichletKernel
 from chimap._validation import DataError
 from chimap.kernels import as_kernel
-from chimap.kernels.dirichlet_likelihood import LogStatistics, Whitening, _excess
+from chimap.kernels.dirichlet_likelihood import DirichletWhitening, LogStatistics, _excess
 
 from ..golden import RELATIVE, golden
 from ..histograms import SPARSE_KINDS, histograms
@@ -49,7 +49,7 @@ def test_golden(case, dtype):
 
 @pytest.mark.parametrize("beta", [b for name, b in BETAS.items() if name != "huge"], ids=lambda b: str(b[0]))
 def test_whitening_is_a_root_of_the_inverse(beta):
-    G, w, eye = fisher_information(beta), Whitening.of(beta), np.eye(beta.size)
+    G, w, eye = fisher_information(beta), DirichletWhitening.of(beta), np.eye(beta.size)
     A = (eye + w.common * np.outer(w.scale, w.scale)) @ np.diag(w.scale)
     # the reference loses as many digits as G is ill-conditioned
     np.testing.assert_allclose(A @ G @ A.T, eye, atol=1e-13 * np.linalg.cond(G))
@@ -59,7 +59,7 @@ def test_whitening_is_a_root_of_the_inverse(beta):
 def test_whitening_of_concentrated_distributions_keeps_its_digits():
     """For large beta, G is diag(1/beta) + diag(1/(2 beta^2)) - (1/b + 1/(2b^2)) 11': 1 - t |u|^2 -> (d-1)/(2b)."""
     beta = BETAS["huge"]
-    w = Whitening.of(beta)
+    w = DirichletWhitening.of(beta)
     t = 1 / beta.sum() + 0.5 / beta.sum() ** 2
     assert t / w.coupling == pytest.approx((beta.size - 1) / (2 * beta.sum()), rel=1e-6)
 
@@ -106,7 +106,7 @@ def test_any_sample_has_a_fit(seed, spread, d, n, empty):
     beta = np.array(kernel.beta)
     slope = LogStatistics.of(X).log_means(kernel.offset) - digamma(beta) + digamma(beta.sum())
     # G^-1 slope is what a further step would change
-    assert np.abs(Whitening.of(beta).solve(slope) / beta).max() < 1e-6
+    assert np.abs(DirichletWhitening.of(beta).solve(slope) / beta).max() < 1e-6
     assert np.isfinite(kernel(X)).all()
 
 

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from chimap.penalties import CATALOGUE, L1, L2, L21, Sum
+from chimap.penalties import CATALOGUE, L1, L2, L21, PenaltySum
 
 D = 6
 GROUPS = [[0, 3], slice(1, 3), [5, 4]]
 GROUP_NORM = L21(0.7, GROUPS, D)
-OF_A_STRENGTH = {name: make(0.7) for name, make in CATALOGUE.items() if make not in (L21, Sum)}
+OF_A_STRENGTH = {name: make(0.7) for name, make in CATALOGUE.items() if make not in (L21, PenaltySum)}
 PENALTIES = OF_A_STRENGTH | {
     "l21": GROUP_NORM,
     "l21, weighted": L21(0.5, GROUPS, D, group_weights=[0.5, 1.0, 2.0]),
-    "elastic net": Sum(L2(0.5), L1(0.4)),
-    "sparse group": Sum(GROUP_NORM, L1(0.3)),
-    "all": Sum(L2(0.4), GROUP_NORM, L1(0.2)),
+    "elastic net": PenaltySum(L2(0.5), L1(0.4)),
+    "sparse group": PenaltySum(GROUP_NORM, L1(0.3)),
+    "all": PenaltySum(L2(0.4), GROUP_NORM, L1(0.2)),
 }
 every_penalty = pytest.mark.parametrize("penalty", PENALTIES.values(), ids=PENALTIES)
 STEPS = (0.1, 1.0, 3.0)
@@ -95,7 +95,7 @@ def test_prox_beats_every_neighbour(penalty, seed, step):
 
 
 def parts_of(penalty):
-    return penalty.parts if isinstance(penalty, Sum) else (penalty,)
+    return penalty.parts if isinstance(penalty, PenaltySum) else (penalty,)
 
 
 @every_penalty
@@ -185,9 +185,9 @@ def test_bad_parameters_are_named():
         L21(1.0, [[0, 1]], 2, group_weights=[1.0, 2.0])
     with pytest.raises(ValueError, match="W holds weights of 3 features; the groups cover 6"):
         GROUP_NORM.value(np.ones(3))
-    for parts in ((), (L1(1.0), L1(2.0)), (L2(1.0), Sum(L1(1.0)))):
+    for parts in ((), (L1(1.0), L1(2.0)), (L2(1.0), PenaltySum(L1(1.0)))):
         with pytest.raises(ValueError, match="each at most once"):
-            Sum(*parts)
+            PenaltySum(*parts)
 
 
 def test_every_kind_is_tested():

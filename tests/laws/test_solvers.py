@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from chimap.engines.rows import KeptRows
+from chimap.engines.rows import RowsInMemory
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed, Square
 from chimap.moments import DealtFolds, FoldMoments
 from chimap.moments.kept import KeptFeatures
-from chimap.penalties import L1, L2, L21, Sum
+from chimap.penalties import L1, L2, L21, PenaltySum
 from chimap.solvers.base import Evidence
 from chimap.solvers.catalogue import SOLVERS
 from chimap.solvers.group_passes import LossProblem
@@ -38,7 +38,7 @@ def evidence_of(Z, Y):
     moments = FoldMoments(1, D, T, shift, np.zeros(T), np.dtype(float))
     moments.add_shifted(0, np.ascontiguousarray(Z - shift), Y)
     moments.release_buffers()
-    rows = KeptRows(np.array([N]), D, T, np.dtype(float))
+    rows = RowsInMemory(np.array([N]), D, T, np.dtype(float))
     rows.put(0, Z - shift, Y)
     kept = KeptFeatures(DealtFolds(1, 0))
     kept.put(Z, Y, 0)
@@ -175,7 +175,7 @@ def test_the_elastic_net(l1_ratio):
     path = elastic_net(whole, np.array([0.2, 0.02]), l1_ratio)
     for alpha, solution in zip(path.alphas * N, path.solutions, strict=True):
         l1 = L1(alpha * l1_ratio)
-        penalty = l1 if l1_ratio == 1 else Sum(L2(alpha * (1 - l1_ratio)), l1)
+        penalty = l1 if l1_ratio == 1 else PenaltySum(L2(alpha * (1 - l1_ratio)), l1)
         moved, in_intercept = fixed_point(penalty, loss, Z, Y, solution.coef, solution.intercept)
         assert moved < 1e-4
         assert in_intercept < 1e-6 * N

@@ -32,7 +32,7 @@ from chimap.estimators.tuning_rows import TuningRows
 from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
-from chimap.fit.design import Part, PlainDesign
+from chimap.fit.design import FeatureBlock, PlainDesign
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import ClassCodec
 from chimap.moments import GivenFolds
@@ -145,7 +145,7 @@ def test_widths_of_random_features(kind):
     for places, own in ((there, weights[there].astype(float)), (repeated, None)):
         source = ArraySource(X[places], y[places])
         source.weights = own
-        part = Part("all", np.arange(10), FeatureSettings("gaussian"))
+        part = FeatureBlock("all", np.arange(10), FeatureSettings("gaussian"))
         prepared = PreparedRows(
             source, Preparation([part], np.dtype(float), None), codec, GivenFolds(folds[places], 3), 0
         )

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from chimap.moments import Symmetric
-from chimap.moments.product import BFloat16Product, Product
+from chimap.moments.product import BatchProduct, BFloat16Product
 
 
-@pytest.mark.parametrize("make", [Product, BFloat16Product])
+@pytest.mark.parametrize("make", [BatchProduct, BFloat16Product])
 def test_what_was_in_memory_is_not_added(make):
     if make is BFloat16Product:
         pytest.importorskip("torch", reason="torch multiplies bfloat16")
@@ -29,5 +29,5 @@ def test_what_was_in_memory_is_not_added(make):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_memory_that_it_says_is_what_it_takes(dtype):
-    product = Product(70, np.dtype(dtype))
-    assert Product.nbytes(70, np.dtype(dtype).itemsize) == product._square.base.nbytes
+    product = BatchProduct(70, np.dtype(dtype))
+    assert BatchProduct.nbytes(70, np.dtype(dtype).itemsize) == product._square.base.nbytes

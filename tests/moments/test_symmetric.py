@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap._threads import threads
-from chimap.moments import Product, Symmetric
+from chimap.moments import BatchProduct, Symmetric
 
 SIZES = (1, 2, 255, 256, 257, 600)
 
@@ -14,7 +14,7 @@ every_size = pytest.mark.parametrize("n", SIZES)
 
 
 def add_product(S, Z):
-    product = Product(S.n, Z.dtype)
+    product = BatchProduct(S.n, Z.dtype)
     product.add(Z[:20])
     product.add(Z[20:])
     assert product.rows == Z.shape[0]

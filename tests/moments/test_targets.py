@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chimap import Moments
-from chimap.moments import OneVersusAll, Product
+from chimap.moments import BatchProduct, OneVersusAll
 from chimap.moments.targets import filled, sums_of, sums_with, weighted
 
 from .cases import assert_same, assert_says
@@ -35,7 +35,7 @@ def test_moments_are_those_of_the_matrix(n_rows, n_classes, dtype):
     coded, matrix = (Moments(7, n_classes, shift, np.zeros(n_classes)) for _ in range(2))
     targets = OneVersusAll(classes, n_classes)
     for moments, Y in ((coded, targets), (matrix, np.asarray(targets))):
-        product = Product(7, np.dtype(dtype))
+        product = BatchProduct(7, np.dtype(dtype))
         moments.add_shifted(Z - shift.astype(dtype), Y, product)
         product.move_to(moments.features)
     rtol = 1e-5 if dtype == np.float32 else 1e-12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.solvers.descent import Evaluation, descend
+from chimap.solvers.descent import ObjectiveValue, descend
 
 
 class Powers:
@@ -21,7 +21,7 @@ class Powers:
         residuals = np.abs(slopes).max(axis=0)
         if self.together:
             total, residuals = total.sum(keepdims=True), residuals.max(keepdims=True)
-        return Evaluation(total, residuals, slopes)
+        return ObjectiveValue(total, residuals, slopes)
 
     def step(self, x, at):
         return x - 0.02 * at.more
@@ -46,7 +46,7 @@ def test_a_mixture_that_raises_the_value_is_taken_back():
     def evaluate(x):
         points.append(float(x[0, 0]))
         value = abs(x[0, 0] - 1) + 10 * (x[0, 0] > 0.99)  # mixed steps go beyond the jump
-        return Evaluation(np.array([value]), np.array([float(abs(x[0, 0] - 1))]), None)
+        return ObjectiveValue(np.array([value]), np.array([float(abs(x[0, 0] - 1))]), None)
 
     def step(x, at):
         return x + (0.5 if x < 0.6 else 0.1) * (1 - x)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import Ridge
 
-from chimap.engines.rows import KeptRows
+from chimap.engines.rows import RowsInMemory
 from chimap.losses import Observed, Square
 from chimap.moments import FoldMoments
 from chimap.solvers import observed
@@ -24,7 +24,7 @@ def problem(scale):
     moments = FoldMoments(1, 25, 2, shift, np.zeros(2), np.dtype(float))
     moments.add_shifted(0, np.ascontiguousarray(Z - shift), np.nan_to_num(Y))
     moments.release_buffers()
-    rows = KeptRows(np.array([300]), 25, 2, np.dtype(float))
+    rows = RowsInMemory(np.array([300]), 25, 2, np.dtype(float))
     rows.put(0, Z - shift, Y)
     return ObservedRidgeProblem(Observed(Square()), moments, rows, lambda: None), Z, Y
 

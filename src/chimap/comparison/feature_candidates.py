@@ -28,7 +28,7 @@ _SAMPLING = "orthogonal"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class FeatureCandidate:
     """A family of features whose size trades accuracy for cost.
 
     Parameters
@@ -62,7 +62,7 @@ def candidates_for(
     n_terms: Sequence[int] | None = None,
     n_components: Sequence[int] = COMPONENTS,
     random_state: int = 0,
-) -> list[Candidate]:
+) -> list[FeatureCandidate]:
     """Return the candidates for a kernel.
 
     They are additive maps over ``n_terms``, random features of an exponential kernel over ``n_components``, and
@@ -128,18 +128,18 @@ def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[st
 
 def _map(
     name: str, kernel: AdditiveKernel, terms: tuple[int, ...], components: tuple[int, ...], seed: int
-) -> Candidate:
+) -> FeatureCandidate:
     """Return a map of the catalogue; the size of one without terms is its number of features in all."""
     make = MAPS[name]
     if "n_terms" not in inspect.signature(make).parameters:
-        return Candidate(
+        return FeatureCandidate(
             make.__name__,
             lambda size: _made(make, kernel, "n_components", size, seed),
             kernel,
             components,
             "features",
         )
-    return Candidate(
+    return FeatureCandidate(
         make.__name__,
         lambda size: _made(make, kernel, "n_terms", size, seed),
         kernel,
@@ -156,7 +156,7 @@ def _made(make: Callable[..., Features], kernel: Kernel, size_name: str, size: i
 
 def _fourier(
     kernel: Exponential, names: list[str], terms: tuple[int, ...], components: tuple[int, ...], seed: int
-) -> list[Candidate]:
+) -> list[FeatureCandidate]:
     """Return the first map with every sampling, and other maps and terms with the orthogonal one."""
     settings = [(sampling, names[0], terms[0]) for sampling in SAMPLINGS]
     settings += [(_SAMPLING, name, n) for name in names for n in terms if (name, n) != (names[0], terms[0])]
@@ -165,7 +165,7 @@ def _fourier(
 
 def _one_fourier(
     kernel: Exponential, way: tuple[str, str, int], components: tuple[int, ...], seed: int
-) -> Candidate:
+) -> FeatureCandidate:
     """Return random features with one sampling, map and number of terms."""
     sampling, name, n_terms = way
 
@@ -176,10 +176,10 @@ def _one_fourier(
     label = f"FourierFeatures, {sampling}"
     if (name, n_terms) != _USUAL:
         label += f", {MAPS[name].__name__} with {n_terms} term{'s' if n_terms > 1 else ''}"
-    return Candidate(label, make, kernel, components, "features")
+    return FeatureCandidate(label, make, kernel, components, "features")
 
 
-def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
+def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[FeatureCandidate]:
     """Return random features of a Gaussian or skewed kernel, with every sampling they take, or the Dirichlet map."""
     if isinstance(kernel, Exponential):
         make: Callable[..., Features] = FourierFeatures
@@ -187,12 +187,12 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
     elif isinstance(kernel, Skewed):
         make, samplings = SkewedFourierFeatures, tuple(BY_QUANTILE)
     elif isinstance(kernel, DirichletKernel):
-        return [Candidate("DirichletMap", lambda size: DirichletMap(kernel), kernel, (1,), "terms")]
+        return [FeatureCandidate("DirichletMap", lambda size: DirichletMap(kernel), kernel, (1,), "terms")]
     else:
         return []
 
-    def one(sampling: str) -> Candidate:
-        return Candidate(
+    def one(sampling: str) -> FeatureCandidate:
+        return FeatureCandidate(
             f"{make.__name__}, {sampling}",
             lambda size: make(kernel, n_components=size, sampling=sampling, random_state=seed),
             kernel,
@@ -203,7 +203,7 @@ def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list
     return [one(sampling) for sampling in samplings]
 
 
-def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[Candidate]:
+def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[FeatureCandidate]:
     """Return landmarks by products of mapped rows where possible, those of any kernel, and bits for min-max."""
     families: list[Callable[..., Features]] = [NystroemFeatures]
     if LandmarkFeatures.takes(kernel):
@@ -211,15 +211,15 @@ def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[C
     candidates = [_of_rows(make, kernel, components, seed) for make in families]
     if isinstance(kernel, MinMax):
         bits = lambda size: MinMaxFeatures(n_components=size, random_state=seed)  # noqa: E731
-        candidates.insert(0, Candidate("MinMaxFeatures", bits, kernel, components, "features"))
+        candidates.insert(0, FeatureCandidate("MinMaxFeatures", bits, kernel, components, "features"))
     return candidates
 
 
 def _of_rows(
     make: Callable[..., Features], kernel: Kernel, components: tuple[int, ...], seed: int
-) -> Candidate:
+) -> FeatureCandidate:
     """Return a candidate whose features are made of rows."""
-    return Candidate(
+    return FeatureCandidate(
         make.__name__, lambda size: make(kernel, n_components=size, random_state=seed), kernel, components,
         "features", takes_rows=True,
     )  # fmt: skip

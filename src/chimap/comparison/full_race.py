@@ -104,7 +104,7 @@ def compare(
         entered = all_kernels(look) if kernel is None else of_kernel(kernel, gamma, look, normalize)
         with clock("race"):
             result = racing.run(entered, shown)
-        bench = _Bench(racing, source, result, look)
+        bench = _RaceBench(racing, source, result, look)
         with clock("as it will be fitted"):
             shown.stage("rehearsing", None, "fits")
             if kernel is not None:
@@ -157,7 +157,7 @@ def _floor(racing: Race, measure: str) -> float | None:
     return {"R2": 0.0, "roc_auc": 0.5}.get(measure)
 
 
-class _Bench:
+class _RaceBench:
     """The entrants so far, and fits of machines as they will be for all rows."""
 
     def __init__(self, racing: Race, source: Source, result: RaceResult, look: Look):

@@ -12,7 +12,7 @@ from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import Rows
 from chimap._validation import DataError, MemoryBudgetError, check_choice, check_histograms, format_bytes
-from chimap.comparison.feature_candidates import COMPONENTS, Candidate, candidates_for
+from chimap.comparison.feature_candidates import COMPONENTS, FeatureCandidate, candidates_for
 from chimap.comparison.kernel_error import GramOracle, ValueOracle
 from chimap.data import Source
 from chimap.data.source import choose_rows
@@ -103,7 +103,7 @@ def kernel_errors(
         train, test = _rows(source, random_state, dtype, budget, resolved.is_signed)
         fitted = resolved.fitted(train, random_state)
         candidates = candidates_for(fitted, **trial)  # type: ignore[arg-type]
-        bench = _Bench(train, test, fitted, random_state)
+        bench = _ErrorBench(train, test, fitted, random_state)
         shown.stage("features", sum(len(c.sizes) for c in candidates), "candidates")
         for candidate in candidates:
             for size in candidate.sizes:
@@ -143,7 +143,7 @@ def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool)
     return (_arrays.take_rows(rows, np.sort(part)) for part in (order[others:], order[:others]))  # type: ignore[return-value]
 
 
-class _Bench:
+class _ErrorBench:
     """The rows, the exact kernel on them, and what has been measured so far."""
 
     def __init__(self, train: Rows, test: Rows, kernel: Kernel, seed: int):
@@ -153,7 +153,7 @@ class _Bench:
         self.measured: list[FeatureError] = []
         self.refused: list[Refused] = []
 
-    def bounds(self, candidates: list[Candidate]) -> dict[int, float]:
+    def bounds(self, candidates: list[FeatureCandidate]) -> dict[int, float]:
         """Return the least relative error by size.
 
         Sizes are terms of an additive kernel, and else features in all, to which doublings are added.
@@ -168,7 +168,7 @@ class _Bench:
             doubled *= 2
         return {size: self.gram.bound(size) for size in sorted(sizes)}
 
-    def measure(self, candidate: Candidate, size: int) -> None:
+    def measure(self, candidate: FeatureCandidate, size: int) -> None:
         """Fit, time, and compare with the exact kernel; if the features refuse the rows, record why."""
         try:
             if candidate.takes_rows and size > self._train.shape[0]:
@@ -177,7 +177,7 @@ class _Bench:
         except _REFUSALS as error:
             self.refused.append(Refused(candidate.label, size, str(error) or type(error).__name__))
 
-    def _measured(self, candidate: Candidate, size: int, features: FittedFeatures) -> FeatureError:
+    def _measured(self, candidate: FeatureCandidate, size: int, features: FittedFeatures) -> FeatureError:
         """Return the time and the errors of fitted features."""
         map_seconds = seconds_a_row(features, _arrays.take_rows(self._test, slice(_TIMED_ROWS)))
         Z = features.transform(_arrays.as_rows(self.gram.rows, self._test.dtype))

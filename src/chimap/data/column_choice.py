@@ -12,7 +12,7 @@ from chimap._validation import check_width
 from chimap.data.ids import unique_ids
 from chimap.data.label_text import whole_numbers
 from chimap.data.source import Source
-from chimap.data.table import Choice, ignored, present_names, roles_of
+from chimap.data.table import ColumnChoice, ignored, present_names, roles_of
 from chimap.data.views import ChosenColumns
 
 
@@ -66,7 +66,7 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     return view
 
 
-def chosen(source: Source, choice: Choice) -> Source:
+def chosen(source: Source, choice: ColumnChoice) -> Source:
     """Return the columns that a caller chose from a source that was opened without the choice.
 
     Positions stand in for names that the source does not have. A column that names the rows is read once, as a whole.

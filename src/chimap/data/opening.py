@@ -35,7 +35,7 @@ from chimap.data.labelling import is_join, joined, labelled, values_by_id
 from chimap.data.labels import Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES, Choice, is_path, places_of, words_of
+from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
 from chimap.data.targets import clean_targets, task_words
 from chimap.data.views import Labelled
 
@@ -136,7 +136,7 @@ def open_source(
         return path_or_array
     names = getattr(like, "feature_names_in_", None)
     aside_names = () if aside is None else tuple(words_of(aside))
-    choice = Choice(
+    choice = ColumnChoice(
         id, columns, exclude, missing, None if names is None else tuple(map(str, names)), aside_names
     )
     fitted_reading = getattr(like, "reading_", None)
@@ -161,7 +161,7 @@ def open_source(
 
 
 def _with_tasks(
-    data: object, words: Columns, choice: Choice, transpose: bool, like: Any, reading: Reading | None
+    data: object, words: Columns, choice: ColumnChoice, transpose: bool, like: Any, reading: Reading | None
 ) -> Source:
     """Return the rows of a table with several of its columns as labels, one column a task."""
     plain = replace(choice, names=None, columns=None, exclude=None)
@@ -188,7 +188,9 @@ def _with_tasks(
     return Labelled(source, np.column_stack(columns), tuple(names))
 
 
-def _read(data: object, labels: Labels, choice: Choice, reading: Reading | None, transpose: bool) -> Source:
+def _read(
+    data: object, labels: Labels, choice: ColumnChoice, reading: Reading | None, transpose: bool
+) -> Source:
     """Return the source of the data with all of its rows, labelled or not."""
     if reading is not None:
         return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
@@ -202,7 +204,7 @@ class _Origin:
     """What was opened and how, see ``source.Origin``: the data are opened again, with another column as the labels."""
 
     data: object
-    choice: Choice
+    choice: ColumnChoice
     reading: Reading | None
     transpose: bool
     labels: Labels
@@ -236,7 +238,7 @@ def _nothing() -> None:
     """Stand for an origin in another process, where ``source.origin`` is None."""
 
 
-def _opened(data: Any, labels: Labels, choice: Choice) -> Source:
+def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     """Return the source of the data, restricted to the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)

@@ -16,7 +16,7 @@ LABEL_NAMES = ("y", "label")  # columns taken for labels where the caller names 
 
 
 @dataclass(frozen=True)
-class Choice:
+class ColumnChoice:
     """The caller's choice of columns of a table.
 
     Parameters
@@ -80,7 +80,7 @@ class Roles:
 def roles_of(
     names: Sequence[str],
     label: int | None,
-    choice: Choice,
+    choice: ColumnChoice,
     where: str,
     *,
     index: Iterable[str] = (),

@@ -8,7 +8,7 @@ from chimap._memory import budget_for, room_in
 from chimap._validation import MemoryBudgetError, format_bytes
 from chimap.backends.host import PIECE_ROWS
 from chimap.data.source import TAKEN_BYTES
-from chimap.moments import Product, Symmetric
+from chimap.moments import BatchProduct, Symmetric
 from chimap.moments.product import MOST_ROWS
 from chimap.selection.folds import working_bytes
 
@@ -126,7 +126,7 @@ class Job:
         """Return the bytes for reading, mapping and accumulating with chunks of ``chunk_rows``."""
         chunk_rows = min(chunk_rows, self.n_rows or chunk_rows)
         piece = min(PIECE_ROWS, -(-chunk_rows // self.n_folds))
-        square = Product.nbytes(self.n_features, self.itemsize)
+        square = BatchProduct.nbytes(self.n_features, self.itemsize)
         features = self.itemsize * piece * (self.n_features + self.n_mapped)
         # Sums of rows by target and their difference; and targets, scores and slopes if a loss is minimised by passes.
         targets = 3 * self.itemsize * self.n_features * self.n_targets

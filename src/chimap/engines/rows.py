@@ -20,7 +20,7 @@ _ROWS = 1024  # kept rows of a chunk: enough for fast products, few enough to st
 _PARTS = 8  # parts of the chunks, each for a thread; fixed, so that sums do not depend on the machine
 
 
-class KeptRows:
+class RowsInMemory:
     """Features, targets and weights in memory, with the rows of each fold together.
 
     ``counts`` (K,) holds the number of rows of each fold.

@@ -22,7 +22,7 @@ from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.width_groups import partition
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.design import Part, parts_of
+from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.plan import job_of
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
@@ -33,7 +33,7 @@ from chimap.selection import of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
 from chimap.solvers.group_path import held_out_errors, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
-from chimap.solvers.widths import Outcome
+from chimap.solvers.widths import ObjectiveSlopes
 
 _ROWS = 2048  # rows whose slopes are computed together
 _TOLERANCE = 1e-4  # tolerance of residuals; the error of the objective is then of the order of its square
@@ -48,7 +48,7 @@ class ChannelWidths:
     channel, "bin" one per column. After ``fit`` it serves ``WidthObjective`` as ``WidthFeatures`` does.
     """
 
-    def __init__(self, parts: list[Part], n_components: int, widths: str, seed: int):
+    def __init__(self, parts: list[FeatureBlock], n_components: int, widths: str, seed: int):
         self.parts, self.n_components, self.widths, self.seed = parts, n_components, widths, seed
 
     def fit(self, sample: Rows) -> ChannelWidths:
@@ -144,7 +144,7 @@ class ChannelObjective(WidthObjective):
         self.groups, self.loss = groups, loss
         self._last_solution: LinearSolution | None = None
 
-    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, Outcome]:
+    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, ObjectiveSlopes]:
         """Return the features at these widths, and the objective without the penalty of the widths."""
         plain = self.features.at(x[:-1])
         self.whole = self.rows.moments(plain, self.dtype).whole()
@@ -153,7 +153,9 @@ class ChannelObjective(WidthObjective):
         self._last_solution = solved
         self.solution = solved if self.loss == Square() else unshifted(solved, self.whole)
         scale = 1 / (at_zero or 1.0)
-        return plain, Outcome(solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale))
+        return plain, ObjectiveSlopes(
+            solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale)
+        )
 
     def weights(self, x: np.ndarray) -> LinearSolution:
         """Return the weights of the last evaluation."""
@@ -188,7 +190,7 @@ class ChannelDesign(WidthDesign):
 
     weights: KernelWeights
 
-    def sized(self, n_columns: int) -> list[Part]:
+    def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
         return self.parts(n_columns)
 

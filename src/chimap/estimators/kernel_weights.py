@@ -12,7 +12,7 @@ import numpy as np
 from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.fit.design import Part
+from chimap.fit.design import FeatureBlock
 from chimap.fit.solving import Learned
 from chimap.losses import FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.moments import FoldMoments, Symmetric
@@ -64,7 +64,7 @@ class KernelWeights:
         """See ``Objective``: groups of features are in or out, which has no closed form."""
         return False
 
-    def footprint(self, job: Job, parts: list[Part]) -> Job:
+    def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """Add memory for moments outside a fold, the eigenvectors of the blocks, and their workspace."""
         sizes = [part.footprint.features for part in parts]
         rest_bytes = Symmetric.nbytes(job.n_features) if job.n_folds > 1 else 0

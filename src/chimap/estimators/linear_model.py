@@ -22,7 +22,7 @@ from chimap.estimators.prediction import scores
 from chimap.features.base import Folded, fold
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
-from chimap.fit.design import Part
+from chimap.fit.design import FeatureBlock
 from chimap.fit.recipe import given_weights
 from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel, Kernel
@@ -67,7 +67,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
         return parameters
 
     @abstractmethod
-    def _parts(self, n_columns: int) -> list[Part]:
+    def _parts(self, n_columns: int) -> list[FeatureBlock]:
         """Return the blocks of the columns, with the settings of their features."""
 
     @property

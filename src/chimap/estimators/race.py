@@ -33,7 +33,7 @@ from chimap.estimators.race_rows import (
 )
 from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.trial_machines import Split
-from chimap.fit.trial_search import Fitted
+from chimap.fit.trial_search import BestSetting
 from chimap.fit.trials import Trials
 from chimap.moments import of_rows
 from chimap.selection.climb import Setting
@@ -231,7 +231,7 @@ class Race:
 
         return result.in_place_of(first, trial_of(first.candidate, run, first.round, first.n_rows))
 
-    def outcome_of(self, trials: Trials, fitted: Fitted, splits: list[Split]) -> Outcome:
+    def outcome_of(self, trials: Trials, fitted: BestSetting, splits: list[Split]) -> Outcome:
         """Return the outcome of machines that share their products, on these splits."""
         learned = {"alpha": fitted.alpha} | ({} if fitted.gamma is None else {"gamma": fitted.gamma})
         deviations = self._all_deviations(trials, splits, fitted.outputs)

@@ -30,7 +30,7 @@ from chimap.fit.automatic import (
     takes_wide,
     words_of_a_batch,
 )
-from chimap.fit.design import Design, Part, PlainDesign, parts_of
+from chimap.fit.design import Design, FeatureBlock, PlainDesign, parts_of
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.solving import PenalisedLoss
@@ -156,7 +156,7 @@ class SettledModel(LinearModel):
         features = self._given().get("features")
         return isinstance(features, str) and features == "exact"
 
-    def _parts(self, n_columns: int) -> list[Part]:
+    def _parts(self, n_columns: int) -> list[FeatureBlock]:
         return parts_of(self._settings(), self._named_blocks(), n_columns)
 
     def _named_blocks(self) -> Blocks | None:

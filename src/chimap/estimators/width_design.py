@@ -27,7 +27,7 @@ from chimap.estimators.width_search import (
 from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.design import Part, parts_of
+from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.plan import job_of
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
@@ -73,11 +73,11 @@ class WidthDesign:
     widths: Any
     tuning: Tuning
 
-    def parts(self, n_columns: int) -> list[Part]:
+    def parts(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
         return parts_of(self.settings, self.blocks, n_columns)
 
-    def sized(self, n_columns: int) -> list[Part]:
+    def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``: only the widths depend on the blocks."""
         return parts_of(self.settings, None, n_columns)
 

@@ -18,7 +18,7 @@ from chimap.features.base import FittedFeatures
 from chimap.moments import Moments
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.lbfgs import stop_reason
-from chimap.solvers.widths import Outcome, held_out, total_scatter, training
+from chimap.solvers.widths import ObjectiveSlopes, held_out, total_scatter, training
 
 if TYPE_CHECKING:
     from scipy.optimize import OptimizeResult
@@ -56,7 +56,7 @@ class WidthObjective:
         self.evaluations = 0
         self.whole: Moments | None = None  # moments of the last evaluation
 
-    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, Outcome]:
+    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, ObjectiveSlopes]:
         """Return the features at these widths, and the objective without the penalty, in one pass."""
         plain = self.features.at(x[:-1])
         moments = self.rows.moments(plain, self.dtype)

@@ -25,7 +25,7 @@ _ROWS = 256
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FileCheck:
     """The predictions of a file compared to those of the model.
 
     Parameters
@@ -75,7 +75,7 @@ def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
     return np.ones(n_bins) if known is None else np.asarray(known)
 
 
-def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> Comparison | None:
+def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> FileCheck | None:
     """Compare the file, run by onnxruntime, to the model on synthetic rows; None if onnxruntime is not installed."""
     try:
         import onnxruntime
@@ -94,7 +94,7 @@ def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> Compari
     return _compared(outputs["scores"][:, -expected.shape[1] :], expected, differing)
 
 
-def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> Comparison:
+def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> FileCheck:
     """Compare the tables to the model on synthetic rows."""
     X = made_rows(parts)
     scores = tables.scores(X)
@@ -113,6 +113,6 @@ def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return outputs, answers
 
 
-def _compared(outputs: np.ndarray, expected: np.ndarray, differing: int) -> Comparison:
+def _compared(outputs: np.ndarray, expected: np.ndarray, differing: int) -> FileCheck:
     gap, size = np.abs(outputs - expected).max(), np.abs(expected).max()
-    return Comparison(int(expected.shape[0]), float(gap), float(size), differing)
+    return FileCheck(int(expected.shape[0]), float(gap), float(size), differing)

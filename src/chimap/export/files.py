@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from chimap._files import check_writable, replacing
 from chimap._validation import check_choice, check_positive
-from chimap.export.check import Comparison, compare_onnx, compare_tables
+from chimap.export.check import FileCheck, compare_onnx, compare_tables
 from chimap.export.graph import import_onnx
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import ModelParts, parts_of
@@ -62,7 +62,7 @@ class Exported:
     path: Path
     format: str
     n_bytes: int
-    comparison: Comparison | None = None
+    comparison: FileCheck | None = None
     error: float | None = None
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Array, ArrayMap, Rows
 from chimap.features.blocks import BlockFeatures
-from chimap.moments import PCA, Moments, Product, Targets, provisional_mean
+from chimap.moments import PCA, BatchProduct, Moments, Targets, provisional_mean
 
 _ROWS = 2048  # rows whose features are projected at once
 
@@ -119,7 +119,7 @@ class BlockMoments:
         for j, moments in enumerate(self.blocks):
             Z = features.block_features(j, rows)
             Z -= np.asarray(moments.shift, dtype=Z.dtype)
-            product = Product(moments.n_features, Z.dtype)
+            product = BatchProduct(moments.n_features, Z.dtype)
             moments.add_shifted(Z, no_targets, product)
             product.move_to(moments.features)
 

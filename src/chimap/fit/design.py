@@ -26,7 +26,7 @@ from chimap.selection.tried import TRIED_ROWS
 
 
 @dataclass(frozen=True)
-class Part:
+class FeatureBlock:
     """A block of columns and the settings of its features.
 
     Parameters
@@ -43,7 +43,7 @@ class Part:
     columns: np.ndarray
     settings: FeatureSettings
 
-    def scaled(self, scale: Scale) -> Part:
+    def scaled(self, scale: Scale) -> FeatureBlock:
         """Return the part for rows that are multiplied by the scale."""
         if not scale.exponent:
             return self
@@ -63,7 +63,7 @@ class Part:
         return make_features(self.settings, seed)
 
 
-def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> list[Part]:
+def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> list[FeatureBlock]:
     """Return the blocks with their settings, or one part of all columns if there are no blocks.
 
     The settings have one kernel for all blocks, or a list with one for each. Raise ValueError if the blocks are invalid
@@ -72,24 +72,24 @@ def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> 
     if not isinstance(common.features, str):
         common = settings_of(common.features)
     if blocks is None:
-        return [Part("all", np.arange(n_columns), common)]
+        return [FeatureBlock("all", np.arange(n_columns), common)]
     names, columns = check_blocks(blocks, n_columns)
     kernels = common.kernel if isinstance(common.kernel, list | tuple) else [common.kernel] * len(columns)
     if len(kernels) != len(columns):
         raise ValueError(f"kernel must be one, or one for each of {len(columns)} blocks; got {len(kernels)}.")
     return [
-        Part(name, block, replace(common, kernel=kernel))
+        FeatureBlock(name, block, replace(common, kernel=kernel))
         for name, block, kernel in zip(names, columns, kernels, strict=True)
     ]
 
 
-def features_of(parts: list[Part], seed: int) -> BlockFeatures:
+def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures:
     """Return unfitted features of the blocks, side by side; each draws its own random numbers."""
     features = [part.make(seed + j) for j, part in enumerate(parts)]
     return BlockFeatures(features, {part.name: part.columns for part in parts})
 
 
-def sizes_of(parts: list[Part]) -> Footprint:
+def sizes_of(parts: list[FeatureBlock]) -> Footprint:
     """Return the sizes of all blocks together, as if one matrix had the memory of all their frequencies."""
     sizes = [part.footprint for part in parts]
     frequencies = sum(s.frequencies for s in sizes)
@@ -120,11 +120,11 @@ class PlainDesign:
     blocks: Blocks | None = None
     side_by_side: bool = False
 
-    def parts(self, n_columns: int) -> list[Part]:
+    def parts(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
         return parts_of(self.settings, self.blocks, n_columns)
 
-    def sized(self, n_columns: int) -> list[Part]:
+    def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
         return self.parts(n_columns)
 
@@ -151,11 +151,11 @@ class PlainDesign:
 class Design(Protocol):
     """How features are made: from settings, a sample of rows and, for some, the labels of more rows."""
 
-    def parts(self, n_columns: int) -> list[Part]:
+    def parts(self, n_columns: int) -> list[FeatureBlock]:
         """Return the blocks of the columns, by which rows are checked and normalised."""
         ...
 
-    def sized(self, n_columns: int) -> list[Part]:
+    def sized(self, n_columns: int) -> list[FeatureBlock]:
         """Return parts whose features have the sizes of the model's features."""
         ...
 
@@ -185,13 +185,13 @@ def sample_rows(n_bins: int) -> int:
     return min(_SAMPLE_ROWS, max(256, _SAMPLE_BYTES // max(1, 4 * n_bins)))
 
 
-def sample_size(source: Source, parts: list[Part]) -> int:
+def sample_size(source: Source, parts: list[FeatureBlock]) -> int:
     """Return the number of rows of the source that the features of these parts are fitted on."""
     size = max(sample_rows(source.n_features), sizes_of(parts).sample_rows)
     return min(size, source.n_rows - rows_apart(source, parts))
 
 
-def rows_apart(source: Source, parts: list[Part]) -> int:
+def rows_apart(source: Source, parts: list[FeatureBlock]) -> int:
     """Return the number of rows that no landmark of these parts is made of; 0 for features without landmarks.
 
     If every row is a landmark, leaving a row out is exact, and no rows need to be set aside.
@@ -200,7 +200,7 @@ def rows_apart(source: Source, parts: list[Part]) -> int:
     return min(TRIED_ROWS, source.n_rows // _PART_APART) if has_others else 0
 
 
-def check_rows(rows: Rows, parts: list[Part], name: str, first_row: int | np.ndarray) -> None:
+def check_rows(rows: Rows, parts: list[FeatureBlock], name: str, first_row: int | np.ndarray) -> None:
     """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
     signed = [part.settings.exact.is_signed for part in parts]
     check_histograms(rows, name=name, signed=any(signed), first_row=first_row)

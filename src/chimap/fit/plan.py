@@ -19,9 +19,9 @@ from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import CHUNK_UNIT, KeepingJob
-from chimap.engines.rows import KeptRows
+from chimap.engines.rows import RowsInMemory
 from chimap.features.additive.base import keeps_zeros, mapped
-from chimap.fit.design import Part, sample_size, sizes_of
+from chimap.fit.design import FeatureBlock, sample_size, sizes_of
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, RowFolds
@@ -33,7 +33,13 @@ _LABEL_BYTES = 8  # bytes of the label of a row; a source holds the labels of al
 
 
 def job_of(
-    source: Source, parts: list[Part], n_targets: int, n_folds: int, dtype: np.dtype, *, normalises: bool
+    source: Source,
+    parts: list[FeatureBlock],
+    n_targets: int,
+    n_folds: int,
+    dtype: np.dtype,
+    *,
+    normalises: bool,
 ) -> Job:
     """Return the sizes of one pass over the source, from features of these parts to moments of folds.
 
@@ -69,7 +75,7 @@ def _label_bytes(source: Source) -> int:
     return 3 * y.nbytes
 
 
-def principal_features(parts: list[Part], n_principal: int, n_folds: int) -> int:
+def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int) -> int:
     """Return the number of features whose moments take as much memory as the larger of two passes.
 
     The first pass has one matrix for each block, the second one matrix for the components of all blocks. A block of
@@ -172,13 +178,13 @@ class Plan:
         return cls(job, chunk_rows or chunk_rows_within(job, recipe.budget))
 
 
-def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -> KeptRows | None:
+def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -> RowsInMemory | None:
     """Return memory for the features of all rows, or None if the plan does not keep them."""
     if not job.n_kept:
         return None
     whole = moments.folds[0]
     counts = np.bincount(folds(0, job.n_kept), minlength=folds.n_folds)
-    return KeptRows(counts, whole.n_features, whole.n_targets, dtype)
+    return RowsInMemory(counts, whole.n_features, whole.n_targets, dtype)
 
 
 def keeping_job(

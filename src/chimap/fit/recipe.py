@@ -21,7 +21,7 @@ from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
-from chimap.fit.design import Design, Part
+from chimap.fit.design import Design, FeatureBlock
 from chimap.fit.holding_out import HoldingOut, holding_out
 from chimap.fit.rows import NORMALIZATIONS, Preparation
 from chimap.fit.solving import Learned
@@ -55,7 +55,7 @@ class Objective(Protocol):
         """Whether generalised cross-validation and a held-out score can choose what is open."""
         ...
 
-    def footprint(self, job: Job, parts: list[Part]) -> Job:
+    def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """Return the job with the memory that finding the weights takes."""
         ...
 
@@ -129,7 +129,7 @@ class Recipe:
     keeps_rows: bool = False
     is_settled: bool = False
 
-    def preparation(self, parts: list[Part]) -> Preparation:
+    def preparation(self, parts: list[FeatureBlock]) -> Preparation:
         """Return how rows with these blocks are checked, converted and normalised."""
         return Preparation(parts, self.dtype, self.normalize, self.bin_weights)
 

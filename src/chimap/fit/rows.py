@@ -21,7 +21,7 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.weighted import BinWeights
-from chimap.fit.design import Part, check_rows, normalised, rows_apart, sample_size
+from chimap.fit.design import FeatureBlock, check_rows, normalised, rows_apart, sample_size
 from chimap.fit.precision import rows_in
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight
@@ -68,7 +68,7 @@ class Preparation:
         Weights of the bins.
     """
 
-    parts: list[Part]
+    parts: list[FeatureBlock]
     dtype: np.dtype
     normalize: str | None
     bin_weights: np.ndarray | None = None

@@ -16,7 +16,7 @@ import numpy as np
 
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.fit.design import Part
+from chimap.fit.design import FeatureBlock
 from chimap.losses import Loss
 from chimap.selection import SelectionResult
 from chimap.selection.catalogue import rule_of
@@ -107,7 +107,7 @@ class PenalisedLoss:
         """See ``Objective``."""
         return self.solver.needs == "moments" and not np.ndim(self.n_principal)
 
-    def footprint(self, job: Job, parts: list[Part]) -> Job:
+    def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""
         return job
 

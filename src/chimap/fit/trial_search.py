@@ -34,7 +34,7 @@ LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
 
 
 @dataclass(frozen=True)
-class Fitted:
+class BestSetting:
     """The best setting of a machine.
 
     Parameters
@@ -104,7 +104,7 @@ class Search:
     alphas: Sequence[float] | None
     chooses_gamma: bool
 
-    def best(self, start: Setting | None, looks_on: LooksOn) -> Fitted:
+    def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
         """Return the best setting.
 
         From ``start`` the search goes uphill if ``looks_on`` says that this is worth it. Without a start it first goes
@@ -127,7 +127,7 @@ class Search:
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
         alpha = self._alpha(fitted[0])
-        return Fitted(
+        return BestSetting(
             fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
         )
 

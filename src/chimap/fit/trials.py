@@ -31,7 +31,7 @@ from chimap.fit.trial_machines import (
     Products,
     Split,
 )
-from chimap.fit.trial_search import Fitted, LooksOn, Search
+from chimap.fit.trial_search import BestSetting, LooksOn, Search
 from chimap.kernels import Exponential
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
@@ -123,7 +123,7 @@ class Trials:
         splits: Sequence[Split],
         start: Setting | None,
         looks_on: LooksOn = lambda score, outputs: True,
-    ) -> Fitted:
+    ) -> BestSetting:
         """Return the best strength and gamma of a machine.
 
         Parameters

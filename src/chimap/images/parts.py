@@ -24,7 +24,7 @@ PART_IMAGES = 256
 _JOB, _WORDS, _LOCK = "job", "words", "lock"
 
 
-class Part(NamedTuple):
+class TablePart(NamedTuple):
     """A finished part of the table.
 
     rows: (n, columns) float32. images: indices of the images of the rows, (n,). broken: why other images have no row,
@@ -153,10 +153,10 @@ class PartFolder:
         arrays: dict[str, np.ndarray] = {"rows": np.concatenate(rows), "images": np.array(kept, np.int64)}
         _files.write_tensors(self._file(number), "part", {"broken": broken}, arrays)
 
-    def __iter__(self) -> Iterator[Part]:
+    def __iter__(self) -> Iterator[TablePart]:
         for number in self.numbers:
             meta, arrays = _files.read_tensors(self._file(number), "part")
-            yield Part(arrays["rows"], arrays["images"], meta["broken"])
+            yield TablePart(arrays["rows"], arrays["images"], meta["broken"])
 
     def broken(self) -> dict[str, str]:
         """Return the reasons why images are broken, by name, over all parts."""
@@ -179,7 +179,7 @@ class PartFolder:
         return self.path / f"part-{number:06d}"
 
 
-def columns_of(part: Part, images: ImageSet) -> JSON:
+def columns_of(part: TablePart, images: ImageSet) -> JSON:
     """Return the labels, where there are any, and the names of the images of a part."""
     names = [images.names[i] for i in part.images]
     return ({} if images.labels is None else {"y": images.labels[part.images]}) | {"name": names}

@@ -19,7 +19,7 @@ from chimap.images.reading import ImageSet
 
 
 @dataclass(frozen=True)
-class Table:
+class WrittenTable:
     """Summary of a table that was written.
 
     Parameters
@@ -48,7 +48,7 @@ def write_table(
     *,
     strict: bool = False,
     overwrite: bool = False,
-) -> Table:
+) -> WrittenTable:
     """Write the histograms of all images to a Parquet file or a Zarr store.
 
     The output appears only when it is complete. Until then the work lies in a folder beside it, OUTPUT.parts, from
@@ -96,7 +96,7 @@ def write_table(
         progress.stage("writing", len(images) - len(broken), "images")
         write(output, parts, images, fitted.n_columns, progress)
     parts.remove()
-    return Table(fitted, len(images) - len(broken), broken, len(images) - n_left)
+    return WrittenTable(fitted, len(images) - len(broken), broken, len(images) - n_left)
 
 
 def writer(output: Path) -> Callable[[Path, PartFolder, ImageSet, int, Progress], None]:

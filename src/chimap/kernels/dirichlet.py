@@ -14,8 +14,8 @@ from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive, row_sums
 from chimap.kernels.base import Kernel, paired_rows
 from chimap.kernels.dirichlet_likelihood import (
+    DirichletWhitening,
     LogStatistics,
-    Whitening,
     lower_quartile,
     maximum_likelihood,
     normalised,
@@ -112,9 +112,9 @@ class DirichletKernel(Kernel):
         return replace(self, beta=beta, offset=offset)
 
     @cached_property
-    def whitening(self) -> Whitening:
+    def whitening(self) -> DirichletWhitening:
         """Mean and whitening of ln x; beta must be numbers."""
-        return Whitening.of(np.array(self.beta))
+        return DirichletWhitening.of(np.array(self.beta))
 
     @property
     def degree(self) -> float:

@@ -20,7 +20,7 @@ _EQUAL = 1e-10  # 1 - the sum of the geometric means, below which rows differ by
 
 
 @dataclass(frozen=True)
-class Whitening:
+class DirichletWhitening:
     """Mean mu and Fisher information G of ln x under a Dirichlet distribution, in the form that whitens ln x.
 
     mu = digamma(beta) - digamma(b), G = diag(trigamma(beta)) - trigamma(b) 11', with b = sum beta. By Sherman and
@@ -45,7 +45,7 @@ class Whitening:
     common: float
 
     @staticmethod
-    def of(beta: np.ndarray) -> Whitening:
+    def of(beta: np.ndarray) -> DirichletWhitening:
         """Compute the whitening for beta (bins,), float64."""
         total = beta.sum()
         trigamma, t = zeta(2, beta), float(zeta(2, total))
@@ -54,7 +54,7 @@ class Whitening:
         gap = t * float(_excess(beta).sum() - _excess(total))
         explained = t * length
         root = -0.5 * (np.log1p(-explained) if explained < 0.5 else np.log(gap))
-        return Whitening(
+        return DirichletWhitening(
             digamma(beta) - digamma(total), trigamma**-0.5, t / gap, float(np.expm1(root)) / length
         )
 
@@ -162,7 +162,7 @@ def maximum_likelihood(log_means: np.ndarray, beta: np.ndarray) -> np.ndarray:
             "Check that the data vary, or give beta and offset to DirichletKernel."
         )
     for _ in range(_STEPS):
-        whitening = Whitening.of(beta)
+        whitening = DirichletWhitening.of(beta)
         slope = log_means - whitening.mean
         step = whitening.solve(slope)
         taken = _halved(log_means, beta, step)

@@ -3,7 +3,7 @@
 from chimap.moments.covariance import Moments
 from chimap.moments.folds import DealtFolds, DoublingParts, FoldMoments, GivenFolds, RowFolds, fold_of_rows
 from chimap.moments.pca import PCA
-from chimap.moments.product import Product
+from chimap.moments.product import BatchProduct
 from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets, WeightedTargets, split, weighted
@@ -14,7 +14,7 @@ __all__ = [
     "Moments",
     "OneVersusAll",
     "PCA",
-    "Product",
+    "BatchProduct",
     "Symmetric",
     "Targets",
     "fold_of_rows",

@@ -10,7 +10,7 @@ from chimap._files import read_tensors, write_tensors
 from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import DataError
 from chimap.moments.checked import checked_row_weights, checked_rows
-from chimap.moments.product import Product
+from chimap.moments.product import BatchProduct
 from chimap.moments.shift import provisional_mean
 from chimap.moments.sums import MomentSums
 from chimap.moments.symmetric import Symmetric
@@ -88,7 +88,7 @@ class Moments(MomentSums):
         if self.shift is None or self.target_shift is None:
             self.shift = provisional_mean(Z)
             self.target_shift = Y.mean(axis=0, dtype=np.float64)
-        product = Product(self.n_features, Z.dtype)
+        product = BatchProduct(self.n_features, Z.dtype)
         shifted = np.ascontiguousarray(Z - self.shift.astype(Z.dtype))
         self.add_shifted(shifted, weighted(Y - self.target_shift, weights), product)
         product.move_to(self.features)

@@ -10,7 +10,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from chimap.moments.covariance import Moments
-from chimap.moments.product import MOST_ROWS, Product, product_of
+from chimap.moments.product import MOST_ROWS, BatchProduct, product_of
 from chimap.moments.targets import Targets, split
 
 _BLOCK = 1024  # rows whose folds are drawn at once
@@ -132,7 +132,7 @@ class FoldMoments:
         self.shift, self.target_shift = shift, target_shift
         self.folds = [Moments(n_features, n_targets, shift, target_shift) for _ in range(n_folds)]
         self.dtype, self.rounded = np.dtype(dtype), rounded
-        self._product: Product | None = None
+        self._product: BatchProduct | None = None
         self._is_rounded = rounded  # whether the product is for rounded rows
         self._collects = False
         self._fold = 0  # fold that the product belongs to

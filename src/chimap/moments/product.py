@@ -13,12 +13,12 @@ _WIDTH = 1024  # columns of a panel
 _PAD = 48  # unused numbers between the rows: rows a power of two apart would share a few sets of the cache
 
 
-def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> Product:
+def product_of(n: int, dtype: np.dtype, *, rounded: bool) -> BatchProduct:
     """Return the product for rows of this dtype, on bfloat16 units if they exist and the rows are ``rounded``."""
-    return (BFloat16Product if rounded and has_bfloat16_units() else Product)(n, dtype)
+    return (BFloat16Product if rounded and has_bfloat16_units() else BatchProduct)(n, dtype)
 
 
-class Product:
+class BatchProduct:
     """The upper triangle of Z'Z over several batches, in the precision of their features.
 
     Adding a triangle to float64 sums is a pass over memory; for 2048 float32 rows it takes a tenth of the time of the
@@ -54,7 +54,7 @@ class Product:
         self.rows = 0
 
 
-class BFloat16Product(Product):
+class BFloat16Product(BatchProduct):
     """A product of float32 rows that bfloat16 represents exactly, computed by torch on AMX units.
 
     Torch multiplies the rows as bfloat16 and accumulates in float32. Half of the symmetric product is left out by

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from chimap._types import JSON
-from chimap.moments.product import Product
+from chimap.moments.product import BatchProduct
 from chimap.moments.scatter import Scatter
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import ClassSums, OneVersusAll, Targets, count_of, split, sums_of, sums_with
@@ -48,7 +48,7 @@ class MomentSums(Scatter):
     def cross(self, sums: np.ndarray) -> None:
         self._cross = np.ascontiguousarray(sums.T)
 
-    def add_shifted(self, Z: np.ndarray, Y: Targets, product: Product) -> None:
+    def add_shifted(self, Z: np.ndarray, Y: Targets, product: BatchProduct) -> None:
         """Add rows that are already less the shifts, without checks. Z'Z is added to ``product``, all else to the sums.
 
         Parameters

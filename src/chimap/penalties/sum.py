@@ -15,7 +15,7 @@ from chimap.penalties.l21 import L21
 _ORDER: tuple[type[Penalty], ...] = (L1, L21, L2)
 
 
-class Sum(Penalty):
+class PenaltySum(Penalty):
     """The sum of penalties of different kinds: l1 + l2 is the elastic net, l1 + l21 the sparse group LASSO.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import rough_alpha
-from chimap.solvers.base import Asked, Needs, Trials
+from chimap.solvers.base import Asked, Needs, TrialProblem
 
 _STEP = 10**0.5  # factor from one strength to the next
 _MOST_STEPS = 10
@@ -34,7 +34,7 @@ class HoldOut:
         """See ``Selection``."""
         return needs != "moments" and n_folds > 1
 
-    def choose(self, problem: Trials, alphas: Sequence[float] | None) -> Choice:
+    def choose(self, problem: TrialProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
         losses: dict[float, float] = {}
 
@@ -59,7 +59,7 @@ class HoldOut:
                 break
         return _result(losses), None
 
-    def _first(self, problem: Trials) -> float:
+    def _first(self, problem: TrialProblem) -> float:
         """Return the strength to begin with."""
         if problem.moments is None or problem.loss is None:
             return problem.usual_alpha()

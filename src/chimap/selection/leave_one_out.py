@@ -26,7 +26,7 @@ _HALF_DECADES = 12  # distance from the scale of the kernel within which strengt
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenSetting:
     """The chosen setting.
 
     Parameters
@@ -97,7 +97,7 @@ class LeaveOut:
     weights: np.ndarray | None = None
     is_settled: bool = False
 
-    def choose(self) -> Choice:
+    def choose(self) -> ChosenSetting:
         """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
         n, shared = self.Y.shape[0], is_shared(self.Y, self.weights)
         if not shared:
@@ -135,7 +135,7 @@ class LeaveOut:
             whole.first = n // 2
         return whole
 
-    def _chosen(self, stage: Stage, best: Setting, stages: list[Stage]) -> Choice:
+    def _chosen(self, stage: Stage, best: Setting, stages: list[Stage]) -> ChosenSetting:
         """Return the choice: the best setting of the last stage, and all that were tried."""
         solution, residuals, rows = stage.left_out(best)
         solution = stage.finished(best, solution)
@@ -156,7 +156,7 @@ class LeaveOut:
             getattr(self.score, "name", "score"),
             greater_is_better=True,
         )
-        return Choice(solution, best[1], held_out, result, curve_of(result.measure, stage.grown))
+        return ChosenSetting(solution, best[1], held_out, result, curve_of(result.measure, stage.grown))
 
     @property
     def _name(self) -> str:

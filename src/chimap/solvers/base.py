@@ -159,7 +159,7 @@ class Problem(Protocol):
         ...
 
 
-class Trials(Problem, Protocol):
+class TrialProblem(Problem, Protocol):
     """A problem that compares candidates on held-out rows, those of fold 0.
 
     Attributes

@@ -17,7 +17,7 @@ _RIDGE = 1e-10  # share of the trace added to the mixing systems, because steps 
 _SLACK = 1e-12  # relative increase of a value that is put down to rounding
 
 
-class Evaluation(NamedTuple):
+class ObjectiveValue(NamedTuple):
     """The objective at a point x (D, t).
 
     Attributes
@@ -50,13 +50,13 @@ class Descent:
     """
 
     x: np.ndarray
-    at: Evaluation
+    at: ObjectiveValue
     evaluations: int
 
 
 def descend(
-    evaluate: Callable[[np.ndarray], Evaluation],
-    step: Callable[[np.ndarray, Evaluation], np.ndarray],
+    evaluate: Callable[[np.ndarray], ObjectiveValue],
+    step: Callable[[np.ndarray, ObjectiveValue], np.ndarray],
     x: np.ndarray,
     tolerance: float,
     max_evaluations: int,
@@ -71,7 +71,7 @@ def descend(
     Parameters
     ----------
     evaluate : callable
-        Returns the ``Evaluation`` of a point.
+        Returns the ``ObjectiveValue`` of a point.
     step : callable
         Returns the next point from a point and its evaluation.
     x : ndarray of shape (D, t)

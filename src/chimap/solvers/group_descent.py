@@ -17,7 +17,7 @@ import numpy as np
 
 from chimap import _loops
 from chimap.penalties import L21
-from chimap.solvers.descent import Descent, Evaluation, descend
+from chimap.solvers.descent import Descent, ObjectiveValue, descend
 
 SWEEPS = 5  # sweeps over the active groups between two evaluations of the gradient of all groups
 _MOST_NEWTON = 60
@@ -84,15 +84,15 @@ class GroupQuadratic:
         evaluations of all groups.
         """
 
-        def evaluate(W: np.ndarray) -> Evaluation:
+        def evaluate(W: np.ndarray) -> ObjectiveValue:
             product = self.H @ W
             smooth = (W * (product / 2 - V)).sum(axis=0, keepdims=penalty.shared)
             values = (smooth.sum(axis=1) if penalty.shared else smooth) + penalty.values(W)
             residuals = penalty.residuals(W, product - V)
             used = np.flatnonzero(((residuals > tolerance) | (penalty.norms(W) > 0)).any(axis=1))
-            return Evaluation(values, residuals.max(axis=0), used)
+            return ObjectiveValue(values, residuals.max(axis=0), used)
 
-        def step(W: np.ndarray, at: Evaluation) -> np.ndarray:
+        def step(W: np.ndarray, at: ObjectiveValue) -> np.ndarray:
             return self.sweep(W, V, penalty, at.more)
 
         return descend(evaluate, step, start, tolerance, max_rounds)

@@ -17,7 +17,7 @@ from chimap._validation import DataError
 from chimap.losses import Loss, LossAt
 from chimap.moments import Moments
 from chimap.penalties import L21
-from chimap.solvers.descent import Evaluation, descend
+from chimap.solvers.descent import ObjectiveValue, descend
 from chimap.solvers.group_descent import GroupQuadratic
 from chimap.solvers.group_path import GroupSolution, full_scatter, warn_if_short
 from chimap.solvers.lbfgs import Rows
@@ -127,20 +127,20 @@ class LossProblem:
         # Divide the bound by the curvature, so that the metric itself is the matrix of its quadratic part.
         bound = penalty.with_alpha(penalty.alpha / curvature)
 
-        def evaluate(x: np.ndarray) -> Evaluation:
+        def evaluate(x: np.ndarray) -> ObjectiveValue:
             values, gradient = self._pass(x)
             residuals = penalty.residuals(x[:-1], gradient[:-1])
             used = np.flatnonzero(((residuals > self.tolerance) | (penalty.norms(x[:-1]) > 0)).any(axis=1))
             intercepts = np.abs(gradient[-1]) / alpha
             if penalty.shared:
                 values, intercepts = values.sum(keepdims=True), intercepts.max(keepdims=True)
-            return Evaluation(
+            return ObjectiveValue(
                 values + penalty.values(x[:-1]),
                 np.maximum(residuals.max(axis=0), intercepts),
                 (gradient, used),
             )
 
-        def step(x: np.ndarray, at: Evaluation) -> np.ndarray:
+        def step(x: np.ndarray, at: ObjectiveValue) -> np.ndarray:
             gradient, used = at.more
             V = self.metric.H @ x[:-1] - gradient[:-1] / curvature
             W = self.metric.sweep(x[:-1], V, bound, used)
@@ -162,11 +162,11 @@ class LossProblem:
         if self._zero is not None:
             return self._zero
 
-        def evaluate(x: np.ndarray) -> Evaluation:
+        def evaluate(x: np.ndarray) -> ObjectiveValue:
             values, gradient = self._pass(x)
-            return Evaluation(values, np.abs(gradient[-1]) / self._count, gradient[-1])
+            return ObjectiveValue(values, np.abs(gradient[-1]) / self._count, gradient[-1])
 
-        def step(x: np.ndarray, at: Evaluation) -> np.ndarray:
+        def step(x: np.ndarray, at: ObjectiveValue) -> np.ndarray:
             moved = x.copy()
             moved[-1] -= at.more / (self.loss.curvature * self._count)
             return moved

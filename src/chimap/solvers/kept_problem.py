@@ -21,12 +21,12 @@ from chimap.solvers.ridge import LinearSolution
 _ROWS = 2048  # rows whose outputs are computed together
 
 
-class _Trial(NamedTuple):
+class _HeldOutTrial(NamedTuple):
     loss: float
     alpha: float
     outputs: np.ndarray  # (m, t), of the rows of fold 0
 
-    def is_better(self, other: _Trial | None) -> bool:
+    def is_better(self, other: _HeldOutTrial | None) -> bool:
         """Whether the loss is lower; ties go to the larger strength."""
         return other is None or (self.loss, -self.alpha) < (other.loss, -other.alpha)
 
@@ -46,7 +46,7 @@ class KeptProblem(ABC):
     def __init__(self, kept: KeptFeatures):
         kept.stack()
         self.kept, self.n_folds = kept, kept.n_folds
-        self._best: _Trial | None = None
+        self._best: _HeldOutTrial | None = None
 
     @abstractmethod
     def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
@@ -81,7 +81,7 @@ class KeptProblem(ABC):
         losses = self.losses(self.kept.of(held)[1], outputs)
         weights = self.kept.weights[held]
         loss = float((of_entries(weights) * losses).sum() / of_rows(weights).sum())
-        trial = _Trial(loss, alpha, outputs)
+        trial = _HeldOutTrial(loss, alpha, outputs)
         if trial.is_better(self._best):
             self._best = trial
         return trial.loss

@@ -111,7 +111,7 @@ class TrainingSlopes:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ObjectiveSlopes:
     """An objective and its derivatives.
 
     Parameters
@@ -129,7 +129,7 @@ class Outcome:
     slopes: FeatureSlopes
 
 
-def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
+def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> ObjectiveSlopes:
     """Return 1 - R^2 on held-out folds: sum_k sum over fold k of |f_k(z) - y|^2, over sum |y - mean|^2.
 
     f_k is ridge on the other folds. One factorisation a fold serves its weights and its adjoint.
@@ -172,10 +172,10 @@ def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> Outcome:
         np.array(pulls).reshape(-1, t),
         1 / total,
     )
-    return Outcome(value / total, slope / total, slopes)
+    return ObjectiveSlopes(value / total, slope / total, slopes)
 
 
-def training(whole: Moments, alpha: float) -> Outcome:
+def training(whole: Moments, alpha: float) -> ObjectiveSlopes:
     """Return min_w,b (sum |w'z + b - y|^2 + alpha |w|^2) over sum |y - mean|^2, the objective of the paper's sec. 3.3.
 
     References
@@ -188,7 +188,7 @@ def training(whole: Moments, alpha: float) -> Outcome:
     W = factor.solve(V)
     value = float(whole.target_scatter().sum() - (W * V).sum())
     slope = alpha * float(np.square(W).sum())
-    return Outcome(
+    return ObjectiveSlopes(
         value / total, slope / total, TrainingSlopes(W, whole.mean @ W - whole.target_mean, 1 / total)
     )
 

@@ -14,7 +14,7 @@ _BEYOND = 2.0  # end of the tables as a multiple of the largest value in the fit
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class AdditivePart:
     """An additive map of some columns, and the weights (n_terms, columns, t) of its features."""
 
     map: AdditiveMap
@@ -97,7 +97,7 @@ class BinFunctions:
         """
         return PlaceSums(self, places)
 
-    def _of_part(self, part: Part, x: np.ndarray, bins: np.ndarray) -> np.ndarray:
+    def _of_part(self, part: AdditivePart, x: np.ndarray, bins: np.ndarray) -> np.ndarray:
         """Return the contribution of a part to g (m, bins, t) at magnitudes x (m, bins); other bins get 0."""
         out = np.zeros((*x.shape, self.n_outputs))
         held = np.flatnonzero((part.columns >= bins[0]) & (part.columns <= bins[-1]))
@@ -117,7 +117,9 @@ class PlaceSums:
     def __init__(self, functions: BinFunctions, places: np.ndarray) -> None:
         self._functions, self._places = functions, places
         self._products: list[tuple[AdditiveMap, np.ndarray, np.ndarray]] = []  # map, its bins, weights
-        self._others: list[Part] = []  # parts that hold only some of the bins, or whose map differs by bin
+        self._others: list[
+            AdditivePart
+        ] = []  # parts that hold only some of the bins, or whose map differs by bin
         for part in functions.parts:
             column = np.full(functions.n_bins, -1)
             column[part.columns] = np.arange(part.columns.size)
@@ -153,14 +155,14 @@ def _features(psi: AdditiveMap, magnitudes: np.ndarray, bins: np.ndarray) -> np.
     return features
 
 
-def _parts(features: FittedFeatures, coef: np.ndarray) -> list[Part]:
+def _parts(features: FittedFeatures, coef: np.ndarray) -> list[AdditivePart]:
     if isinstance(features, BlockFeatures):
         parts = []
         for block, columns, first in zip(
             features.features_, features.columns_, features.borders_[:-1], strict=True
         ):
             parts += [
-                Part(part.map, columns, part.weights)
+                AdditivePart(part.map, columns, part.weights)
                 for part in _parts(block, coef[first : first + block._n_features_out])
             ]
         return parts
@@ -171,4 +173,4 @@ def _parts(features: FittedFeatures, coef: np.ndarray) -> list[Part]:
             "export the model as ONNX."
         )
     weights = coef.reshape(features._n_terms_out, int(features.n_features_in_), -1)
-    return [Part(features, np.arange(weights.shape[1]), weights)]
+    return [AdditivePart(features, np.arange(weights.shape[1]), weights)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from chimap.cli.support import data_rows, errors, held_out_rows, options, outputs, show
 from chimap.cli.support.compare_settings import CompareSettings
-from chimap.cli.support.table import Table
+from chimap.cli.support.table import TableOptions
 
 if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
@@ -17,7 +17,7 @@ def compare(
     data: options.Data,
     *,
     labels: options.Labels = None,
-    table: Table,
+    table: TableOptions,
     output: Annotated[
         Path | None, options.output("PAGE", "Write the table and curves as one HTML page.")
     ] = None,
@@ -83,7 +83,7 @@ def compare(
 
 
 def _commands(
-    result: Comparison, data: str, labels: str | None, table: Table, settings: CompareSettings
+    result: Comparison, data: str, labels: str | None, table: TableOptions, settings: CompareSettings
 ) -> dict[str, str]:
     """Return the commands that fit the recommended machine and, if it is another, the one of the best score.
 

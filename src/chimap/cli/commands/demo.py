@@ -146,7 +146,7 @@ def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
 
 
 def _summary(
-    evaluated: Evaluated, fitted: training.Fitted, others: dict[str, float], report: Path
+    evaluated: Evaluated, fitted: training.FittedModel, others: dict[str, float], report: Path
 ) -> dict[str, str | None]:
     metrics: Any = evaluated.score.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)

@@ -20,7 +20,7 @@ from chimap.cli.support import (
 from chimap.cli.support.bundles import Without
 from chimap.cli.support.evaluated import Evaluated, page_of
 from chimap.cli.support.evaluation_lines import summary
-from chimap.cli.support.table import AS_IT_IS, Table
+from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ def evaluate(
     data: options.DataOrImages,
     *,
     labels: options.Labels = None,
-    table: Annotated[Table, Without("sample_weight")],
+    table: Annotated[TableOptions, Without("sample_weight")],
     output: Annotated[Path | None, options.output("REPORT", "Write a report as one HTML page.")] = None,
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Include the rows that the model was trained on.")
@@ -98,7 +98,7 @@ def measure(
     silent: bool = False,
     splits: int | None = None,
     per_class: int | None = None,
-    table: Table = AS_IT_IS,
+    table: TableOptions = AS_IT_IS,
 ) -> Evaluated:
     """Predict, compare with the labels, and write the report if ``output`` names a file.
 

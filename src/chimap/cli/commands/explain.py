@@ -10,7 +10,7 @@ import typer
 
 from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
 from chimap.cli.support.bundles import Without
-from chimap.cli.support.table import Table
+from chimap.cli.support.table import TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ def explain(
     ] = None,
     *,
     labels: options.Labels = None,
-    table: Annotated[Table, Without("groups", "split", "sample_weight")],
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     output: Annotated[
         Path | None,
         options.output(

@@ -11,7 +11,7 @@ from chimap.cli.commands import evaluate
 from chimap.cli.support import config, fit_options, fit_summary, options, outputs, show
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.image_options import ImageSettings
-from chimap.cli.support.table import CountedColumn, Table
+from chimap.cli.support.table import CountedColumn, TableOptions
 from chimap.cli.support.training import train
 
 
@@ -21,7 +21,7 @@ def fit(
     output: fit_options.Output,
     *,
     labels: options.Labels = None,
-    table: Table,
+    table: TableOptions,
     counted: CountedColumn,
     settings: Settings,
     scheduler: Annotated[

@@ -9,7 +9,7 @@ import typer
 
 from chimap.cli.support import options, show
 from chimap.cli.support.bundles import Without
-from chimap.cli.support.table import CountedColumn, Table
+from chimap.cli.support.table import CountedColumn, TableOptions
 
 
 def info(
@@ -21,7 +21,7 @@ def info(
     ] = None,
     *,
     labels: options.Labels = None,
-    table: Annotated[Table, Without("groups", "split", "sample_weight")],
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     counted: CountedColumn,
     memory: Annotated[
         str | None,

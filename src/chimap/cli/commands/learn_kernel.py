@@ -13,7 +13,7 @@ from chimap.cli.support.bundles import Without
 from chimap.cli.support.evaluated import strength_curve
 from chimap.cli.support.kernel_settings import KernelSettings
 from chimap.cli.support.score_lines import score_line
-from chimap.cli.support.training import Fitted, train
+from chimap.cli.support.training import FittedModel, train
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,7 @@ def learn_kernel(
     show.facts(f"Learned in {seconds}", summary(fitted, learned_kernel, output, page))
 
 
-def learned(fitted: Fitted) -> LearnedKernel:
+def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
     from chimap.estimators.width_design import tune_components
     from chimap.report import LearnedKernel, Widths, package_versions
@@ -156,7 +156,9 @@ def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
     return weights, ChannelPath(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
 
 
-def summary(fitted: Fitted, kernel: LearnedKernel, output: Path, page: Path | None) -> dict[str, str | None]:
+def summary(
+    fitted: FittedModel, kernel: LearnedKernel, output: Path, page: Path | None
+) -> dict[str, str | None]:
     """Return the lines of the terminal summary."""
     model, about = fitted.model, fitted.model.describe()
     lines: dict[str, str | None] = {

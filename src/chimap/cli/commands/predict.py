@@ -11,7 +11,7 @@ import typer
 from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
 from chimap.cli.support.bundles import Without
 from chimap.cli.support.options import Json, Overwrite
-from chimap.cli.support.table import Table
+from chimap.cli.support.table import TableOptions
 
 if TYPE_CHECKING:
     from chimap._types import JSON
@@ -28,7 +28,7 @@ def predict(
         str | None,
         typer.Option(metavar="NAME", help="Column of labels in DATA, which is ignored.", show_default=False),
     ] = None,
-    table: Annotated[Table, Without("groups", "split", "sample_weight")],
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     scores: Annotated[
         bool,
         typer.Option(

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
 
 
-class Precision(StrEnum):
+class ComparedPrecision(StrEnum):
     """Precision of the compared features. Only a fit takes bfloat16, and "auto" means float32 here."""
 
     auto = "auto"
@@ -85,7 +85,9 @@ class CompareSettings:
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory budget of the comparison and of the recommended fit.")
     ] = Settings.memory
-    precision: Annotated[Precision, typer.Option(help="Precision of the features.")] = Precision.float32
+    precision: Annotated[ComparedPrecision, typer.Option(help="Precision of the features.")] = (
+        ComparedPrecision.float32
+    )
     jobs: options.Jobs = Settings.jobs
     seed: options.Seed = Settings.seed
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chimap.cli.support import image_models, tasks
 from chimap.cli.support.options import Task
 from chimap.cli.support.show import busy
-from chimap.cli.support.table import AS_IT_IS, Table
+from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ def open_data(
     part: str | None = None,
     silent: bool = False,
     check_labels: image_models.CheckLabels | None = None,
-    table: Table = AS_IT_IS,
+    table: TableOptions = AS_IT_IS,
     every_row: bool = False,
     reading: Reading | None = None,
     aside: Sequence[str] = (),
@@ -197,7 +197,7 @@ def check_bins(source: Source, model: BaseEstimator) -> None:
         )
 
 
-def weigh(source: Source, table: Table) -> None:
+def weigh(source: Source, table: TableOptions) -> None:
     """Set the weights of the rows from --sample-weight. Raise DataError, naming the row, for a bad weight."""
     from chimap.fit.weights import checked_sample_weight
 

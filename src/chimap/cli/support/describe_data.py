@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, options, show
-from chimap.cli.support.table import AS_IT_IS, Table
+from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ def describe(
     components: str,
     *,
     silent: bool,
-    table: Table = AS_IT_IS,
+    table: TableOptions = AS_IT_IS,
     reading: Reading | None = None,
 ) -> tuple[JSON, dict[str, str | None]]:
     """Return facts about a data file as plain values, and as lines for the terminal.

@@ -9,13 +9,15 @@ from chimap.cli.support.fit_settings import Settings
 
 if TYPE_CHECKING:
     from chimap._types import Parameters
-    from chimap.cli.support.table import Table
+    from chimap.cli.support.table import TableOptions
 
 FLAGS = {"normalize": "normalization", "n_terms": "terms", "n_components": "components"}
 """Estimator parameters whose flags have another name."""
 
 
-def fit_command(settings: Parameters, data: str, labels: str | None, table: Table, given: Parameters) -> str:
+def fit_command(
+    settings: Parameters, data: str, labels: str | None, table: TableOptions, given: Parameters
+) -> str:
     """Return the command on one line.
 
     Parameters

@@ -9,7 +9,7 @@ import typer
 
 from chimap.cli.support import fit_options, flag_values, options
 from chimap.cli.support.declared import default
-from chimap.cli.support.options import Engine, Precision, Task
+from chimap.cli.support.options import EngineChoice, Precision, Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -89,9 +89,9 @@ class Settings:
         ),
     ] = default("device")
     engine: Annotated[
-        Engine,
+        EngineChoice,
         typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
-    ] = Engine.local
+    ] = EngineChoice.local
     blocks: Annotated[
         str | None,
         typer.Option(

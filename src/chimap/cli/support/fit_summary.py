@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from chimap.cli.support import show, tasks
 from chimap.cli.support.score_lines import score_line
-from chimap.cli.support.training import Fitted, cross_validated_r2
+from chimap.cli.support.training import FittedModel, cross_validated_r2
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LISTED = 5  # candidates of the race to show
 
 
-def summary(fitted: Fitted, output: Path) -> dict[str, str | None]:
+def summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     """Return the lines of the terminal summary of a fit."""
     model, source = fitted.model, fitted.source
     if model.selection_ is not None:
@@ -84,13 +84,13 @@ def race_lines(model: BaseEstimator) -> str | None:
     return "\n".join([*lines, verdict])
 
 
-def _not_learned_from(fitted: Fitted) -> tuple[int, int]:
+def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
     """Return the numbers of held-out rows and of rows with weight 0."""
     held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
     return held_out, fitted.source.n_rows - fitted.model.n_rows_ - held_out
 
 
-def weights_line(fitted: Fitted) -> str | None:
+def weights_line(fitted: FittedModel) -> str | None:
     """Return 'rows by times; classes 0.52 (inactive), 12.3 (active)', or None if all rows count equally."""
     from chimap.estimators.targets import task_names
 
@@ -117,7 +117,7 @@ def loss_line(model: BaseEstimator) -> str | None:
     return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
 
 
-def as_dict(fitted: Fitted, output: Path) -> JSON:
+def as_dict(fitted: FittedModel, output: Path) -> JSON:
     """Return the values of ``--json``."""
     model, source = fitted.model, fitted.source
     held_out = fitted.held_out

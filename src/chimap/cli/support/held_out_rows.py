@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from chimap.cli.support.table import AS_IT_IS, Table
+from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +64,7 @@ class Parts:
     about: JSON | None
 
     @classmethod
-    def of(cls, source: Source, test_fraction: float, seed: int, table: Table = AS_IT_IS) -> Parts:
+    def of(cls, source: Source, test_fraction: float, seed: int, table: TableOptions = AS_IT_IS) -> Parts:
         """Split the rows by --split, or by --test-fraction and --groups.
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
@@ -91,7 +91,7 @@ class Parts:
         return cls(training, held_out, None if groups is None else groups[~is_held_out], is_held_out, about)
 
 
-def groups_of(source: Source, table: Table) -> np.ndarray | None:
+def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
     """Return the groups (n_rows,) of --groups, or None. Raise DataError if all rows are in one group."""
     import numpy as np
 
@@ -108,7 +108,7 @@ def groups_of(source: Source, table: Table) -> np.ndarray | None:
     return groups
 
 
-def warn_of_groups(source: Source, table: Table) -> None:
+def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Warn if --groups is not given but a column that is not a bin looks like a group."""
     from chimap.cli.support.errors import say
     from chimap.data.group_columns import group_column
@@ -178,7 +178,9 @@ def _was_split_by(training: JSON | None, column: str, source: Source) -> bool:
     return same_rows(training["fingerprint"], source.fingerprint())
 
 
-def choose_rows(model: BaseEstimator, source: Source, all_rows: bool, table: Table = AS_IT_IS) -> Chosen:
+def choose_rows(
+    model: BaseEstimator, source: Source, all_rows: bool, table: TableOptions = AS_IT_IS
+) -> Chosen:
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
     if table.split is not None and not all_rows:

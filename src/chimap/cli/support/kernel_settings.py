@@ -33,7 +33,7 @@ class WidthsOf(StrEnum):
     one = "one"
 
 
-class Objective(StrEnum):
+class ObjectiveOption(StrEnum):
     """The error that the widths minimise, or the method that finds them."""
 
     held_out = "held-out"
@@ -112,13 +112,13 @@ class KernelSettings(Settings):
         int, typer.Option(metavar="N", help="Maximum number of iterations of the search.")
     ] = 30
     objective: Annotated[
-        Objective,
+        ObjectiveOption,
         typer.Option(
             help="How to find the widths: held-out minimises the error on held-out folds; training minimises it on the "
             "training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation "
             "rows."
         ),
-    ] = Objective.held_out
+    ] = ObjectiveOption.held_out
     width_penalty: Annotated[
         float,
         typer.Option(
@@ -148,7 +148,7 @@ class KernelSettings(Settings):
             )
         if not 0 <= self.width_penalty < float("inf"):
             raise ValueError(f"--width-penalty must be a number of at least 0; got {self.width_penalty:g}.")
-        if self.objective is Objective.gradients and self.width_penalty:
+        if self.objective is ObjectiveOption.gradients and self.width_penalty:
             raise ValueError(
                 "--objective gradients takes no --width-penalty, as it minimises no objective: leave one of them out."
             )

@@ -64,7 +64,7 @@ class Precision(StrEnum):
     bfloat16 = "bfloat16"
 
 
-class Engine(StrEnum):
+class EngineChoice(StrEnum):
     """Where the rows are read: in this process, or by workers of ``dask.distributed``."""
 
     local = "local"

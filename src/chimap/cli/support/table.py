@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Table:
+class TableOptions:
     """The roles of the columns of DATA."""
 
     id: Annotated[
@@ -130,4 +130,4 @@ class CountedColumn:
         )
 
 
-AS_IT_IS = Table()
+AS_IT_IS = TableOptions()

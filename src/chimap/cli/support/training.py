@@ -11,8 +11,8 @@ from chimap.cli.support import data_rows, errors, flag_values, image_models, sho
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.held_out_rows import Parts, warn_of_groups
 from chimap.cli.support.image_options import ImageSettings
-from chimap.cli.support.options import Engine, Task
-from chimap.cli.support.table import AS_IT_IS, Table
+from chimap.cli.support.options import EngineChoice, Task
+from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True)
-class Fitted:
+class FittedModel:
     """A model, the source it was fitted on, the reason for its task, and its score on held-out rows or None."""
 
     model: BaseEstimator
@@ -49,10 +49,10 @@ def train(
     checkpoint: Path | None = None,
     checkpoint_every: float = 60.0,
     images: ImageSettings | None = None,
-    table: Table = AS_IT_IS,
+    table: TableOptions = AS_IT_IS,
     reading: Reading | None = None,
     learning_curve: bool = False,
-) -> Fitted:
+) -> FittedModel:
     """Fit on a file or on images, score on the held-out rows, and write the model.
 
     The caller has checked the path ``output``.
@@ -103,7 +103,7 @@ def train(
     images = images or ImageSettings()
     is_images = image_models.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
-    if scheduler is not None and settings.engine is not Engine.dask:
+    if scheduler is not None and settings.engine is not EngineChoice.dask:
         raise ValueError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
@@ -153,10 +153,10 @@ def train(
     if described is not None:
         described.remove()
     errors.written.append(str(output))
-    return Fitted(model, source, reason, result)
+    return FittedModel(model, source, reason, result)
 
 
-def _unlabelled(unlabelled: str, data: str, source: Source, table: Table) -> Source:
+def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions) -> Source:
     """Return the rows to include in the principal components: another file, or the unlabelled rows of the data."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled

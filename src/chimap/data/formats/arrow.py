@@ -18,7 +18,7 @@ from chimap.data.formats.arrow_columns import (
     find_label,
     is_text,
 )
-from chimap.data.formats.arrow_parts import Part, find_parts, part_files
+from chimap.data.formats.arrow_parts import ArrowPart, find_parts, part_files
 from chimap.data.formats.arrow_roles import columns_of
 from chimap.data.ids import check_not_counting, counts, unique_ids
 from chimap.data.io.files import base_name, file_digest, plain_path
@@ -27,7 +27,7 @@ from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
 from chimap.data.rows import digest
-from chimap.data.table import Choice
+from chimap.data.table import ColumnChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,7 +97,7 @@ class ArrowSource(SeekableStream):
         *,
         shuffle: bool = False,
         random_state: int | None = None,
-        choice: Choice | None = None,
+        choice: ColumnChoice | None = None,
     ) -> None:
         self.path = plain_path(path)
         self.name = base_name(self.path)
@@ -105,7 +105,7 @@ class ArrowSource(SeekableStream):
         first = self._parts[0]
         label = find_label(first, labels)
         self._missing = None if choice is None else choice.missing
-        roles = columns_of(first, label, choice or Choice(), features, self.path)
+        roles = columns_of(first, label, choice or ColumnChoice(), features, self.path)
         self._id, self.notes = roles.id, roles.notes
         self._columns = FeatureColumns(first, roles.features, label, roles.beside)
         if not self._columns.is_list:
@@ -190,7 +190,7 @@ class ArrowSource(SeekableStream):
                 if wanted.shape[0]:
                     yield wanted
 
-    def _decoded(self, part: Part, group: int) -> Iterator[tuple[int, np.ndarray]]:
+    def _decoded(self, part: ArrowPart, group: int) -> Iterator[tuple[int, np.ndarray]]:
         """Yield consecutive blocks of a row group, each with the index of its first row within the group."""
         start = 0
         block = _LIST_BYTES if self._columns.is_list else BLOCK_BYTES
@@ -261,5 +261,5 @@ def _masked(column: pa.ChunkedArray) -> np.ma.MaskedArray:
     return np.ma.MaskedArray(column.to_numpy(zero_copy_only=False), missing)
 
 
-def _where(part: Part, group: int) -> str:
+def _where(part: ArrowPart, group: int) -> str:
     return f"{part.file}, row group {group}"

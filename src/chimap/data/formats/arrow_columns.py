@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._validation import DataError
-from chimap.data.formats.arrow_parts import Part
+from chimap.data.formats.arrow_parts import ArrowPart
 from chimap.data.io.files import needed
 from chimap.data.labels import Labels
 from chimap.data.rows import chunk_dtype
@@ -54,7 +54,7 @@ class FeatureColumns:
 
     def __init__(
         self,
-        part: Part,
+        part: ArrowPart,
         features: str | list[str] | None,
         label: str | None,
         beside: tuple[str, ...] | None = None,
@@ -84,7 +84,7 @@ class FeatureColumns:
         if self.is_list:
             self.width = getattr(self._types[self.names[0]], "list_size", None)
 
-    def check(self, part: Part, first: Part) -> None:
+    def check(self, part: ArrowPart, first: ArrowPart) -> None:
         """Refuse a part that lacks a column, has one of another type than the first part, or has further columns."""
         types = _types(part)
         for name, expected in self._types.items():
@@ -147,7 +147,7 @@ class FeatureColumns:
         return _arrays.as_rows(flat.reshape(len(column), -1), self.dtype)
 
 
-def find_label(part: Part, labels: Labels) -> str | None:
+def find_label(part: ArrowPart, labels: Labels) -> str | None:
     """Return the column or partition key that ``labels`` names, for None one of the usual names, else None."""
     names = [*part.schema.names, *part.keys]
     if labels is None:
@@ -155,7 +155,7 @@ def find_label(part: Part, labels: Labels) -> str | None:
     return labels if isinstance(labels, str) and labels in names else None
 
 
-def check_label(part: Part, first: Part, label: str) -> None:
+def check_label(part: ArrowPart, first: ArrowPart, label: str) -> None:
     """Refuse a part that lacks the column of labels, or has it in another type than the first part."""
     if label in part.keys and label in first.keys:
         return
@@ -175,7 +175,7 @@ def as_values(column: pa.ChunkedArray) -> np.ndarray:
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
-def is_text(part: Part, name: str) -> bool:
+def is_text(part: ArrowPart, name: str) -> bool:
     """Return whether a column holds text, plain or dictionary-encoded."""
     types = needed("pyarrow", "Arrow files").types
     kind = _types(part)[name]
@@ -191,7 +191,7 @@ def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
     return codes
 
 
-def _default_columns(types: dict[str, pa.DataType], label: str | None, part: Part) -> list[str]:
+def _default_columns(types: dict[str, pa.DataType], label: str | None, part: ArrowPart) -> list[str]:
     others = [name for name in types if name != label and not _INDEX.fullmatch(name)]
     lists = [name for name in others if _is_list(types[name])]
     names = lists if len(lists) == 1 else others
@@ -200,7 +200,7 @@ def _default_columns(types: dict[str, pa.DataType], label: str | None, part: Par
     return names
 
 
-def _types(part: Part) -> dict[str, pa.DataType]:
+def _types(part: ArrowPart) -> dict[str, pa.DataType]:
     names = part.schema.names
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -208,7 +208,7 @@ def _types(part: Part) -> dict[str, pa.DataType]:
     return dict(zip(names, part.schema.types, strict=True))
 
 
-def _type_of(types: dict[str, pa.DataType], name: str, part: Part) -> pa.DataType:
+def _type_of(types: dict[str, pa.DataType], name: str, part: ArrowPart) -> pa.DataType:
     if name not in types:
         shown = ", ".join(list(types)[:10]) + (", ..." if len(types) > 10 else "")
         raise DataError(f"{part.file}: no column {name!r}; it holds {shown}.")

@@ -26,7 +26,7 @@ _STREAM = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begins wi
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
-class Part(ABC):
+class ArrowPart(ABC):
     """One file: its columns, and the number of rows of each of its row groups (record batches in IPC).
 
     Parameters
@@ -74,7 +74,7 @@ class Part(ABC):
             yield opened
 
 
-class ParquetPart(Part):
+class ParquetPart(ArrowPart):
     """A Parquet file."""
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
@@ -116,7 +116,7 @@ class ParquetPart(Part):
         )
 
 
-class IpcPart(Part):
+class IpcPart(ArrowPart):
     """A Feather file of version 2, that is, an Arrow IPC file; its record batches are the row groups."""
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
@@ -173,7 +173,7 @@ def _memory_of_the_system() -> Iterator[None]:
         pyarrow.set_memory_pool(usual)
 
 
-def find_parts(address: str) -> list[Part]:
+def find_parts(address: str) -> list[ArrowPart]:
     """Return the opened parts of a file or folder, in the order of their paths.
 
     Raises FileNotFoundError if the path does not exist, and DataError for a folder without parts and for a part that

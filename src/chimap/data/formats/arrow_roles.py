@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from chimap.data.formats.arrow_columns import is_text
-from chimap.data.formats.arrow_parts import Part
+from chimap.data.formats.arrow_parts import ArrowPart
 from chimap.data.ids import naming_note
 from chimap.data.io.files import needed
-from chimap.data.table import Choice, roles_of
+from chimap.data.table import ColumnChoice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,7 +42,7 @@ class ArrowRoles:
 
 
 def columns_of(
-    part: Part, label: str | None, choice: Choice, features: str | list[str] | None, where: str
+    part: ArrowPart, label: str | None, choice: ColumnChoice, features: str | list[str] | None, where: str
 ) -> ArrowRoles:
     """Return the roles of the columns, taken from the first part. Raises DataError as ``roles_of`` does."""
     names = list(part.schema.names)
@@ -50,7 +50,7 @@ def columns_of(
     index = pandas_index(part.schema)
     lists = [name for name in names if name != label and _is_list(part.schema.field(name).type)]
     if features is not None or len(lists) == 1:
-        aside = roles_of(names, place, Choice(id=choice.id), where, index=index)
+        aside = roles_of(names, place, ColumnChoice(id=choice.id), where, index=index)
         return ArrowRoles(features, None if aside.id is None else names[aside.id], None)
     roles = roles_of(names, place, choice, where, index=index)
     bins, id = [names[i] for i in roles.bins], None if roles.id is None else names[roles.id]

@@ -22,7 +22,7 @@ from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels
-from chimap.data.table import LABEL_NAMES, Choice, roles_of
+from chimap.data.table import LABEL_NAMES, ColumnChoice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,10 +87,10 @@ class CsvSource(StreamSource):
         *,
         header: bool | str = "auto",
         delimiter: str | None = None,
-        choice: Choice | None = None,
+        choice: ColumnChoice | None = None,
     ) -> None:
         check_choice(header, "header", (True, False, "auto"))
-        self._choice = choice or Choice()
+        self._choice = choice or ColumnChoice()
         self.path = existing_file(path)
         self.name = self.path.name
         self._read_heading(header, delimiter, labels)

@@ -11,7 +11,7 @@ from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.ids import check_not_counting, counts, unique_ids
 from chimap.data.labels import Labels, clean_labels
-from chimap.data.table import LABEL_NAMES, Choice, place_of, roles_of
+from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,9 +53,9 @@ class FrameSource(ArraySource):
         self,
         table: pd.DataFrame | pl.DataFrame | pa.Table,
         labels: Labels = None,
-        choice: Choice | None = None,
+        choice: ColumnChoice | None = None,
     ) -> None:
-        choice = choice or Choice()
+        choice = choice or ColumnChoice()
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
         names = [str(column) for column in names_of(table)]
         if len({*names}) < len(names):

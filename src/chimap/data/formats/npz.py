@@ -149,7 +149,7 @@ def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
     if member is not None and member not in archive.members and member in prefixes:
         return _CsrRows(archive, member)
     if member is not None or "X" in archive.members:
-        return _DenseRows(archive, member or "X")
+        return _DenseMember(archive, member or "X")
     if "format" in archive.members:
         kind = str(archive.read("format").astype(str).item())
         if kind != "csr":
@@ -193,7 +193,7 @@ def _prefixes(archive: Archive) -> list[str]:
     return [start for start in starts if all(start + part in archive.members for part in CSR_PARTS)]
 
 
-class _DenseRows:
+class _DenseMember:
     is_sparse = False
 
     def __init__(self, archive: Archive, member: str) -> None:

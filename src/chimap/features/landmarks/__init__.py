@@ -2,9 +2,9 @@
 
 from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
-from chimap.features.landmarks.unit_gaussian import Factor, UnitGaussianMap
+from chimap.features.landmarks.unit_gaussian import GaussianFactor, UnitGaussianMap
 from chimap.model_files import register
 
 __all__ = ["LandmarkFeatures", "NystroemFeatures"]
 
-register(LandmarkFeatures, NystroemFeatures, Factor, UnitGaussianMap)
+register(LandmarkFeatures, NystroemFeatures, GaussianFactor, UnitGaussianMap)

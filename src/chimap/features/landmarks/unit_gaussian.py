@@ -25,7 +25,7 @@ def takes(kernel: Kernel) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Factor:
+class GaussianFactor:
     """A factor exp(-gamma D^2) over some columns (None for all), and the map with these squared distances D^2."""
 
     kernel: Exponential
@@ -44,7 +44,7 @@ class UnitGaussianMap:
     centre is not 0.
     """
 
-    factors: list[Factor]
+    factors: list[GaussianFactor]
     centre: np.ndarray
     scale: np.ndarray
     centred: np.ndarray
@@ -149,7 +149,7 @@ def unit_gaussian_map(
         mean, filled, variance = _spread(mapped_by(psi, block))
         # The mean of |a - b|^2 over pairs of rows is twice their variance, so no distances are needed.
         exponential = exponential.of_mean_distance(2 * variance, block.shape[0])
-        factors.append(Factor(exponential, columns, psi))
+        factors.append(GaussianFactor(exponential, columns, psi))
         centres.append(np.where(filled > 0.5, mean, 0.0))
         scales.append(np.full(mean.size, np.sqrt(2.0 * float(exponential.gamma))))
     centre = np.concatenate(centres)
@@ -183,7 +183,7 @@ def _factors(kernel: Any, columns: np.ndarray | None) -> Iterator[tuple[Exponent
         yield kernel, columns
 
 
-def _with_gammas(kernel: Kernel, factors: Iterator[Factor]) -> Kernel:
+def _with_gammas(kernel: Kernel, factors: Iterator[GaussianFactor]) -> Kernel:
     """Return the kernel with the exponential kernels of its factors put in."""
     if isinstance(kernel, Product):
         return Product(tuple(_with_gammas(part, factors) for part in kernel.kernels))

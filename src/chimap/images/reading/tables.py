@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.formats.arrow_parts import Part, find_parts
+from chimap.data.formats.arrow_parts import ArrowPart, find_parts
 from chimap.data.image_names import is_image_name
 from chimap.data.io.files import existing_file, needed
 from chimap.data.labels import Labels, check_labels, numbers_or_text, read_labels
@@ -180,7 +180,7 @@ class ParquetImages(ImageFiles):
         return features.get(column, {}).get("names")
 
     @staticmethod
-    def _group(part: Part, group: int, column: str) -> list[Any]:
+    def _group(part: ArrowPart, group: int, column: str) -> list[Any]:
         batches = part.batches(group, [column], max(1, part.group_rows[group]))
         return [value for batch in batches for value in batch.column(0).to_pylist()]
 

@@ -13,7 +13,7 @@ from chimap.images.reading.files import ImageFiles, open_files
 
 
 @dataclass(frozen=True)
-class Origin:
+class PublishedSet:
     """A data set as it is published.
 
     name: as papers call it. layout: an example of a path in it. homepage: where to get it. source: the paper.

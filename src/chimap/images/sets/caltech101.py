@@ -7,10 +7,10 @@ import os
 import numpy as np
 
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, images_in
+from chimap.images.sets._origin import PublishedSet, images_in
 
 BACKGROUND = "BACKGROUND_Google"
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "Caltech-101",
     "101_ObjectCategories/accordion/image_0001.jpg",
     "https://data.caltech.edu/records/mzrjq-6wc02",

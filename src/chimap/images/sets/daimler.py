@@ -7,11 +7,11 @@ import os
 import numpy as np
 
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, folders_in, images_in
+from chimap.images.sets._origin import PublishedSet, folders_in, images_in
 
 PARTS = ("1", "2", "3", "T1", "T2")
 FOLDERS = {"ped_examples": "pedestrian", "non-ped_examples": "non-pedestrian"}
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "the DaimlerChrysler pedestrian classification benchmark",
     "DC-ped-dataset_base/1/ped_examples/img_00000.pgm",
     "http://www.gavrila.net/Datasets/Daimler_Pedestrian_Benchmark_D/daimler_pedestrian_benchmark_d.html",

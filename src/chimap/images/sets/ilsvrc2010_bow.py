@@ -17,11 +17,11 @@ from chimap._validation import DataError, check_choice
 from chimap.data.io.files import plain_path
 from chimap.data.io.stream import StreamSource
 from chimap.images.reading.files import ImageFiles
-from chimap.images.sets._origin import Origin, lines_of
+from chimap.images.sets._origin import PublishedSet, lines_of
 from chimap.images.sets.imagenet import synsets
 
 N_WORDS = 1000
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "the bags of words of ILSVRC 2010",
     "train/n01440764.sbow.mat, val/val.0001.sbow.mat and test/test.0001.sbow.mat",
     "https://www.image-net.org/challenges/LSVRC/2010/",

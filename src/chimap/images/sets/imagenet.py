@@ -12,10 +12,10 @@ from chimap._validation import DataError
 from chimap.data.image_names import is_image_name
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, lines_of
+from chimap.images.sets._origin import PublishedSet, lines_of
 
 SYNSET = re.compile(r"n\d{8}")
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "ImageNet (ILSVRC)",
     "train/n01440764/n01440764_10026.JPEG",
     "https://www.image-net.org/download.php",

@@ -10,7 +10,7 @@ import numpy as np
 from chimap._validation import DataError
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, images_in, lines_of
+from chimap.images.sets._origin import PublishedSet, images_in, lines_of
 
 WIDTH, HEIGHT = 64, 128
 # In the archive, train_64x128_H96/pos is a link to the first of these; unpacked elsewhere, it may be the only one.
@@ -23,7 +23,7 @@ WITH_PEOPLE = {"train": "Train/pos/", "test": "Test/pos/"}
 _NUMBERS = r"\((-?\d+),\s*(-?\d+)\)"
 _BOX = re.compile(rf"Bounding box for object .*:\s*{_NUMBERS}\s*-\s*{_NUMBERS}")
 _CORNER = re.compile(rf"Top left pixel co-ordinates\s*:\s*{_NUMBERS}")
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "the INRIA person data set",
     "INRIAPerson/96X160H96/Train/pos/crop001001a.png",
     "https://web.archive.org/web/2012/http://pascal.inrialpes.fr/data/human/",

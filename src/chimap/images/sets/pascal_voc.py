@@ -12,7 +12,7 @@ import numpy as np
 from chimap._validation import DataError, check_choice
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, lines_of
+from chimap.images.sets._origin import PublishedSet, lines_of
 
 CLASSES = (
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",
@@ -39,9 +39,9 @@ class VocObject(NamedTuple):
     difficult: bool
 
 
-def origin(year: int) -> Origin:
+def origin(year: int) -> PublishedSet:
     """Return the origin of PASCAL VOC of a year."""
-    return Origin(
+    return PublishedSet(
         f"PASCAL VOC {year}",
         f"VOCdevkit/VOC{year}/JPEGImages, /Annotations and /ImageSets",
         f"http://host.robots.ox.ac.uk/pascal/VOC/voc{year}/",
@@ -141,7 +141,7 @@ def voc_objects(images: ImageSet, i: int) -> list[VocObject]:
     )
 
 
-def _root(files: ImageFiles, year: int, data: Origin) -> str:
+def _root(files: ImageFiles, year: int, data: PublishedSet) -> str:
     """Return the part of the paths before JPEGImages/; "" if the path is the folder of the year itself."""
     folder = f"VOC{year}"
     if files.name.rstrip("/").endswith(folder) and any(p.startswith("JPEGImages/") for p in files.paths):
@@ -149,7 +149,7 @@ def _root(files: ImageFiles, year: int, data: Origin) -> str:
     return data.root(files, f"{folder}/JPEGImages/") + f"{folder}/"
 
 
-def _lists(files: ImageFiles, paths: set[str], root: str, task: str, data: Origin) -> list[str]:
+def _lists(files: ImageFiles, paths: set[str], root: str, task: str, data: PublishedSet) -> list[str]:
     """Return the splits that have a list."""
     lists = [split for split in SPLITS if f"{root}ImageSets/{task}/{split}.txt" in paths]
     if not lists:

@@ -7,14 +7,14 @@ import os
 import numpy as np
 
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, folders_in, images_in
+from chimap.images.sets._origin import PublishedSet, folders_in, images_in
 
 # In the order of the folders 00 to 14 of the later copy.
 CLASSES = (
     "bedroom", "CALsuburb", "industrial", "kitchen", "livingroom", "MITcoast", "MITforest", "MIThighway",
     "MITinsidecity", "MITmountain", "MITopencountry", "MITstreet", "MITtallbuilding", "PARoffice", "store",
 )  # fmt: skip
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "Scene-15",
     "scene_categories/bedroom/image_0001.jpg (or 15-Scene/00/1.jpg)",
     "https://figshare.com/articles/dataset/15-Scene_Image_Dataset/7007177",

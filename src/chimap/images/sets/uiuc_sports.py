@@ -7,12 +7,12 @@ import os
 import numpy as np
 
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import Origin, folders_in, images_in
+from chimap.images.sets._origin import PublishedSet, folders_in, images_in
 
 CLASSES = (
     "RockClimbing", "badminton", "bocce", "croquet", "polo", "rowing", "sailing", "snowboarding",
 )  # fmt: skip
-ORIGIN = Origin(
+ORIGIN = PublishedSet(
     "UIUC Sports",
     "event_dataset/badminton/NAME.jpg",
     "http://vision.stanford.edu/lijiali/event_dataset/",
