@@ -1,4 +1,4 @@
-"""Does generalised cross-validation cost accuracy? The strength by one factor each, against five folds, on landmarks.
+"""Does generalised cross-validation cost accuracy? It needs one factor per strength; we compare it with five folds.
 
 Official splits of six shared sets, at most 6000 training rows, 1000 landmarks, three seeds.
 
