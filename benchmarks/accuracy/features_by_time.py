@@ -92,7 +92,9 @@ def main() -> None:
     parser.add_argument("--sets", default="mnist,fashion_mnist,cifar words,newsgroups")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--output", type=Path, help="file of the picture; with --keep, the picture of the docs")
+    parser.add_argument(
+        "--output", type=Path, help="file of the picture; with --keep, the picture of the docs"
+    )
     given = parser.parse_args()
     lines = []
     for name in given.sets.split(","):

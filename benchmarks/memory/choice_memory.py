@@ -1,7 +1,7 @@
-"""What memory does a fit take whose strength is chosen by generalised cross-validation, beside one with five folds?
+"""How much memory does a fit take that chooses its strength by generalised cross-validation, compared with five folds?
 
-Each fit is in a process of its own: MNIST in memory, a small fit that compiles, and then the peak of the resident size
-during the fit less what was resident before it.
+Each fit runs in its own process: MNIST in memory, then a small fit that compiles. The figure is the peak of the
+resident size during the fit minus what was resident before it.
 
     python -m benchmarks.memory.choice_memory                      # 8000 rows, D = 4096
     python -m benchmarks.memory.choice_memory 2048 --rows 4000
