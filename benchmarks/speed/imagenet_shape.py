@@ -1,4 +1,4 @@
-"""ImageNet's shape (1000 bins, D = 5000, 1000 classes) on 100 000 made-up rows: where does the time go, compared with BLAS?
+"""ImageNet's shape (1000 bins, D = 5000, 1000 classes) on 100 000 synthetic rows: where does the time go, compared with BLAS?
 
 The bound is the operations of the pass at the best rate of a large float32 product in the same run, as in
 pass_bound.py. The strength is chosen by --folds folds. The figures for 1.26 million rows assume a linear pass; the
