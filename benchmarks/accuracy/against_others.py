@@ -232,21 +232,21 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=1800, help="time limit of one fit, in seconds")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
-    given = parser.parse_args()
-    if given.one:
-        name, method, rows, seed = given.one
+    options = parser.parse_args()
+    if options.one:
+        name, method, rows, seed = options.one
         print(json.dumps(measure(name, method, int(rows), int(seed))))
         return
     lines = []
-    for name in given.sets.split(","):
-        for method in given.methods.split(","):
-            for seed in range(given.seeds):
-                line = in_a_process([name, method, str(given.rows), str(seed)], given.limit)
+    for name in options.sets.split(","):
+        for method in options.methods.split(","):
+            for seed in range(options.seeds):
+                line = in_a_process([name, method, str(options.rows), str(seed)], options.limit)
                 if line is not None:
                     lines.append(line)
                     print(json.dumps(line), flush=True)
     print(table(lines))
-    if given.keep:
+    if options.keep:
         kept = [json.loads(text) for text in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
         fresh = {(line["set"], line["method"], line["seed"]) for line in lines}
         kept = [line for line in kept if (line["set"], line["method"], line["seed"]) not in fresh]

@@ -81,15 +81,15 @@ def main() -> None:
     parser.add_argument("--features", choices=("exact", "landmarks"), default="exact")
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'set':<24} {'probabilities':<34} {'accuracy':>8} {'log-loss':>8} {'error':>6} {'seconds added':>13}"
     )
-    for name in given.sets:
-        data = _rows(name, given.rows, given.seed)
-        settings: dict[str, Any] = {"features": given.features, "random_state": given.seed}
+    for name in options.sets:
+        data = _rows(name, options.rows, options.seed)
+        settings: dict[str, Any] = {"features": options.features, "random_state": options.seed}
         settings |= {"normalize": None if name == "mnist" else "l1"}
-        settings |= {"n_components": 500} if given.features == "landmarks" else {}
+        settings |= {"n_components": 500} if options.features == "landmarks" else {}
         own = HistogramClassifier("exp-chi2", **settings)
         own.fit(data.X, data.y, groups=data.groups)  # compiles the loops
         calibrating = _timed(own, "_take_held_out")

@@ -60,11 +60,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--test-rows", type=int, default=1500)
     parser.add_argument("--draws", type=int, default=3)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(f"{'set':12} {'alpha':>6} {'nominal':>8} {'held':>8} {'deviation':>10} {'off by':>8} {'size':>8}")
-    for name in given.sets.split(","):
+    for name in options.sets.split(","):
         draws = [
-            drawn(name, given.features, given.rows, given.test_rows, seed) for seed in range(given.draws)
+            drawn(name, options.features, options.rows, options.test_rows, seed)
+            for seed in range(options.draws)
         ]
         for alpha in ALPHAS:
             held, chance, size = np.mean([draw[alpha] for draw in draws], axis=0)

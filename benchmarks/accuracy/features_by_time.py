@@ -95,22 +95,22 @@ def main() -> None:
     parser.add_argument(
         "--output", type=Path, help="file of the picture; with --keep, the picture of the docs"
     )
-    given = parser.parse_args()
+    options = parser.parse_args()
     lines = []
-    for name in given.sets.split(","):
-        data = SETS[name]().some(given.rows, 0)
+    for name in options.sets.split(","):
+        data = SETS[name]().some(options.rows, 0)
         warm = data.some(400, 0)
         for way, sizes in WAYS.items():
             line_of(warm, way, sizes[0] | ({"n_components": 50} if "n_components" in sizes[0] else {}))
             for settings in sizes:
                 lines.append(line_of(data, way, settings))
                 print(json.dumps(lines[-1]), flush=True)
-    if given.keep:
+    if options.keep:
         ran = {line["set"] for line in lines}
         kept = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [])
         lines = [line for line in kept if line["set"] not in ran] + lines
         RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    output = given.output or (PICTURE if given.keep else None)
+    output = options.output or (PICTURE if options.keep else None)
     if output is not None:
         draw(lines, output)
 

@@ -145,9 +145,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="use all training rows, and D = 2048")
     parser.add_argument("--only", choices=list(DATA), help="run only this data set")
-    given = parser.parse_args()
-    n_rows, n_components = (10**6, 2048) if given.full else (4000, 512)
-    for name in [given.only] if given.only else list(DATA)[:3]:
+    options = parser.parse_args()
+    n_rows, n_components = (10**6, 2048) if options.full else (4000, 512)
+    for name in [options.only] if options.only else list(DATA)[:3]:
         compare(name, n_rows, n_components)
 
 

@@ -76,15 +76,15 @@ def main():
     )
     parser.add_argument("features", nargs="*", default=USUAL)
     parser.add_argument("--keep", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     data = mnist(normalize=True)
     line_of("landmarks:300", *(part[:2000] for part in data))  # compiles the loops
     kept = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
-    lines = {line["features"]: line for line in map(json.loads, kept)} if given.keep else {}
-    for name in given.features:
+    lines = {line["features"]: line for line in map(json.loads, kept)} if options.keep else {}
+    for name in options.features:
         lines[name] = line_of(name, *data)
         print(json.dumps(lines[name]), flush=True)
-        if given.keep:
+        if options.keep:
             RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines.values()), encoding="utf-8")
     for ours, others, share, accuracy in WANTED:
         if ours in lines and others in lines:

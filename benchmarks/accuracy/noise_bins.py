@@ -72,16 +72,16 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2000, help="rows to learn from")
     parser.add_argument("--kernel", default="auto")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     heads = ("clean", "clean, learned", "noise", "noise, learned")
     print(f"{'set':<14}" + "".join(f"{head:>16}" for head in heads) + f"{'left':>10}{'cost':>9}")
-    for name in given.sets.split(","):
-        data = SETS[name]().some(given.rows, given.seed)
-        few = np.random.default_rng(given.seed).permutation(data.y_test.size)[:MOST_TEST_ROWS]
+    for name in options.sets.split(","):
+        data = SETS[name]().some(options.rows, options.seed)
+        few = np.random.default_rng(options.seed).permutation(data.y_test.size)[:MOST_TEST_ROWS]
         data = LabelledSet(
             name, data.X, data.y, data.X_test[few], data.y_test[few], data.scoring, data.groups
         )
-        print(line(name, measure(data, given.kernel, given.seed)), flush=True)
+        print(line(name, measure(data, options.kernel, options.seed)), flush=True)
 
 
 if __name__ == "__main__":

@@ -127,10 +127,10 @@ def main() -> None:
     )
     parser.add_argument("--lines", type=Path, default=KEPT)
     parser.add_argument("--output", type=Path, default=TOP / "docs" / "assets" / "accuracy.png")
-    given = parser.parse_args()
-    lines = kept_lines(given.lines)
-    draw(lines, given.output)
-    if given.lines == KEPT:
+    options = parser.parse_args()
+    lines = kept_lines(options.lines)
+    draw(lines, options.output)
+    if options.lines == KEPT:
         README.write_text(with_table(README.read_text(encoding="utf-8"), lines), encoding="utf-8")
 
 

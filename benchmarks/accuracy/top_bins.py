@@ -92,12 +92,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1500, help="rows to train on, and rows to hold out")
     parser.add_argument("--bins", type=int, default=128)
     parser.add_argument("--seeds", default="0,1,2")
-    given = parser.parse_args()
+    options = parser.parse_args()
     ways = (*OURS, *OTHERS)
     ahead: dict[tuple[str, str], list[bool]] = {}
     print(f"{'set':<15} {'score':>6}   " + "   ".join(f"{way:>11} (anew)" for way in ways))
-    for name in given.sets.split(","):
-        runs = [measured(name, given.rows, given.bins, int(seed)) for seed in given.seeds.split(",")]
+    for name in options.sets.split(","):
+        runs = [measured(name, options.rows, options.bins, int(seed)) for seed in options.seeds.split(",")]
         found = {way: np.mean([run[way] for run in runs], axis=0) for way in runs[0]}
         lost = "   ".join(f"{found[way][0]:>11.3f} {found[way][1]:>6.3f}" for way in ways)
         print(f"{name:<15} {found['score'][0]:>6.3f}   {lost}", flush=True)

@@ -44,13 +44,15 @@ def main():
     )
     parser.add_argument("D", nargs="?", type=int, default=4096)
     parser.add_argument("--rows", type=int, default=8000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     for features in ("landmarks", "fourier"):
         gcv, folds = (
-            child(FIT.format(features=features, selection=selection, rows=given.rows, D=given.D))["fit_bytes"]
+            child(FIT.format(features=features, selection=selection, rows=options.rows, D=options.D))[
+                "fit_bytes"
+            ]
             for selection in ("gcv", 5)
         )
-        report(f"{features}, D = {given.D}: gcv / five folds", f"{gcv / folds:.2f}", "<= 0.5")
+        report(f"{features}, D = {options.D}: gcv / five folds", f"{gcv / folds:.2f}", "<= 0.5")
         print(f"  {gcv / 2**20:.0f} MiB and {folds / 2**20:.0f} MiB", flush=True)
 
 

@@ -123,16 +123,16 @@ def main() -> None:
     parser.add_argument("--daimler", type=Path, metavar="PATH")
     parser.add_argument("--kernels", nargs="+", choices=list(KERNELS), default=list(KERNELS))
     parser.add_argument("--rounds", type=int, default=1, help="rounds of mining; the paper has one")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if given.inria is None and given.daimler is None:
+        if options.inria is None and options.daimler is None:
             images = open_images(data_file("caltech101_45.tar"))
-            given.inria = composed.inria(Path(folder), images)
-            given.daimler = composed.daimler(Path(folder), images)
-        if given.inria is not None:
-            inria(given.inria, given.kernels, given.rounds)
-        if given.daimler is not None:
-            daimler(given.daimler, given.kernels)
+            options.inria = composed.inria(Path(folder), images)
+            options.daimler = composed.daimler(Path(folder), images)
+        if options.inria is not None:
+            inria(options.inria, options.kernels, options.rounds)
+        if options.daimler is not None:
+            daimler(options.daimler, options.kernels)
 
 
 if __name__ == "__main__":

@@ -81,10 +81,10 @@ def main() -> None:
     parser.add_argument("--voc", type=Path, metavar="PATH")
     parser.add_argument("--year", type=int, default=2007)
     parser.add_argument("--images", type=int, nargs=2, default=(90, 45), metavar=("TRAIN", "VAL"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = given.voc or compose(Path(folder), *given.images)
-        run(path, given.year)
+        path = options.voc or compose(Path(folder), *options.images)
+        run(path, options.year)
 
 
 def run(path: Path, year: int) -> None:

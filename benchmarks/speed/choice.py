@@ -35,17 +35,19 @@ def main():
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--of", type=int, default=60_000)
     parser.add_argument("--features", nargs="+", default=["landmarks"])
-    given = parser.parse_args()
+    options = parser.parse_args()
     X, y, _, _ = mnist(normalize=True)
-    for features in given.features:
+    for features in options.features:
         stages(features, 600, X[:2000], y[:2000])
-        for D in given.D:
-            took, n_tried = stages(features, D, X[: given.rows], y[: given.rows])
-            passing = sum(took.get(stage, 0.0) for stage in PASS) * given.of / given.rows
+        for D in options.D:
+            took, n_tried = stages(features, D, X[: options.rows], y[: options.rows])
+            passing = sum(took.get(stage, 0.0) for stage in PASS) * options.of / options.rows
             share = took["choose alpha"] / passing
-            report(f"{features}, {given.of} x {D}: choice / pass", round(share, 2), WANTED.get(given.of, ""))
+            report(
+                f"{features}, {options.of} x {D}: choice / pass", round(share, 2), WANTED.get(options.of, "")
+            )
             shown = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in took.items())
-            print(f"  {n_tried} strengths; seconds of {given.rows} rows: {shown}", flush=True)
+            print(f"  {n_tried} strengths; seconds of {options.rows} rows: {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -189,28 +189,34 @@ def main():
     parser.add_argument("--narrow", type=int, default=100_000_000, help="rows of 28 bins")
     parser.add_argument("--landmarks", type=int, default=5000)
     parser.add_argument("--fourier", type=int, default=8192)
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
         import torch
     except ImportError:
         sys.exit("skipped: this benchmark needs torch.")
-    if given.device != "cpu" and not torch.cuda.is_available():
+    if options.device != "cpu" and not torch.cuda.is_available():
         sys.exit("skipped: this benchmark needs a CUDA device, and torch finds none here.")
-    print(torch.cuda.get_device_name() if given.device != "cpu" else "cpu", torch.__version__)
-    X, y = rows_like_imagenet(min(BLOCK, given.rows))
-    landmarks = LandmarkFeatures("exp-chi2", given.landmarks, landmarks="uniform", random_state=0)
-    landmarks.fit(X[: 4 * given.landmarks])
+    print(torch.cuda.get_device_name() if options.device != "cpu" else "cpu", torch.__version__)
+    X, y = rows_like_imagenet(min(BLOCK, options.rows))
+    landmarks = LandmarkFeatures("exp-chi2", options.landmarks, landmarks="uniform", random_state=0)
+    landmarks.fit(X[: 4 * options.landmarks])
     m, p = landmarks._n_features_out, BINS * landmarks.n_terms
-    shares(torch, given.device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
-    fourier = FourierFeatures(n_components=given.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
+    shares(torch, options.device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
+    fourier = FourierFeatures(n_components=options.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
         X[:4096]
     )
     p, w = fourier.frequencies_.shape
     shares(
-        torch, given.device, f"{given.fourier} random features", fourier, 2 * p * w + given.fourier**2, X, y
+        torch,
+        options.device,
+        f"{options.fourier} random features",
+        fourier,
+        2 * p * w + options.fourier**2,
+        X,
+        y,
     )
-    imagenet(torch, given.device, given.rows, given.landmarks)
-    narrow(torch, given.device, given.narrow)
+    imagenet(torch, options.device, options.rows, options.landmarks)
+    narrow(torch, options.device, options.narrow)
 
 
 if __name__ == "__main__":

@@ -133,9 +133,9 @@ def main():
     parser.add_argument("--tune", action="store_true", help="compare the whole fit with a plain fit")
     parser.add_argument("--features", type=int, help="D")
     parser.add_argument("--plot", help="PNG file to write")
-    given = parser.parse_args()
-    n_components = given.features or (3000 if given.full else 500)
-    tune(given.full, n_components) if given.tune else cost(given.full, n_components, given.plot)
+    options = parser.parse_args()
+    n_components = options.features or (3000 if options.full else 500)
+    tune(options.full, n_components) if options.tune else cost(options.full, n_components, options.plot)
 
 
 if __name__ == "__main__":

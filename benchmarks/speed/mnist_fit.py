@@ -148,8 +148,8 @@ def main():
     parser.add_argument("D", nargs="?", type=int, default=8192)
     parser.add_argument("--no-exact", action="store_true", help="leave out the exact machine")
     parser.add_argument("--again", action="store_true", help="measure the competitors again")
-    given = parser.parse_args()
-    D, peers = given.D, Peers(given.again)
+    options = parser.parse_args()
+    D, peers = options.D, Peers(options.again)
 
     def small(alphas):
         return f"ours(256, {alphas!r}, 0)"
@@ -170,7 +170,7 @@ def main():
         "data = mnist(normalize=True); small = ours(256, 0.3, 0).fit(data[0][:3000], data[1][:3000]); print('{}')"
     )
     report_memory(peaks, base["peak_bytes"])
-    if not given.no_exact:
+    if not options.no_exact:
         peer = peers.run(f"fitted(ExactMachine({gamma}), ExactMachine({gamma}))")
         question = "exact SVC on 20 000 rows: times as long as the whole fit here"
         report(question, spread_of(peer["seconds"] / seconds), ">= 30")

@@ -68,10 +68,10 @@ def main():
     )
     parser.add_argument("kinds", nargs="*", default=["landmarks", "exact"])
     parser.add_argument("--rows", type=int, default=8000)
-    given = parser.parse_args()
-    X, Y, first = tasks(given.rows, 12, 0.25)
+    options = parser.parse_args()
+    X, Y, first = tasks(options.rows, 12, 0.25)
     seen = np.flatnonzero(~np.isnan(Y[:, 0]))
-    for kind in given.kinds:
+    for kind in options.kinds:
         seconds(kind, (X[:1000], Y[:1000]), (X[:1000], first[:1000]))
         of_seen, of_all, together = seconds(kind, (X[seen], first[seen]), (X, first), (X, Y))
         if kind == "default":
