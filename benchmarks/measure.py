@@ -1,4 +1,4 @@
-"""What the benchmarks share: data, repeats, bounds, child processes with their peak memory, and lines of results."""
+"""What the benchmarks share: data, repeated timings, bounds, child processes and their peak memory, results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from chimap.cli.support.blas import prepare_blas
 
-prepare_blas()  # before NumPy loads its BLAS: what the command line does, here for all sides
+prepare_blas()  # before NumPy loads its BLAS: the same setting as on the command line, for all competitors
 
 import numpy as np  # noqa: E402
 import scipy.sparse as sp  # noqa: E402
@@ -23,7 +23,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 def data_file(name: str) -> Path:
-    """A data set of the shared folder, or an exit that says what is missing."""
+    """Return the path of a data set in the shared folder, or exit with a message that says what is missing."""
     path = DATA / name
     if not path.is_file():
         sys.exit(f"skipped: this benchmark reads {path}, which is not here.")
@@ -31,7 +31,7 @@ def data_file(name: str) -> Path:
 
 
 def mnist(normalize: bool = False) -> tuple[np.ndarray, ...]:
-    """(X, y, X_test, y_test), float32 pixels."""
+    """Return (X, y, X_test, y_test) with float32 pixels."""
     with np.load(data_file("mnist.npz")) as z:
         X, y, Xt, yt = (z[k] for k in ("x_train", "y_train", "x_test", "y_test"))
     X, Xt = (a.reshape(len(a), -1).astype(np.float32) for a in (X, Xt))
@@ -41,7 +41,7 @@ def mnist(normalize: bool = False) -> tuple[np.ndarray, ...]:
 
 
 def counts(name: str, labels: bool = False) -> sp.csr_matrix | tuple[sp.csr_matrix, np.ndarray]:
-    """A CSR matrix of counts, float64, rows l1-normalised; with ``labels`` (X, y)."""
+    """Return a CSR matrix of float64 counts with l1-normalised rows; with ``labels``, return (X, y)."""
     with np.load(data_file(name)) as z:
         X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float64)
         y = z["y"].astype(np.int64) if labels else None
@@ -51,7 +51,7 @@ def counts(name: str, labels: bool = False) -> sp.csr_matrix | tuple[sp.csr_matr
 
 
 def seconds(call: Callable[[], object], repeats: int = 7) -> np.ndarray:
-    """Sorted wall seconds of repeated calls, after one that is not counted."""
+    """Return the sorted wall seconds of repeated calls, after one call that is not counted."""
     call()
     times = np.empty(repeats)
     for i in range(repeats):
@@ -62,7 +62,7 @@ def seconds(call: Callable[[], object], repeats: int = 7) -> np.ndarray:
 
 
 class Spread(NamedTuple):
-    """A figure and the range that its quartiles over repeats span."""
+    """A figure, and the range that the quartiles of its repeats span."""
 
     value: float
     low: float
@@ -73,14 +73,14 @@ class Spread(NamedTuple):
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Spread:
-    """Ratio of medians, with the range that the quartiles span."""
+    """Return the ratio of two medians, with the range that the quartiles span."""
     low = np.quantile(numerator, 0.25) / np.quantile(denominator, 0.75)
     high = np.quantile(numerator, 0.75) / np.quantile(denominator, 0.25)
     return Spread(*map(float, (np.median(numerator) / np.median(denominator), low, high)))
 
 
 def report(question: str, value: object, target: str) -> None:
-    """One line for people; and for ``run.py`` one of JSON, in the file that BENCHMARK_LINES names."""
+    """Print one line for people, and append one line of JSON for ``run.py`` to the file named by BENCHMARK_LINES."""
     print(f"{question:<72} {value!s:>22}   target {target}", flush=True)
     if lines := os.environ.get("BENCHMARK_LINES"):
         found = {"question": question.strip(), "shown": " ".join(str(value).split()), "target": target}
@@ -107,8 +107,11 @@ _CORETYPES = ("Haswell", "Zen", "SkylakeX", "Cooperlake", "Sapphirerapids")
 
 
 def sgemm_rates() -> dict[str, float]:
-    """Operations a second of a float32 product of order 4096, the third best of six: by NumPy as it comes, by each
-    core type that its OpenBLAS can be told and this machine can run, and by torch if it is installed."""
+    """Return operations per second of a float32 product of order 4096, the third best of six.
+
+    The rates are those of NumPy as installed, of each core type that its OpenBLAS can be set to and this machine can
+    run, and of torch if it is installed.
+    """
     ways = {"numpy": (_NUMPY, None), "torch": (_TORCH, None)}
     ways |= {f"numpy, {core}": (_NUMPY, core) for core in _CORETYPES}
     found = {}
@@ -124,8 +127,8 @@ def sgemm_rates() -> dict[str, float]:
 
 
 def processor_seconds(arguments: list[str]) -> float:
-    """Processor time, user and system, of a command that ends well."""
-    # as an installation: sources that may not be kept as bytecode would be compiled at every start
+    """Return the processor time, user and system, of a command that must succeed."""
+    # as in an installation: without bytecode files, the sources would be compiled at every start
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(arguments, env=environment, check=True, capture_output=True)
@@ -134,7 +137,7 @@ def processor_seconds(arguments: list[str]) -> float:
 
 
 def child(code: str) -> dict[str, object]:
-    """Run Python code in a new process that prints JSON. Adds "peak_bytes", seen from outside it."""
+    """Run Python code that prints JSON in a new process, and add its ``peak_bytes``, measured from outside."""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         peak = 0
         status = Path(f"/proc/{process.pid}/status")

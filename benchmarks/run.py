@@ -1,9 +1,9 @@
-"""Run the benchmarks: figures as JSON, a Markdown table and a plot, beside those of the last run that was kept.
+"""Run the benchmarks and write their figures as JSON, a Markdown table and a plot, compared with the last kept run.
 
 python -m benchmarks.run                          # all of them
-python -m benchmarks.run --only pass_bound,memory # some
-python -m benchmarks.run --quick                  # those of a minute or so
-python -m benchmarks.run --keep                   # and keep the figures in results.json, for the next run to compare with
+python -m benchmarks.run --only pass_bound,memory # only these
+python -m benchmarks.run --quick                  # those that take about a minute
+python -m benchmarks.run --keep                   # also keep the figures in results.json for later comparisons
 """
 
 import argparse
@@ -25,7 +25,7 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
 def benchmarks():
-    """Modules that answer a question, by name."""
+    """Return the benchmark modules by name."""
     return {
         p.stem: f"benchmarks.{p.parent.name}.{p.stem}"
         for p in sorted(HERE.glob("*/*.py"))
@@ -34,7 +34,7 @@ def benchmarks():
 
 
 def machine():
-    """What the figures depend on."""
+    """Return what the figures depend on: the machine and the versions of the libraries."""
     import numpy
 
     flags = Path("/proc/cpuinfo")
@@ -54,7 +54,7 @@ def machine():
 
 
 def measured(name):
-    """The figures of one file, and how it ended: a list of what ``_measure.report`` said."""
+    """Run one benchmark file; return its figures (everything that ``measure.report`` wrote) and how it ended."""
     with tempfile.TemporaryDirectory() as folder:
         lines = Path(folder) / "lines.jsonl"
         began = time.perf_counter()
@@ -69,7 +69,7 @@ def measured(name):
 
 
 def figure(entry):
-    """The number of a figure: that of a spread, or the first in what was shown; None if it has none."""
+    """Return the number of a figure: the value of a spread, or the first number of a text; None if it has none."""
     if "value" in entry:
         return entry["value"]
     first = NUMBER.search(entry["shown"])
@@ -77,18 +77,18 @@ def figure(entry):
 
 
 def before(kept, name, question):
-    """The number that the kept run had for a question."""
+    """Return the number that the kept run has for a question."""
     entries = kept.get("benchmarks", {}).get(name, {}).get("figures", [])
     return next((figure(e) for e in entries if e["question"] == question), None)
 
 
 def change(now, last):
-    """'+4 %' against the kept run; '' without."""
+    """Return the change against the kept run, such as '+4 %', or '' if there is none."""
     return "" if not last or now is None else f"{100 * (now / last - 1):+.0f} %"
 
 
 def table(results, kept):
-    """The figures in Markdown."""
+    """Return the figures as a Markdown table."""
     about = results["machine"]
     lines = [
         f"{about['processor']}, {about['cores']} cores, numpy {about['numpy']}, Python {about['python']}, {about['date']}.",
@@ -110,7 +110,7 @@ def table(results, kept):
 
 
 def plot(results, kept, path):
-    """Ratios with the range of their quartiles, what is wanted, and those of the kept run as open marks."""
+    """Plot ratios with the range of their quartiles and their targets; ratios of the kept run are open marks."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -152,7 +152,7 @@ def plot(results, kept, path):
 
 
 def write(results, kept, folder):
-    """The figures in a folder; names of the files."""
+    """Write the figures to a folder and return the names of the files."""
     (folder / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     (folder / "table.md").write_text(table(results, kept))
     drawn = plot(results, kept, folder / "plot.png")
@@ -163,11 +163,11 @@ def arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", metavar="NAMES", help="files, with commas; see --list")
+    parser.add_argument("--only", metavar="NAMES", help="names of files, separated by commas; see --list")
     parser.add_argument("--quick", action="store_true", help=f"only {', '.join(QUICK)}")
-    parser.add_argument("--list", action="store_true", help="name the files and end")
+    parser.add_argument("--list", action="store_true", help="list the files and exit")
     parser.add_argument(
-        "--output", type=Path, default=HERE / "out", help="folder for results.json, table.md, plot.png"
+        "--output", type=Path, default=HERE / "out", help="folder for results.json, table.md and plot.png"
     )
     parser.add_argument(
         "--keep", action="store_true", help=f"write {KEPT.name} in results: what is committed"
@@ -189,7 +189,7 @@ def main():
     for name in wanted:
         print(f"--- {name}", flush=True)
         results["benchmarks"][name] = measured(name)
-        # after each, so that an interrupted run leaves what it has
+        # after each benchmark, so that an interrupted run keeps its results
         written = write(results, kept, given.output)
     print(f"\n{table(results, kept)}\nin {given.output}: {written}")
     if given.keep:

@@ -1,4 +1,4 @@
-"""The shared labelled sets with their official splits: rows as they come (counts or pixels), float32."""
+"""The shared labelled data sets with their official splits: unprocessed rows (counts or pixels), float32."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.measure import data_file
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """Training and test rows, and the score that the field uses: "accuracy", "roc_auc" or "r2"."""
+    """Training and test rows, and the usual score of the data set: "accuracy", "roc_auc" or "r2"."""
 
     name: str
     X: Any
@@ -25,7 +25,7 @@ class LabelledSet:
     groups: np.ndarray | None = None
 
     def some(self, n_rows: int, seed: int) -> LabelledSet:
-        """At most so many training rows, drawn by seed; the test part stays whole."""
+        """Return the set with at most ``n_rows`` training rows, drawn by ``seed``; the test part stays whole."""
         chosen = np.sort(np.random.default_rng(seed).permutation(self.X.shape[0])[:n_rows])
         groups = None if self.groups is None else self.groups[chosen]
         return LabelledSet(

@@ -1,9 +1,9 @@
-"""Make executed notebooks of some examples of the gallery, and keep them beside this script.
+"""Make executed notebooks from some examples of the gallery, and keep them beside this script.
 
-python examples/notebooks.py            # write examples/notebooks again
-python examples/notebooks.py FOLDER     # write them there
+python examples/notebooks.py            # rewrite examples/notebooks
+python examples/notebooks.py FOLDER     # write them to FOLDER
 
-A notebook has the text and the cells of its script, and is run in a new kernel, which needs nbclient and ipykernel.
+A notebook has the text and the cells of its script. It is run in a new kernel, which needs nbclient and ipykernel.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Any
 from render import GALLERY, cells_of
 
 KEPT = Path(__file__).resolve().parent / "notebooks"
-NOTEBOOKS = {"explanations": "09_explain", "text": "07_text"}  # and the scripts that they are made of
+NOTEBOOKS = {"explanations": "09_explain", "text": "07_text"}  # notebook: gallery script
 
 
 def cells(script: Path) -> list[tuple[str, str]]:
-    """Kind ("markdown" or "code") and text of each cell of a script."""
+    """Return the kind ("markdown" or "code") and the text of each cell of a script."""
     code = script.read_text(encoding="utf-8")
     title, _, text = (ast.get_docstring(ast.parse(code)) or script.stem).partition("\n")
     made = [("markdown", f"# {title.rstrip('.')}\n\n{text.strip()}")]
@@ -32,7 +32,7 @@ def cells(script: Path) -> list[tuple[str, str]]:
 
 
 def executed(script: Path) -> Any:
-    """The notebook of a script after a run in an empty folder."""
+    """Run the notebook of a script in an empty folder and return it with its outputs."""
     import nbformat
     from nbclient import NotebookClient
 
@@ -45,14 +45,14 @@ def executed(script: Path) -> Any:
             book, timeout=300, record_timing=False, resources={"metadata": {"path": folder}}
         )
         client.execute()
-    for cell in book.cells:  # values of last lines hold addresses; what is to be read is printed
+    for cell in book.cells:  # the values of last lines hold memory addresses; what matters is printed
         if cell.cell_type == "code":
             cell.outputs = [output for output in cell.outputs if output.output_type != "execute_result"]
     return book
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     import nbformat
 
     parser = argparse.ArgumentParser(

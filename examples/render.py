@@ -1,10 +1,10 @@
-"""Run the examples of examples/gallery and write a page of each: its text, its code, what it prints and draws.
+"""Run the examples of examples/gallery and write a page for each with its text, its code, its output and its plots.
 
 python examples/render.py FOLDER            # all of them
 python examples/render.py FOLDER --only digits,cells
 
-An example is a script. Its docstring opens the page (the first line is the title); a line ``# %%`` starts a cell, and
-comments right below it are the text before the cell. Pages of scripts that have not changed are kept.
+An example is a script. Its docstring opens the page; the first line is the title. A line ``# %%`` starts a cell, and
+the comments right below it are the text before the cell. The pages of scripts that have not changed are kept.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-PLAIN = re.compile(r"[^\w ,.:=-]")  # what would end an alternative text
+PLAIN = re.compile(r"[^\w ,.:=-]")  # characters that could end an alternative text
 GALLERY = Path(__file__).resolve().parent / "gallery"
 
 
 def cells_of(code: str) -> list[tuple[str, str]]:
-    """Text and code of each cell after the docstring; blank lines before the code keep its line numbers."""
+    """Return text and code of each cell after the docstring; blank lines before the code keep its line numbers."""
     lines = code.splitlines()
     start = ast.parse(code).body[0].end_lineno
     marks = [i for i, line in enumerate(lines) if line.startswith("# %%")] or [start]
@@ -52,7 +52,7 @@ def cells_of(code: str) -> list[tuple[str, str]]:
 
 
 def run(script: Path, folder: Path) -> str:
-    """The page of one example; its pictures go into the folder."""
+    """Run one example, write its pictures into the folder, and return its page."""
     code = script.read_text(encoding="utf-8")
     title, _, text = (ast.get_docstring(ast.parse(code)) or script.stem).partition("\n")
     page = [f"# {title.rstrip('.')}", text.strip()]
@@ -87,7 +87,7 @@ def run(script: Path, folder: Path) -> str:
 
 
 def render(folder: Path, only: set[str] | None = None) -> list[tuple[str, str, str]]:
-    """Write the pages of all examples; name, title and first picture of each."""
+    """Write the pages of all examples, and return the name, title and first picture of each."""
     folder.mkdir(parents=True, exist_ok=True)
     done = []
     for script in sorted(GALLERY.glob("*.py")):
@@ -106,15 +106,15 @@ def render(folder: Path, only: set[str] | None = None) -> list[tuple[str, str, s
 
 
 def main() -> None:
-    """The command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", type=lambda text: set(text.split(",")))
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     warnings.simplefilter("error", DeprecationWarning)
-    render(given.folder.resolve(), given.only)
+    render(arguments.folder.resolve(), arguments.only)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""Does the default win? Scores, seconds and memory of chimap with no settings beside what its users would use instead.
+"""Do the default settings win? chimap without settings, against what users would use instead.
 
-Official splits, at most 10 000 training rows. Each fit runs in a process of its own.
+The benchmark compares scores, seconds and memory. Official splits, at most 10 000 training rows. Each fit runs in its
+own process.
 
 python -m benchmarks.accuracy.against_others                             # all sets and methods, three seeds: hours
 python -m benchmarks.accuracy.against_others --sets newsgroups,hmp --methods chimap,linear-svm,lightgbm --seeds 1
@@ -38,12 +39,15 @@ from sklearn.svm import LinearSVC
 from benchmarks.sets import SETS, LabelledSet
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "against_others.jsonl"
-SVC_ROWS = 5_000  # that the exact machine of LIBSVM holds in a minute or so
+SVC_ROWS = 5_000  # rows that the exact machine of LIBSVM can fit in about a minute
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
 
 
 def rows_as(kind: str) -> Any:
-    """Raw rows (divided by the largest value, which changes no score of a tuned C but lets LIBLINEAR end), or others."""
+    """Return raw rows divided by their largest value, or rows in another form.
+
+    The division changes no score of a tuned C, but lets LIBLINEAR converge.
+    """
     if kind == "raw":
         return MaxAbsScaler()
     if kind == "l1":
@@ -52,7 +56,7 @@ def rows_as(kind: str) -> Any:
 
 
 def tuned(models: list[Any], data: LabelledSet, seed: int) -> Any:
-    """The model that scores best on a fifth of the rows held out, fitted on all."""
+    """Return the model that scores best on a held-out fifth of the rows, fitted on all rows."""
     stratify = data.y if data.scoring != "r2" else None
     X, X_held, y, y_held = train_test_split(
         data.X, data.y, test_size=0.2, random_state=seed, stratify=stratify
@@ -63,7 +67,7 @@ def tuned(models: list[Any], data: LabelledSet, seed: int) -> Any:
 
 
 def linear(kind: str, make: Callable[[float], Any]) -> Callable[[LabelledSet, int], Any]:
-    """A linear machine with its C tuned; ridge where there are no classes."""
+    """Return a linear model with tuned C; ridge if there are no classes."""
 
     def fit(data: LabelledSet, seed: int) -> Any:
         models = [Ridge(1 / c) if data.scoring == "r2" else make(c) for c in COSTS]
@@ -115,7 +119,10 @@ def xrfm(data: LabelledSet, seed: int) -> Any:
 
 
 def exact_svm(data: LabelledSet, seed: int) -> Any:
-    """LIBSVM on the exponential chi-square kernel, gamma = 1 / mean distance, C = 10, on what it can hold."""
+    """Fit LIBSVM on the exponential chi-square kernel, with gamma = 1 / mean distance and C = 10.
+
+    It gets as many rows as it can hold.
+    """
     from chimap import KernelClassifier
 
     some = data.some(SVC_ROWS, seed)
@@ -123,7 +130,7 @@ def exact_svm(data: LabelledSet, seed: int) -> Any:
 
 
 def chimap(data: LabelledSet, seed: int) -> Any:
-    """No settings."""
+    """Fit chimap without settings."""
     from chimap import HistogramClassifier, HistogramRegressor
 
     model = (
@@ -151,7 +158,7 @@ METHODS: dict[str, Callable[[LabelledSet, int], Any]] = {
 
 
 def measure(set_name: str, method: str, n_rows: int, seed: int) -> dict[str, Any]:
-    """One fit: test score, seconds, peak memory beyond the data."""
+    """Run one fit and return its test score, seconds and peak memory beyond the data."""
     warnings.filterwarnings("ignore")
     data = SETS[set_name]().some(n_rows, seed)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -177,7 +184,7 @@ def measure(set_name: str, method: str, n_rows: int, seed: int) -> dict[str, Any
 
 
 def in_a_process(arguments: list[str], limit: float) -> dict[str, Any] | None:
-    """The last line that a process of its own prints; None if it fails or takes longer."""
+    """Run one fit in its own process and return the last line it prints; None if it fails or takes too long."""
     command = [sys.executable, "-m", "benchmarks.accuracy.against_others", "--one", *arguments]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
@@ -191,7 +198,7 @@ def in_a_process(arguments: list[str], limit: float) -> dict[str, Any] | None:
 
 
 def table(lines: list[dict[str, Any]]) -> str:
-    """Markdown: mean score (deviation) and seconds of each method on each set; the best score in bold."""
+    """Return a Markdown table of the mean score (deviation) and seconds of each method on each set, best score in bold."""
     sets = list(dict.fromkeys(line["set"] for line in lines))
     methods = [m for m in METHODS if any(line["method"] == m for line in lines)]
     rows = [f"| set | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
@@ -223,23 +230,23 @@ def main() -> None:
     parser.add_argument("--methods", default=",".join(METHODS))
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--limit", type=float, default=1800, help="seconds of one fit")
+    parser.add_argument("--limit", type=float, default=1800, help="time limit of one fit, in seconds")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
-    given = parser.parse_args()
-    if given.one:
-        name, method, rows, seed = given.one
+    options = parser.parse_args()
+    if options.one:
+        name, method, rows, seed = options.one
         print(json.dumps(measure(name, method, int(rows), int(seed))))
         return
     lines = []
-    for name in given.sets.split(","):
-        for method in given.methods.split(","):
-            for seed in range(given.seeds):
-                line = in_a_process([name, method, str(given.rows), str(seed)], given.limit)
+    for name in options.sets.split(","):
+        for method in options.methods.split(","):
+            for seed in range(options.seeds):
+                line = in_a_process([name, method, str(options.rows), str(seed)], options.limit)
                 if line is not None:
                     lines.append(line)
                     print(json.dumps(line), flush=True)
     print(table(lines))
-    if given.keep:
+    if options.keep:
         kept = [json.loads(text) for text in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
         fresh = {(line["set"], line["method"], line["seed"]) for line in lines}
         kept = [line for line in kept if (line["set"], line["method"], line["seed"]) not in fresh]

@@ -1,11 +1,12 @@
-"""Do probabilities mean what they say, and what do they cost? Against CalibratedClassifierCV around the same model.
+"""Do probabilities mean what they say, and what do they cost? Compared with CalibratedClassifierCV on the same model.
 
-A model is fitted to some rows of each set; its own probabilities come from rows that the choice of its strength held
-out. scikit-learn calibrates the same estimator on the outputs of five folds, with ensemble=False, so that one model
-answers on both sides. Groups that a set has are held out together.
-Newsgroups are split by date, which no calibration on the rows before can foresee; "newsgroups, random rows" draws the
-rows to test on from all. Printed: accuracy, log-loss and expected calibration error (ten bands of the largest
-probability) on held-out rows, and what calibration adds to the time of a fit.
+A model is fitted to some rows of each set. Its own probabilities come from rows that the choice of its strength held
+out. scikit-learn calibrates the same estimator on the outputs of five folds, with ensemble=False, so that both sides
+answer with one model. If a set has groups, they are held out together.
+
+Newsgroups are split by date, and no calibration on the earlier rows can foresee the later ones; "newsgroups, random
+rows" draws the test rows from all rows. The benchmark prints accuracy, log-loss and expected calibration error (ten
+bands of the largest probability) on held-out rows, and the time that calibration adds to a fit.
 
 python -m benchmarks.accuracy.calibration                    # four sets, some minutes
 python -m benchmarks.accuracy.calibration --sets hmp --rows 1000
@@ -27,13 +28,13 @@ from sklearn.model_selection import GroupKFold
 from benchmarks.sets import SETS, LabelledSet
 from chimap import HistogramClassifier
 
-METHODS = ("temperature", "sigmoid")  # the first is of newer scikit-learns
+METHODS = ("temperature", "sigmoid")  # the first exists only in newer versions of scikit-learn
 _BANDS = 10
 _RANDOM = ", random rows"
 
 
 def _rows(name: str, n: int, seed: int) -> LabelledSet:
-    """Training and test rows of a set, at most n of each."""
+    """Return training and test rows of a set, at most n of each."""
     data = SETS[name.removesuffix(_RANDOM)]()
     if name.endswith(_RANDOM):
         X, y = vstack([data.X, data.X_test]).tocsr(), np.concatenate([data.y, data.y_test])
@@ -44,21 +45,24 @@ def _rows(name: str, n: int, seed: int) -> LabelledSet:
 
 
 def calibration_error(probabilities: np.ndarray, right: np.ndarray) -> float:
-    """Mean over rows of |mean probability - share that is right| of the band that the row's largest one is in."""
+    """Return the expected calibration error.
+
+    It is the mean over rows of |mean probability - share right| in the band of the row's largest probability.
+    """
     band = np.minimum((probabilities * _BANDS).astype(int), _BANDS - 1)
     sums = np.bincount(band, probabilities - right, _BANDS)
     return float(np.abs(sums).sum() / right.size)
 
 
 def measured(model: Any, classes: np.ndarray, X: Any, y: np.ndarray) -> tuple[float, float, float]:
-    """Accuracy, log-loss and calibration error."""
+    """Return accuracy, log-loss and calibration error."""
     P = model.predict_proba(X)
     right = classes[P.argmax(axis=1)] == y
     return float(right.mean()), float(log_loss(y, P, labels=classes)), calibration_error(P.max(axis=1), right)
 
 
 def _timed(owner: Any, name: str) -> list[float]:
-    """The seconds that each call of a method of an object takes from now on."""
+    """Record the seconds of each future call of a method of an object."""
     method, seconds = getattr(owner, name), []
 
     def timed(*given: Any) -> None:
@@ -71,23 +75,23 @@ def _timed(owner: Any, name: str) -> list[float]:
 
 
 def main() -> None:
-    """Print two or three lines a set."""
+    """Print two or three lines per set."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sets", nargs="+", default=["mnist", "newsgroups", f"newsgroups{_RANDOM}", "hmp"])
     parser.add_argument("--features", choices=("exact", "landmarks"), default="exact")
     parser.add_argument("--rows", type=int, default=3000)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(
         f"{'set':<24} {'probabilities':<34} {'accuracy':>8} {'log-loss':>8} {'error':>6} {'seconds added':>13}"
     )
-    for name in given.sets:
-        data = _rows(name, given.rows, given.seed)
-        settings: dict[str, Any] = {"features": given.features, "random_state": given.seed}
+    for name in options.sets:
+        data = _rows(name, options.rows, options.seed)
+        settings: dict[str, Any] = {"features": options.features, "random_state": options.seed}
         settings |= {"normalize": None if name == "mnist" else "l1"}
-        settings |= {"n_components": 500} if given.features == "landmarks" else {}
+        settings |= {"n_components": 500} if options.features == "landmarks" else {}
         own = HistogramClassifier("exp-chi2", **settings)
-        own.fit(data.X, data.y, groups=data.groups)  # compiles
+        own.fit(data.X, data.y, groups=data.groups)  # compiles the loops
         calibrating = _timed(own, "_take_held_out")
         began = time.perf_counter()
         own.fit(data.X, data.y, groups=data.groups)
@@ -100,7 +104,7 @@ def main() -> None:
             began = time.perf_counter()
             try:
                 other.fit(data.X, data.y)
-            except ValueError:  # a scikit-learn that does not know the method
+            except ValueError:  # this version of scikit-learn does not know the method
                 continue
             rows.append((f"CalibratedClassifierCV {method}", other, time.perf_counter() - began - took))
         for words, model, added in rows:

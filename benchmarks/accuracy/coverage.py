@@ -1,9 +1,10 @@
-"""Do sets and intervals hold the truth as often as they say?
+"""Do sets and intervals hold the truth as often as they promise?
 
-On each shared set a model is fitted to random rows, and ``predict_set`` asked of other random rows: the promise is for rows
-of the same source. Printed for each share alpha: how many truths are held, on the mean over some draws, beside 1 - alpha;
-the deviation that one draw has by chance, of the scores that the threshold is one of and of the rows it is tried on; and
-how large the sets, or how wide the intervals in deviations of the targets, are.
+On each shared set a model is fitted to random rows, and ``predict_set`` is called on other random rows, because the
+promise is for rows from the same source. For each share alpha the benchmark prints how many truths are held, as a
+mean over several draws, beside 1 - alpha. It also prints the standard deviation that one draw has by chance, from the
+scores that give the threshold and from the rows it is tried on, and the size of the sets, or the width of the
+intervals in standard deviations of the targets.
 
 python -m benchmarks.accuracy.coverage                       # three sets, a minute or two
 python -m benchmarks.accuracy.coverage --sets mnist --draws 10
@@ -25,7 +26,7 @@ ALPHAS = (0.05, 0.1, 0.2)
 def drawn(
     name: str, features: str, n_rows: int, n_test: int, seed: int
 ) -> dict[float, tuple[float, float, float]]:
-    """(share of truths held, deviation by chance, mean size) for each alpha, of one draw of rows."""
+    """Return (share of truths held, deviation by chance, mean size) for each alpha, for one draw of rows."""
     data = SETS[name]()
     order = np.random.default_rng(seed).permutation(data.X.shape[0])
     train, test = order[:n_rows], order[n_rows : n_rows + n_test]
@@ -59,11 +60,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--test-rows", type=int, default=1500)
     parser.add_argument("--draws", type=int, default=3)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(f"{'set':12} {'alpha':>6} {'nominal':>8} {'held':>8} {'deviation':>10} {'off by':>8} {'size':>8}")
-    for name in given.sets.split(","):
+    for name in options.sets.split(","):
         draws = [
-            drawn(name, given.features, given.rows, given.test_rows, seed) for seed in range(given.draws)
+            drawn(name, options.features, options.rows, options.test_rows, seed)
+            for seed in range(options.draws)
         ]
         for alpha in ALPHAS:
             held, chance, size = np.mean([draw[alpha] for draw in draws], axis=0)

@@ -1,11 +1,12 @@
-"""Which features are worth their seconds? Score against seconds of the fit: landmarks by three ways of choosing them,
-random features, structured ones, the additive map, and every row one.
+"""Which features are worth their seconds? Score against seconds of the fit.
 
-Official splits, at most 10 000 training rows, gamma at the mean distance, alpha chosen by the fit. The kernel is exp-chi2
-(chi2 for the additive map); counts are divided by their sums. Lines go to benchmarks/results/features_by_time.jsonl with
---keep, in the place of earlier lines of the same sets, the picture to docs/assets/features_by_time.png.
+The benchmark compares landmarks chosen in three ways, random features, structured random features, the additive map,
+and the exact machine, which keeps every row. It uses official splits, at most 10 000 training rows, gamma from the
+mean distance, and alpha chosen by the fit. The kernel is exp-chi2 (chi2 for the additive map); counts are divided by
+their sums. With --keep, lines go to benchmarks/results/features_by_time.jsonl, where they replace earlier lines of
+the same sets, and the picture goes to docs/assets/features_by_time.png.
 
-python -m benchmarks.accuracy.features_by_time --keep                     # some ten minutes on two cores
+python -m benchmarks.accuracy.features_by_time --keep                     # about ten minutes on two cores
 python -m benchmarks.accuracy.features_by_time --sets newsgroups --rows 3000
 """
 
@@ -45,7 +46,7 @@ MARKS = dict(zip(WAYS, "oovs^Dd", strict=False)) | {"landmarks, uniform": "v", "
 
 
 def line_of(data: LabelledSet, way: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """One fit: its seconds and its score."""
+    """Run one fit and return its seconds and its score."""
     normalize = None if data.name in ("mnist", "fashion_mnist") else "l1"
     fixed = {"kernel": "exp-chi2", "normalize": normalize, "memory": "4GiB", "random_state": 0}
     model = HistogramClassifier(**fixed | settings)
@@ -59,7 +60,7 @@ def line_of(data: LabelledSet, way: str, settings: dict[str, Any]) -> dict[str, 
 
 
 def draw(lines: list[dict[str, Any]], output: Path) -> None:
-    """A panel a set: seconds across, score up, a line a way."""
+    """Draw one panel per set: seconds on the x axis, score on the y axis, one line per kind of features."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -91,23 +92,25 @@ def main() -> None:
     parser.add_argument("--sets", default="mnist,fashion_mnist,cifar words,newsgroups")
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--keep", action="store_true")
-    parser.add_argument("--output", type=Path, help="of the picture; with --keep that of the docs")
-    given = parser.parse_args()
+    parser.add_argument(
+        "--output", type=Path, help="file of the picture; with --keep, the picture of the docs"
+    )
+    options = parser.parse_args()
     lines = []
-    for name in given.sets.split(","):
-        data = SETS[name]().some(given.rows, 0)
+    for name in options.sets.split(","):
+        data = SETS[name]().some(options.rows, 0)
         warm = data.some(400, 0)
         for way, sizes in WAYS.items():
             line_of(warm, way, sizes[0] | ({"n_components": 50} if "n_components" in sizes[0] else {}))
             for settings in sizes:
                 lines.append(line_of(data, way, settings))
                 print(json.dumps(lines[-1]), flush=True)
-    if given.keep:
+    if options.keep:
         ran = {line["set"] for line in lines}
         kept = map(json.loads, RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else [])
         lines = [line for line in kept if line["set"] not in ran] + lines
         RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    output = given.output or (PICTURE if given.keep else None)
+    output = options.output or (PICTURE if options.keep else None)
     if output is not None:
         draw(lines, output)
 

@@ -1,4 +1,4 @@
-"""Does generalised cross-validation cost accuracy? The strength by one factor each, against five folds, on landmarks.
+"""Does generalised cross-validation cost accuracy? It needs one factor per strength; we compare it with five folds.
 
 Official splits of six shared sets, at most 6000 training rows, 1000 landmarks, three seeds.
 
@@ -25,12 +25,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=6000)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--sets", nargs="+", choices=CHOSEN, default=CHOSEN)
-    given = parser.parse_args()
+    options = parser.parse_args()
     print(f"{'set':16}{'gcv':>9}{'folds':>9}{'points':>9}{'seconds, gcv / folds':>24}")
-    for name in given.sets:
+    for name in options.sets:
         whole, scores, seconds = SETS[name](), {"gcv": [], 5: []}, {"gcv": 0.0, 5: 0.0}
-        for seed in range(given.seeds):
-            data = whole.some(given.rows, seed)
+        for seed in range(options.seeds):
+            data = whole.some(options.rows, seed)
             for selection in scores:
                 model = HistogramClassifier(
                     "exp-chi2", features="landmarks", n_components=1000, normalize="l1", selection=selection,

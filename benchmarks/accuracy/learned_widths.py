@@ -1,9 +1,10 @@
-"""Real data of several descriptors: do learned widths beat the best single width of a grid of 20, and in less time?
+"""Real data with several descriptors: do learned widths beat the best single width of a grid of 20, and in less time?
 
-Each width of the grid (gamma from 1/300 to 10 times 1 / mean distance) is a fit with its strength chosen by exact folds; the
-best is that of the least cross-validated error. The learned widths are one fit; theirs and the grid's errors are of the same
-folds, rows and features. ``--full`` takes all training rows and D = 2048. Data: MNIST in cells of 7 x 7 pixels, visual words
-of CIFAR-10 in quadrants, Caltech-101 words in levels of a pyramid, MOSES molecules as character and pair counts (regression).
+Each width of the grid (gamma from 1/300 to 10 times 1 / mean distance) is one fit, with its strength chosen by exact
+folds. The best width is the one with the least cross-validated error. The learned widths are one fit. Its error and
+those of the grid use the same folds, rows and features. ``--full`` takes all training rows and D = 2048. The data are
+MNIST in cells of 7 x 7 pixels, visual words of CIFAR-10 in quadrants, Caltech-101 words in levels of a pyramid, and
+MOSES molecules as character and pair counts (regression).
 """
 
 import argparse
@@ -20,7 +21,7 @@ GRID = np.geomspace(1 / 300, 10, 20)
 
 
 def by_blocks(X, blocks):
-    """Columns of the blocks side by side, each block of a row with the sum 1."""
+    """Return the columns of the blocks side by side, with each block of a row summing to 1."""
     parts = []
     for columns in blocks:
         part = X[:, columns]
@@ -85,7 +86,7 @@ DATA = {"mnist cells": digits, "cifar10 quadrants": cifar, "moses": moses, "calt
 
 
 def held_out(model):
-    """Cross-validated squared error over that of the mean."""
+    """Return the cross-validated squared error relative to that of the mean."""
     scores = model.selection_
     return float(scores.means[scores.chosen] / scores.baseline)
 
@@ -105,7 +106,7 @@ def compare(name, n_rows, n_components):
     settings = {"n_components": n_components, "memory": "4GiB", "random_state": 0}
     mean = (
         plain(**settings | {"n_components": 64}).fit(X[:2000], y[:2000]).kernel_.gamma
-    )  # loads what is compiled
+    )  # loads the compiled loops
     began = time.perf_counter()
     fits = []
     for factor in GRID:
@@ -142,11 +143,11 @@ def compare(name, n_rows, n_components):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="all training rows, D = 2048")
-    parser.add_argument("--only", choices=list(DATA), help="one data set")
-    given = parser.parse_args()
-    n_rows, n_components = (10**6, 2048) if given.full else (4000, 512)
-    for name in [given.only] if given.only else list(DATA)[:3]:
+    parser.add_argument("--full", action="store_true", help="use all training rows, and D = 2048")
+    parser.add_argument("--only", choices=list(DATA), help="run only this data set")
+    options = parser.parse_args()
+    n_rows, n_components = (10**6, 2048) if options.full else (4000, 512)
+    for name in [options.only] if options.only else list(DATA)[:3]:
         compare(name, n_rows, n_components)
 
 

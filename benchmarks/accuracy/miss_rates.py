@@ -1,8 +1,9 @@
-"""How many objects are missed, per window and per image: gradients in blocks, before and after mining.
+"""How many objects are missed, per window and per image? Gradients in blocks, before and after mining.
 
-Faces of Caltech-101 pasted at several sizes into photographs without faces, as in ``benchmarks.speed.detector``: no set of
-pedestrians is shared. Training photographs and faces are not those of the scenes. A window counts as a mistake where it scores
-above the threshold in a photograph without faces; in the scenes a detection is a face if half of the union is common.
+Faces of Caltech-101 are pasted at several sizes into photographs without faces, as in ``benchmarks.speed.detector``,
+because no set of pedestrians is shared. The training photographs and faces differ from those of the scenes. A window
+counts as a mistake if it scores above the threshold in a photograph without faces. A detection in a scene counts as a
+face if it shares half of the union with one.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ N_TRAIN, N_SCENES = 20, 24
 
 
 def windows_of(photographs: list[np.ndarray], n: int, rng: np.random.Generator) -> list[np.ndarray]:
-    """n windows of each photograph, at random."""
+    """Return n random windows of each photograph."""
     found = []
     for photograph in photographs:
         image = resized(photograph, SCENE)
@@ -39,7 +40,7 @@ def windows_of(photographs: list[np.ndarray], n: int, rng: np.random.Generator) 
 
 
 def rates(detector: WindowDetector, faces, photographs, scenes) -> tuple[MissRates, MissRates]:
-    """Miss rates per window, of the window's own size, and per image."""
+    """Return miss rates per window, at the size of the window itself, and per image."""
     streets = [resized(image, SCENE) for image in photographs]
     return window_miss_rates(detector, faces, streets, largest=1), scene_miss_rates(detector, scenes, -1.0)
 

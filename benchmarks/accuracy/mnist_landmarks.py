@@ -1,8 +1,8 @@
 """What do landmarks reach on all 60 000 rows of MNIST, and in what share of the time of random features?
 
-exp-chi2, gamma twice the usual, alpha chosen. Seconds by the wall, and of the processor on all threads: the latter
-depend less on what else runs. Lines go to benchmarks/results/mnist_landmarks.jsonl with --keep, in the place of those of
-the same features.
+The kernel is exp-chi2, gamma is twice the default and alpha is chosen. The benchmark measures wall seconds, and
+processor seconds of all threads, which depend less on what else runs. With --keep, lines go to
+benchmarks/results/mnist_landmarks.jsonl, where they replace those of the same features.
 
     python -m benchmarks.accuracy.mnist_landmarks                               # some minutes on two cores
     python -m benchmarks.accuracy.mnist_landmarks landmarks:2000 fourier:8192 scikit-learn:8192 --keep
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.measure import mnist, report
 
-# measure sets the BLAS up before NumPy loads it
+# measure sets up the BLAS before NumPy loads it
 import numpy as np  # isort: skip
 from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler  # isort: skip
 from sklearn.linear_model import RidgeClassifier  # isort: skip
@@ -36,7 +36,7 @@ USUAL = (
     "landmarks:4000",
     "fourier:8192",
 )
-# features, those that they are compared with, the share that is wanted, and at what accuracy
+# features, the features to compare with, the target share of time, the accuracy to reach
 WANTED = (
     ("landmarks:1200", "fourier:4096", 1 / 3, 0.970),
     ("landmarks:3500", "fourier:8192", 1 / 2, 0.980),
@@ -45,7 +45,7 @@ WANTED = (
 
 
 def model_of(features, size):
-    if features == "scikit-learn":  # its strength given
+    if features == "scikit-learn":  # with a given strength
         sampler = RBFSampler(gamma=1.0, n_components=size, random_state=0)
         return make_pipeline(AdditiveChi2Sampler(), sampler, RidgeClassifier(0.3))
     return HistogramClassifier(
@@ -59,7 +59,7 @@ def processor_seconds():
 
 
 def line_of(name, X, y, X_test, y_test):
-    """One fit: its seconds and its accuracy."""
+    """Run one fit and return its seconds and its accuracy."""
     features, size = name.split(":")
     model = model_of(features, int(size))
     began, used = time.perf_counter(), processor_seconds()
@@ -76,15 +76,15 @@ def main():
     )
     parser.add_argument("features", nargs="*", default=USUAL)
     parser.add_argument("--keep", action="store_true")
-    given = parser.parse_args()
+    options = parser.parse_args()
     data = mnist(normalize=True)
-    line_of("landmarks:300", *(part[:2000] for part in data))  # compiles
+    line_of("landmarks:300", *(part[:2000] for part in data))  # compiles the loops
     kept = RESULTS.read_text(encoding="utf-8").splitlines() if RESULTS.exists() else []
-    lines = {line["features"]: line for line in map(json.loads, kept)} if given.keep else {}
-    for name in given.features:
+    lines = {line["features"]: line for line in map(json.loads, kept)} if options.keep else {}
+    for name in options.features:
         lines[name] = line_of(name, *data)
         print(json.dumps(lines[name]), flush=True)
-        if given.keep:
+        if options.keep:
             RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines.values()), encoding="utf-8")
     for ours, others, share, accuracy in WANTED:
         if ours in lines and others in lines:

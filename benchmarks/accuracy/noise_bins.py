@@ -1,9 +1,9 @@
-"""What do useless bins cost, and how much of it do learned weights win back?
+"""What do useless bins cost, and how much of the loss do learned weights win back?
 
-As many bins of noise as there are bins are added to each shared set: each is one of the bins with its rows in another order,
-so that the values are the same and say nothing. Scores on test rows of the default without noise, with it and equal weights,
-and with it and learned weights; then the share of the loss that is left (wanted: a fifth at most), and what trying costs
-where there is no noise (wanted: .002 at most).
+As many noise bins as there are bins are added to each shared set. Each noise bin is one of the bins with its rows in
+another order, so it has the same values and says nothing. The benchmark prints the test scores of the default without
+noise, with noise and equal weights, and with noise and learned weights. It also prints the share of the loss that is
+left (target: a fifth at most), and what trying the weights costs without noise (target: .002 at most).
 
 python -m benchmarks.accuracy.noise_bins                       # every set, 2000 rows, some minutes
 python -m benchmarks.accuracy.noise_bins --sets mnist,hmp --rows 1000 --kernel exp-chi2
@@ -25,7 +25,7 @@ MOST_TEST_ROWS = 5000
 
 
 def with_noise(X: Any, seed: int) -> Any:
-    """The bins, and each of them again with its rows in another order."""
+    """Return the bins, and each bin a second time with its rows in another order."""
     rng = np.random.default_rng(seed)
     if not sp.issparse(X):
         return np.hstack([X, rng.permuted(X, axis=0)])
@@ -37,16 +37,16 @@ def with_noise(X: Any, seed: int) -> Any:
 
 
 def score(data: LabelledSet, X: Any, X_test: Any, kernel: str, bin_weights: Any, seed: int) -> float:
-    """On the test rows."""
+    """Return the score on the test rows."""
     made = HistogramRegressor if data.scoring == "r2" else HistogramClassifier
-    # twice the bins are twice the memory: by the budget of a default fit they would also become other features
+    # Twice the bins take twice the memory. Under the budget of a default fit, the features would change too.
     model = made(kernel, bin_weights=bin_weights, memory="4GiB", random_state=seed)
     model.fit(X, data.y, **({} if data.groups is None else {"groups": data.groups}))
     return float(get_scorer(data.scoring)(model, X_test, data.y_test))
 
 
 def measure(data: LabelledSet, kernel: str, seed: int) -> dict[str, float]:
-    """The four scores."""
+    """Return the four scores."""
     noisy, noisy_test = with_noise(data.X, seed), with_noise(data.X_test, seed + 1)
     learns = "learn" if kernel != "auto" else "auto"
     return {
@@ -58,7 +58,7 @@ def measure(data: LabelledSet, kernel: str, seed: int) -> dict[str, float]:
 
 
 def line(name: str, scores: dict[str, float]) -> str:
-    """A line of the table: the scores, the share of the loss that is left, what trying costs without noise."""
+    """Return one line of the table: scores, share of the loss that is left, cost of trying without noise."""
     loss = scores["clean"] - scores["noise"]
     left = (scores["clean"] - scores["noise, learned"]) / loss if loss > 0 else float("nan")
     cost = scores["clean"] - scores["clean, learned"]
@@ -69,19 +69,19 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--rows", type=int, default=2000, help="to learn from")
+    parser.add_argument("--rows", type=int, default=2000, help="rows to learn from")
     parser.add_argument("--kernel", default="auto")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     heads = ("clean", "clean, learned", "noise", "noise, learned")
     print(f"{'set':<14}" + "".join(f"{head:>16}" for head in heads) + f"{'left':>10}{'cost':>9}")
-    for name in given.sets.split(","):
-        data = SETS[name]().some(given.rows, given.seed)
-        few = np.random.default_rng(given.seed).permutation(data.y_test.size)[:MOST_TEST_ROWS]
+    for name in options.sets.split(","):
+        data = SETS[name]().some(options.rows, options.seed)
+        few = np.random.default_rng(options.seed).permutation(data.y_test.size)[:MOST_TEST_ROWS]
         data = LabelledSet(
             name, data.X, data.y, data.X_test[few], data.y_test[few], data.scoring, data.groups
         )
-        print(line(name, measure(data, given.kernel, given.seed)), flush=True)
+        print(line(name, measure(data, options.kernel, options.seed)), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """How far is OptimalMap from the Eckart-Young bound on real data?
 
-The error is the relative Frobenius error of the kernel over pairs of values drawn from the data; the bound is that of
-the best matrix of the same rank. The map is fitted on values that the pairs are not drawn from; where a heavy tail differs
-between the halves, the same for a map of the very values says what of the excess that is.
+The error is the relative Frobenius error of the kernel over pairs of values drawn from the data. The bound is the
+error of the best matrix of the same rank. The map is fitted on values from which the pairs are not drawn. If a heavy
+tail differs between the two halves, the same figure for a map fitted on the very values says how much of the excess
+comes from that.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""The kept figures of against_others as the README shows them: a picture, docs/assets/accuracy.png, and its table.
+"""Draw the kept figures of against_others, docs/assets/accuracy.png, and write their table into the README.
 
 python -m benchmarks.accuracy.plot_against_others                      # of benchmarks/results/against_others.jsonl
 python -m benchmarks.accuracy.plot_against_others --lines FILE.jsonl --output FILE.png    # the picture alone
@@ -20,7 +20,7 @@ import numpy as np
 TOP = Path(__file__).resolve().parents[2]
 README = TOP / "README.md"
 KEPT = TOP / "benchmarks" / "results" / "against_others.jsonl"
-BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"  # around the table of the README
+BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"  # markers around the table of the README
 NAMES = {
     "mnist": "MNIST, pixels",
     "fashion_mnist": "Fashion-MNIST, pixels",
@@ -32,8 +32,8 @@ NAMES = {
     "moses logP": "logP, molecules (R²)",
 }
 MEASURES = {"accuracy": "accuracy", "roc_auc": "ROC AUC", "r2": "R²"}
-# What a reader compares with; the linear model is the best of its rows as they are, divided by sums, or rooted.
-_SECONDS = (0.03, 1000.0)  # of every panel, so that they compare
+# The methods shown. The linear SVM is the best of three: raw rows, rows divided by their sums, and square roots.
+_SECONDS = (0.03, 1000.0)  # range of seconds in every panel, so that panels can be compared
 SHOWN = {
     "chimap": ("chimap", "o", "tab:red"),
     "linear-svm": ("linear SVM", "s", "tab:blue"),
@@ -44,12 +44,12 @@ SHOWN = {
 
 
 def kept_lines(path: Path = KEPT) -> list[dict]:
-    """A line a fit."""
+    """Return the kept lines, one per fit."""
     return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
 
 
 def points(lines: list[dict]) -> dict[str, tuple[float, float]]:
-    """Seconds and score of each shown method on one data set: means over seeds."""
+    """Return seconds and score of each shown method on one data set, as means over the seeds."""
     by_method = defaultdict(list)
     for line in lines:
         by_method[line["method"]].append((line["fit_seconds"], line["score"]))
@@ -63,7 +63,7 @@ def points(lines: list[dict]) -> dict[str, tuple[float, float]]:
 
 
 def table(lines: list[dict]) -> str:
-    """Score and seconds of the shown methods by data set, in Markdown; the best score is bold."""
+    """Return score and seconds of the shown methods by data set, in Markdown, with the best score in bold."""
     by_set = {name: points([line for line in lines if line["set"] == name]) for name in NAMES}
     shown = [method for method in SHOWN if any(method in of for of in by_set.values())]
     rows = [["data set", *(SHOWN[method][0] for method in shown)], ["---"] * (len(shown) + 1)]
@@ -83,7 +83,7 @@ def table(lines: list[dict]) -> str:
 
 
 def with_table(readme: str, lines: list[dict]) -> str:
-    """The README with the table of these lines."""
+    """Return the README with the table of these lines."""
     before, _, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     assert end, f"README.md has no table between {BEGIN} and {END}"
@@ -91,7 +91,7 @@ def with_table(readme: str, lines: list[dict]) -> str:
 
 
 def draw(lines: list[dict], output: Path) -> None:
-    """A panel for each data set."""
+    """Draw one panel per data set."""
     sets = [name for name in NAMES if any(line["set"] == name for line in lines)]
     columns = min(4, len(sets))
     n_rows = -(-len(sets) // columns)
@@ -127,10 +127,10 @@ def main() -> None:
     )
     parser.add_argument("--lines", type=Path, default=KEPT)
     parser.add_argument("--output", type=Path, default=TOP / "docs" / "assets" / "accuracy.png")
-    given = parser.parse_args()
-    lines = kept_lines(given.lines)
-    draw(lines, given.output)
-    if given.lines == KEPT:
+    options = parser.parse_args()
+    lines = kept_lines(options.lines)
+    draw(lines, options.output)
+    if options.lines == KEPT:
         README.write_text(with_table(README.read_text(encoding="utf-8"), lines), encoding="utf-8")
 
 

@@ -1,9 +1,10 @@
-"""Do the bins that are ranked first matter the most? Held-out score lost when the first ten are taken away.
+"""Do the top-ranked bins matter the most? The held-out score that is lost when the first ten are emptied.
 
-On each shared set a model is fitted to some rows of the bins that are fullest. Bins are ranked by ``importance`` (removal
-and gradient, on rows without their labels), by permutation importance on the same rows with their labels, and by the
-weights of a linear model. The first ten of each are set to zero in other held-out rows; what the model then loses is
-printed, the mean over seeds, and how much it loses when it is fitted anew without them.
+On each shared set a model is fitted to some rows of the fullest bins. Bins are ranked by ``importance`` (removal and
+gradient, on rows without their labels), by permutation importance on the same rows with their labels, and by the
+weights of a linear model. The first ten bins of each ranking are set to zero in other held-out rows. The benchmark
+prints the score that the model loses, as a mean over seeds, and how much it loses when it is fitted again without
+these bins.
 
 python -m benchmarks.accuracy.top_bins                       # eight sets, some minutes
 python -m benchmarks.accuracy.top_bins --sets mnist,hmp --rows 500
@@ -27,12 +28,12 @@ OURS, OTHERS = ("removal", "gradient"), ("permutation", "linear")
 
 
 def dense(X: Any) -> np.ndarray:
-    """Rows as a matrix, float32."""
+    """Return rows as a dense float32 matrix."""
     return np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float32)
 
 
 def reduced(data: LabelledSet, n_rows: int, n_bins: int, seed: int) -> tuple[Any, ...]:
-    """Training rows, rows to rank on and rows to measure on, of the fullest bins, with their labels."""
+    """Return training rows, rows to rank on and rows to measure on, with the fullest bins only, and their labels."""
     data = data.some(n_rows, seed)
     chosen = np.sort(np.random.default_rng(seed).permutation(data.X_test.shape[0])[:n_rows])
     rank, measure = chosen[::2], chosen[1::2]
@@ -43,7 +44,7 @@ def reduced(data: LabelledSet, n_rows: int, n_bins: int, seed: int) -> tuple[Any
 
 
 def rankings(model: Any, is_regression: bool, X: Any, y: Any, X_rank: Any, y_rank: Any) -> dict[str, Any]:
-    """The first bins by each way."""
+    """Return the first bins of each ranking."""
     scaler = MaxAbsScaler().fit(X)
     linear = (Ridge(1.0) if is_regression else RidgeClassifier(1.0)).fit(scaler.transform(X), y)
     weights = np.sqrt(np.square(np.atleast_2d(linear.coef_)).sum(axis=0))
@@ -56,14 +57,14 @@ def rankings(model: Any, is_regression: bool, X: Any, y: Any, X_rank: Any, y_ran
 
 
 def without(X: np.ndarray, bins: np.ndarray) -> np.ndarray:
-    """A copy with these bins empty."""
+    """Return a copy of the rows with these bins emptied."""
     X = X.copy()
     X[:, bins] = 0
     return X
 
 
 def measured(name: str, n_rows: int, n_bins: int, seed: int) -> dict[str, tuple[float, float]]:
-    """Score lost by the model as it is, and fitted anew, for each way; and the score itself."""
+    """Return the score lost by the model as it is and when fitted again, for each ranking, and the score itself."""
     data = SETS[name]()
     X, y, X_rank, y_rank, X_test, y_test = reduced(data, n_rows, n_bins, seed)
     is_regression, score = data.scoring == "r2", get_scorer(data.scoring)
@@ -85,18 +86,18 @@ def measured(name: str, n_rows: int, n_bins: int, seed: int) -> dict[str, tuple[
 
 
 def main() -> None:
-    """Print a line a set, and on how many each of our rankings is ahead of both others."""
+    """Print one line per set, and on how many sets each of our rankings beats both others."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--rows", type=int, default=1500, help="to train on, and held out")
+    parser.add_argument("--rows", type=int, default=1500, help="rows to train on, and rows to hold out")
     parser.add_argument("--bins", type=int, default=128)
     parser.add_argument("--seeds", default="0,1,2")
-    given = parser.parse_args()
+    options = parser.parse_args()
     ways = (*OURS, *OTHERS)
     ahead: dict[tuple[str, str], list[bool]] = {}
     print(f"{'set':<15} {'score':>6}   " + "   ".join(f"{way:>11} (anew)" for way in ways))
-    for name in given.sets.split(","):
-        runs = [measured(name, given.rows, given.bins, int(seed)) for seed in given.seeds.split(",")]
+    for name in options.sets.split(","):
+        runs = [measured(name, options.rows, options.bins, int(seed)) for seed in options.seeds.split(",")]
         found = {way: np.mean([run[way] for run in runs], axis=0) for way in runs[0]}
         lost = "   ".join(f"{found[way][0]:>11.3f} {found[way][1]:>6.3f}" for way in ways)
         print(f"{name:<15} {found['score'][0]:>6.3f}   {lost}", flush=True)

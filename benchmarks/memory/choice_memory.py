@@ -1,7 +1,7 @@
-"""What memory does a fit take whose strength is chosen by generalised cross-validation, beside one with five folds?
+"""How much memory does a fit take that chooses its strength by generalised cross-validation, compared with five folds?
 
-Each fit is in a process of its own: MNIST in memory, a small fit that compiles, and then the peak of the resident size
-during the fit less what was resident before it.
+Each fit runs in its own process: MNIST in memory, then a small fit that compiles. The figure is the peak of the
+resident size during the fit minus what was resident before it.
 
     python -m benchmarks.memory.choice_memory                      # 8000 rows, D = 4096
     python -m benchmarks.memory.choice_memory 2048 --rows 4000
@@ -44,13 +44,15 @@ def main():
     )
     parser.add_argument("D", nargs="?", type=int, default=4096)
     parser.add_argument("--rows", type=int, default=8000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     for features in ("landmarks", "fourier"):
         gcv, folds = (
-            child(FIT.format(features=features, selection=selection, rows=given.rows, D=given.D))["fit_bytes"]
+            child(FIT.format(features=features, selection=selection, rows=options.rows, D=options.D))[
+                "fit_bytes"
+            ]
             for selection in ("gcv", 5)
         )
-        report(f"{features}, D = {given.D}: gcv / five folds", f"{gcv / folds:.2f}", "<= 0.5")
+        report(f"{features}, D = {options.D}: gcv / five folds", f"{gcv / folds:.2f}", "<= 0.5")
         print(f"  {gcv / 2**20:.0f} MiB and {folds / 2**20:.0f} MiB", flush=True)
 
 

@@ -1,8 +1,9 @@
 """10^7 rows x 64 bins, D = 1024: does memory stay flat below 1 GiB, and is time linear in the rows?
 
-A made .npy of float32 histograms (2.6 GB; --rows for fewer) is fitted by a process of its own, the strength chosen by five
-folds. It notes its resident size and the rows done, twice a second; the whole process counts, interpreter and libraries
-included. results/flat_memory.png shows both over the rows. The file lies in --folder and is kept for the next run.
+A generated .npy file of float32 histograms (2.6 GB; fewer rows with --rows) is fitted in its own process, with the
+strength chosen by five folds. The process notes its resident size and the rows done twice a second. The size is that
+of the whole process, including interpreter and libraries. results/flat_memory.png shows memory and time over the
+rows. The file lies in --folder and is kept for the next run.
 """
 
 import argparse

@@ -1,7 +1,7 @@
-"""Does a fit take the memory that `chimap info --memory` says it takes?
+"""Does a fit take the memory that `chimap info --memory` predicts?
 
-Each case writes a file of random histograms, asks `chimap info` for the plan and fits in a process of its own, whose
-peak resident size is seen from outside. What the libraries take is what `chimap info` says of itself.
+Each case writes a file of random histograms, asks `chimap info` for the plan, and fits in its own process, whose peak
+resident size is measured from outside. The memory of the libraries is what `chimap info` says about itself.
 """
 
 import json
@@ -30,7 +30,7 @@ sys.exit(code)
 
 
 def planned(path, components, memory):
-    """(bytes of the fit, bytes of the libraries) that info says."""
+    """Return (bytes of the fit, bytes of the libraries) as `chimap info` predicts them."""
     command = [
         sys.executable,
         "-m",
@@ -59,7 +59,7 @@ def main():
             del X
             fit, libraries = planned(path, components, memory)
             code = FIT.format(data=path, components=components, memory=memory, output=str(Path(folder) / "m"))
-            child(code)  # compiles
+            child(code)  # compiles the loops
             peak = child(code)["peak_bytes"]
         report(f"{name}: peak / predicted", f"{peak / (fit + libraries):.3f}", "0.9 .. 1.1")
         print(

@@ -1,7 +1,8 @@
 """Does a file of 8 GB train within --memory 1GiB, at the speed of the same rows in memory?
 
-A made .npy of float32 histograms (--gigabytes to change it) is fitted by the command line, its peak resident size
-watched from outside; then the same rows from memory. The file lies in --folder and is kept for the next run.
+A generated .npy file of float32 histograms (change its size with --gigabytes) is fitted by the command line, and the
+peak resident size of the process is measured from outside. Then the same rows are fitted from memory. The file lies
+in --folder and is kept for the next run.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What Caltech-101 is learned with: the machines of the benchmark, how each split is prepared for them, their strengths."""
+"""The methods of the Caltech-101 benchmark: the machines, how each split is prepared for them, and their strengths."""
 
 import time
 from collections.abc import Callable
@@ -26,7 +26,7 @@ CS = (1.0, 10.0, 100.0)
 
 @dataclass
 class Split:
-    """The histograms of a split, and the kernel values that machines on them take."""
+    """The histograms of a split, and the kernel values that the machines on them take."""
 
     X: np.ndarray
     y: np.ndarray
@@ -38,10 +38,12 @@ class Split:
 
 
 class Method(NamedTuple):
-    """machine: unfitted, of a strength. choices: the strengths to choose from, weakest penalty last.
+    """A method of the benchmark.
 
-    prepare: puts kernel values into the split, and returns the seconds of those among training rows, and of those of the
-    new ones with these.
+    machine: returns an unfitted machine for a strength. choices: the strengths to choose from, weakest penalty last.
+
+    prepare: puts kernel values into the split. It returns the seconds taken by the kernel values among training rows,
+    and by those between new rows and training rows.
     """
 
     machine: Callable[[float, Split], object]
@@ -59,7 +61,7 @@ def main_methods() -> dict[str, Method]:
 
 
 def table_methods() -> dict[str, Method]:
-    """The other rows of Tables 3 and 4 of the paper on the Dirichlet kernel."""
+    """Return the other rows of Tables 3 and 4 of the paper on the Dirichlet kernel."""
     counts = as_kernel("jensen_shannon+pq")
     return {
         "homogeneous map": Method(lambda c, _: KernelClassifier(map=HomogeneousMap("chi2", 3), C=c)),
@@ -67,7 +69,7 @@ def table_methods() -> dict[str, Method]:
         "SIKMA": Method(
             lambda a, _: OnlineIntersectionClassifier(alpha=a, random_state=0), (1e-3, 1e-4, 1e-5)
         ),
-        # five in six bins are empty, and what is empty in either row adds nothing
+        # five in six bins are empty, and a bin that is empty in either row adds nothing
         "JS + PQ": Method(_precomputed, prepare=_exact("JS + PQ", counts, sp.csr_matrix)),
         "MKL": Method(lambda c, _: GaussianAndLinear(c), (7.6,)),  # the paper's penalty
         "MKL of levels": Method(_level_kernels, (9.0, 3.0)),
@@ -75,7 +77,10 @@ def table_methods() -> dict[str, Method]:
 
 
 def _level_kernels(strength: float, split: Split) -> MultipleKernelLearner:
-    """An exponential kernel a level, by random features, whose weights are learned: multiple kernels at linear cost."""
+    """Return multiple kernels at linear cost.
+
+    There is one exponential kernel per level, by random features, and the weights of the kernels are learned.
+    """
     return MultipleKernelLearner(
         "exp-chi2", blocks=split.levels, n_components=2048, alpha=strength, memory="4GiB", random_state=0
     )
@@ -98,7 +103,10 @@ def _exact(name: str, kernel, of_rows: Callable = np.asarray) -> Callable[[Split
 
 
 def _exponential(split: Split) -> tuple[float, float]:
-    """exp(-D^2 / mean D^2) from the chi2 values; where these are there already, their time is not counted again."""
+    """Compute exp(-D^2 / mean D^2) from the chi2 values.
+
+    If these exist already, their time is not counted again.
+    """
     seconds = 0.0, 0.0
     if "chi2 exact" not in split.values:
         seconds = _exact("chi2 exact", chi2)(split)

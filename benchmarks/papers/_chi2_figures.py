@@ -1,4 +1,4 @@
-"""Figures 1 and 2 of the chi2 paper as a picture: error of the map and accuracy of its random features, by terms a bin."""
+"""Draw Figures 1 and 2 of the chi2 paper: error of the map, and accuracy of its random features, by terms per bin."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ COLOURS = dict(zip(METHODS[1:], ("#8f8f8f", "#d98c2b", "#b3401f", "#0b6e99"), st
 
 
 def draw(known: Cells, path: Path) -> None:
-    """A row of panels for each set that has been computed."""
+    """Draw a row of panels for each set that has been computed."""
     names = [name for name in SETS if f"{name}/errors" in known]
     figure = Figure(figsize=(9, 3.3 * len(names)), layout="constrained")
     for (error, accuracy), name in zip(figure.subplots(len(names), 2, squeeze=False), names, strict=True):
@@ -19,7 +19,7 @@ def draw(known: Cells, path: Path) -> None:
             errors = {n: known[f"{name}/errors"].get(f"bins {method} {n}") for n in TERMS}
             error.plot(*_series(errors), "o-", color=colour, label=method, markersize=4)
             terms, means, deviations = _spreads(known, name, method)
-            beside = np.add(terms, aside)  # so that the bars of methods can be told apart
+            beside = np.add(terms, aside)  # a shift, so that the error bars of the methods can be told apart
             accuracy.errorbar(beside, means, deviations, fmt="o-", color=colour, markersize=4, capsize=2)
         exact = 100 * known[f"{name}/exact"]["Exact exp-chi2"]
         accuracy.axhline(exact, color="#333333", linestyle="--", linewidth=1)
@@ -46,7 +46,7 @@ def _series(values: dict[int, float | None]) -> tuple[list[int], list[float]]:
 
 
 def _spreads(known: Cells, name: str, method: str) -> tuple[list[int], list[float], list[float]]:
-    """(terms, mean accuracy in %, its deviation over the seeds)."""
+    """Return (terms, mean accuracy in %, its standard deviation over the seeds)."""
     cells = [cell for key, cell in known.items() if key.startswith(f"{name}/terms/{method}/")]
     terms = [n for n in TERMS if cells and str(n) in cells[0]]
     found = 100 * np.array([[cell[str(n)] for n in terms] for cell in cells])

@@ -1,4 +1,4 @@
-"""The page of chi2_tables.py: the paper's two tables with ours beside them, and its two figures."""
+"""Write the page of chi2_tables.py: the paper's two tables with our figures beside them, and its two figures."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ SETS = {
     "cifar10": "CIFAR-10, 500 visual words; 2500 training and 1000 test images of 10 classes",
 }
 
-# mean and deviation in %, of 50 seeds; None: lost in the scan
+# mean and standard deviation in %, over 50 seeds; None: unreadable in the scan
 PAPER = {
     "Table 1 (VOC 2010 segments, 300 SIFT words)": {
         "Chi2": ((41.91, 0), (42.32, 0), (42.12, 0)),
@@ -46,7 +46,7 @@ PAPER = {
 
 
 def page(known: Cells, beta: float) -> str:
-    """The whole page, in Markdown, of the cells that are there."""
+    """Return the whole page, in Markdown, from the cells that have been computed."""
     lines = [
         f"Accuracy of exp(-beta (1 - K)), beta = {beta}, from random features; mean and deviation over seeds, %. Five "
         "terms a bin. Mean accuracy a class, by LIBSVM.",
@@ -98,7 +98,7 @@ def _landmarks(known: Cells, name: str) -> Iterator[str]:
 
 
 def _values(known: Cells, name: str, row: str) -> Iterator[list[float]]:
-    """Accuracies of a row over the seeds that are there, for each number of dimensions."""
+    """Return the accuracies of a row over the computed seeds, for each number of dimensions."""
     for d in DIMENSIONS:
         if row == "Chi2":
             yield [known[f"{name}/exact"][f"{row} {d}"]]

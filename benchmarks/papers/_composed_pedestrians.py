@@ -1,8 +1,9 @@
-"""Photographs in the layouts of INRIA person and DaimlerChrysler, for where no pedestrians can be had.
+"""Compose photographs in the layouts of INRIA person and DaimlerChrysler, for when no pedestrians are available.
 
-Faces of Caltech-101, as tall and narrow as a pedestrian's window, stand in for people; photographs of its background class for
-the street. Faces are easier to find than people, so they are half transparent, and all that is written has noise. What the protocol comes to on these says nothing about pedestrians; that it runs from files to figures, and how kernels
-compare, it does.
+Faces of Caltech-101, as tall and narrow as a pedestrian's window, stand in for people; photographs of its background
+class stand in for the street. Faces are easier to find than people, so they are half transparent, and everything that
+is written has noise. The results on these images say nothing about pedestrians. They show that the protocol runs from
+files to figures, and how kernels compare.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from chimap.images.reading import ImageSet
 PERSON, SCENE = (128, 64), (360, 480)  # height and width
 MARGINS = {"Train": ("96X160H96", 16), "Test": ("70X134H96", 3)}
 SMALL = (36, 18)
-OPACITY = (0.15, 0.5)  # of a person, from and to
-NOISE = 12.0  # standard deviation, of values up to 255
+OPACITY = (0.15, 0.5)  # range of the opacity of a person
+NOISE = 12.0  # standard deviation, for values up to 255
 
 
 def of_class(images: ImageSet, name: str) -> list[np.ndarray]:
@@ -43,7 +44,7 @@ def noisy(image: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def pasted(canvas: np.ndarray, person: np.ndarray, top: int, left: int, rng: np.random.Generator) -> None:
-    """A person into a photograph, the borders blended in."""
+    """Paste a person into a photograph, with the borders blended in."""
     height, width = person.shape[:2]
     blend = np.zeros((height, width), np.float32)
     margin = max(2, width // 10)
@@ -54,7 +55,7 @@ def pasted(canvas: np.ndarray, person: np.ndarray, top: int, left: int, rng: np.
 
 
 def inria(folder: Path, images: ImageSet, seed: int = 0) -> Path:
-    """INRIAPerson: crops with their margins, scenes without people, scenes with two each and their boxes."""
+    """Write INRIAPerson: crops with their margins, scenes without people, scenes with two people each and their boxes."""
     rng, root = np.random.default_rng(seed), folder / "INRIAPerson"
     photographs = [p for p in of_class(images, "BACKGROUND_Google") if min(p.shape[:2]) >= 100]
     halves = zip(_halves(of_class(images, "Faces_easy")), _halves(photographs), strict=True)
@@ -103,7 +104,10 @@ def _annotation(boxes: list[tuple[int, int, int, int]]) -> str:
 
 
 def daimler(folder: Path, images: ImageSet, seed: int = 0) -> Path:
-    """DC-ped-dataset_base: five parts of gray windows of 18 x 36, jittered copies of a part's own people and streets."""
+    """Write DC-ped-dataset_base: five parts of gray windows of 18 x 36.
+
+    Each part holds jittered copies of its own people and streets.
+    """
     rng, root = np.random.default_rng(seed), folder / "DC-ped-dataset_base"
     faces, streets = of_class(images, "Faces_easy"), of_class(images, "BACKGROUND_Google")
     for k, part in enumerate(("1", "2", "3", "T1", "T2")):
@@ -117,7 +121,7 @@ def daimler(folder: Path, images: ImageSet, seed: int = 0) -> Path:
 
 
 def _people(pool: list[np.ndarray], rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Gray windows without end, of people that are moved and scaled by up to a tenth."""
+    """Yield gray windows without end, of people that are moved and scaled by up to a tenth."""
     for image in itertools.cycle(pool):
         gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
         height, width = gray.shape
@@ -127,7 +131,7 @@ def _people(pool: list[np.ndarray], rng: np.random.Generator) -> Iterator[np.nda
 
 
 def _places(pool: list[np.ndarray], rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Gray windows without end, cut anywhere."""
+    """Yield gray windows without end, cut at random places."""
     for image in itertools.cycle(pool):
         gray = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY)
         height, width = gray.shape

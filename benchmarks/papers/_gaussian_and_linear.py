@@ -1,4 +1,4 @@
-"""The multiple kernels of the paper on the Dirichlet kernel: a Gaussian and a linear one, exactly, weights learned."""
+"""The multiple kernels of the paper on the Dirichlet kernel: exact Gaussian and linear, with learned weights."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.svm import SVC
 
-_STEPS = 6  # halvings of the interval of a weight
+_STEPS = 6  # number of times the interval of a weight is halved
 
 
 class GaussianAndLinear:
-    """One class against the rest, an SVM on d K_Gauss + (1 - d) K_linear with the d of each class that fits best.
+    """One class against the rest: an SVM on d K_Gauss + (1 - d) K_linear, with the best d for each class.
 
-    min over 0 <= d <= 1 of max over alpha of sum alpha_i - (y alpha)'(d K_Gauss + (1 - d) K_linear)(y alpha) / 2 is convex in
-    d, with the derivative -(y alpha)'(K_Gauss - K_linear)(y alpha) / 2 at the optimum: the sign says which half holds d.
-    Both kernels have a mean diagonal of 1; the Gaussian's width is the root of the mean squared distance.
+        min over 0 <= d <= 1 of max over alpha of sum alpha_i - (y alpha)'(d K_Gauss + (1 - d) K_linear)(y alpha) / 2
 
-    Source: Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, 2008 (two kernels: a search on a line).
+    is convex in d. At the optimum, its derivative is -(y alpha)'(K_Gauss - K_linear)(y alpha) / 2, whose sign says
+    which half of the interval holds d. Both kernels have a mean diagonal of 1. The width of the Gaussian is the root
+    of the mean squared distance.
+
+    Source: Rakotomamonjy, Bach, Canu and Grandvalet, SimpleMKL, 2008 (two kernels: a line search).
     """
 
     def __init__(self, C: float) -> None:

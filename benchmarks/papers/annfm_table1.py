@@ -1,10 +1,10 @@
-"""Table 1 of the ANNFM paper with our numbers beside the paper's: do the maps reach the exact kernels, and in what time?
+"""Table 1 of the ANNFM paper beside our numbers: do the maps reach the exact kernels, and in what time?
 
-MNIST, the first 10000 training rows and all 10000 test rows, pixel intensities in [0, 1]. Exact kernels by LIBSVM on our
-Gram matrices, maps by LIBLINEAR on their features (both through scikit-learn), codes by LookupClassifier. C is
-chosen once a kernel, for the exact machine, on a fifth of the training rows, and serves its approximations. The kernel
-that signs approximate is the arc-cosine of chi2: its exact machine has a row and a C of its own. Times are
-of map and training. --quick takes a fifth of the rows.
+MNIST, the first 10000 training rows and all 10000 test rows, pixel intensities in [0, 1]. Exact kernels run by LIBSVM
+on our Gram matrices, maps by LIBLINEAR on their features (both through scikit-learn), and codes by LookupClassifier.
+C is chosen once per kernel, for the exact machine, on a fifth of the training rows, and serves the approximations of
+the kernel too. The kernel that signs approximate is the arc-cosine of chi2: its exact machine has its own row and its
+own C. Times are those of map and training. --quick takes a fifth of the rows.
 """
 
 import argparse
@@ -71,12 +71,12 @@ def maps(kernel: str) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def exact(k: Kernel) -> tuple[float, float, float]:
-    """Accuracy, seconds and C of the exact machine."""
+    """Return accuracy, seconds and C of the exact machine."""
     held = n_rows // 5
     rows, others = (
         sp.csr_matrix(X),
         sp.csr_matrix(Xt),
-    )  # a logarithm a pair of bins: those of zeros are left out
+    )  # one logarithm per pair of bins: pairs with zeros are left out
     gram = k(rows)
     scores = [
         SVC(C=c, kernel="precomputed").fit(gram[held:, held:], y[held:]).score(gram[:held, held:], y[:held])
@@ -92,10 +92,13 @@ def exact(k: Kernel) -> tuple[float, float, float]:
 def linear(
     make: Callable[[], object], c: float, of: Callable[[LinearSVC], ClassifierMixin] = lambda svm: svm
 ) -> tuple[float, float, int]:
-    """Accuracy, seconds and features of a linear machine, one class against the rest or ``of`` it, on a map."""
+    """Return accuracy, seconds and features of a linear machine on a map.
+
+    It trains one class against the rest, or uses the scheme ``of``.
+    """
     began = time.perf_counter()
     psi = make()
-    # three quarters of the pixels are 0: sparse features are what LIBLINEAR is quickest with
+    # three quarters of the pixels are 0: LIBLINEAR is fastest with sparse features
     Z = psi.fit_transform(sp.csr_matrix(X))
     model = of(LinearSVC(C=c, dual=True, max_iter=200, tol=1e-2)).fit(Z, y)
     seconds = time.perf_counter() - began
@@ -131,7 +134,7 @@ for kernel in ("chi2", "jensen_shannon", "intersection"):
     for name, make in maps(kernel):
         accuracy, seconds, terms = linear(make, c_signs if "bits" in name else c)
         row(name, kernel, accuracy, seconds, f"{terms} features a bin" if "bits" not in name else "")
-    # LIBSVM decides between pairs of classes, LIBLINEAR takes one against the rest: on MNIST the larger difference
+    # LIBSVM decides between pairs of classes, LIBLINEAR one against the rest: on MNIST this matters more than the map
     accuracy, seconds, terms = linear(lambda k=kernel: OptimalMap(k, 3), c, OneVsOneClassifier)
     row("optimal, 3 terms, by pairs", kernel, accuracy, seconds, f"{terms} features a bin")
     began = time.perf_counter()

@@ -1,15 +1,16 @@
-"""Caltech-101 from images to a report: does the chi2 map reach the exact kernel, and how far is it above the linear one?
+"""Caltech-101 from images to a report: does the chi2 map reach the exact kernel, and how far is it above linear?
 
-15 training images a class, 5 random splits, all other images to test on (30 at most: the file holds 45 a class). Dense
-SIFT, 600 words learned from the training images of each split, a pyramid of 1x1, 2x2 and 4x4 cells, each level summing to 1.
-One-versus-rest SVM on kernels of mean diagonal 1; C of each is chosen on the first split among 1, 10 and 100, by holding
-out 5 of the 15 training images a class. All classes count alike (mean recognition rate).
+15 training images per class, 5 random splits, and all other images to test on (30 at most: the file holds 45 per
+class). Dense SIFT, 600 words learned from the training images of each split, and a pyramid of 1x1, 2x2 and 4x4 cells,
+each level summing to 1. The machine is a one-versus-rest SVM on kernels of mean diagonal 1. The C of each is chosen
+on the first split among 1, 10 and 100, by holding out 5 of the 15 training images per class. All classes count alike
+(mean recognition rate).
 
---table adds the methods of Tables 3 and 4 of the paper on the Dirichlet kernel: mAP (11-point, one class against the rest)
-and training times, on the same histograms and splits; --keep FOLDER then keeps histograms and rows as they are found, and
-what is there is not done again. --splits N takes fewer splits, --only METHOD .. some methods. --report FILE names the page.
---shared takes the histograms of caltech101_45_bow.npz, whose words are learned once, from the images of another split (30 images
-a class, 600 words, no labels): five splits then cost minutes.
+--table adds the methods of Tables 3 and 4 of the paper on the Dirichlet kernel: mAP (11-point, one class against the
+rest) and training times, on the same histograms and splits. --keep FOLDER then keeps histograms and rows as they are
+computed, so that a later run does not compute them again. --splits N takes fewer splits, --only METHOD .. only these
+methods. --report FILE names the page. --shared takes the histograms of caltech101_45_bow.npz, whose words are learned
+once, from the images of another split (30 images per class, 600 words, no labels): five splits then take minutes.
 """
 
 import argparse
@@ -47,7 +48,7 @@ N_TRAIN, N_HELD = 15, 5
 
 
 class Found(NamedTuple):
-    """What a method came to on a split."""
+    """The results of a method on one split."""
 
     alpha: float
     rate: float
@@ -115,7 +116,7 @@ def _arguments() -> argparse.Namespace:
 def histograms(
     images, train: np.ndarray, test: np.ndarray, stages: dict[str, float], file: Path | None
 ) -> Split:
-    """Words from the training images, rows of all; those of the file, if it is there."""
+    """Learn words from the training images and return the rows of all images; read them from the file if it exists."""
     if file is not None and file.exists():
         with np.load(file) as rows:
             borders = rows["borders"].tolist()
@@ -137,7 +138,10 @@ def histograms(
 
 
 def shared_histograms(images) -> tuple[np.ndarray, list[slice]]:
-    """Levels of 1x1, 2x2 and 4x4 cells of the shared words, each summing to 1, in the order of the images; their columns."""
+    """Return the levels of 1x1, 2x2 and 4x4 cells of the shared words, and their columns.
+
+    Each level sums to 1. The rows are in the order of the images.
+    """
     path = data_file("caltech101_45_bow.npz")
     with np.load(path) as z:
         place = {
@@ -153,7 +157,7 @@ def shared_histograms(images) -> tuple[np.ndarray, list[slice]]:
 
 
 def stored(file: Path | None) -> Found | None:
-    """What a file keeps, or None where there is none."""
+    """Return what a file keeps, or None if there is no file."""
     if file is None or not file.exists():
         return None
     with np.load(file) as arrays:
@@ -162,7 +166,7 @@ def stored(file: Path | None) -> Found | None:
 
 
 def store(file: Path | None, **arrays) -> None:
-    """Keep arrays in a file, whole or not at all; nothing where there is none."""
+    """Write arrays to a file, whole or not at all; do nothing if no file is named."""
     if file is None:
         return
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +175,7 @@ def store(file: Path | None, **arrays) -> None:
 
 
 def work(name: str, method: Method, split: Split, alpha: float | None, stages: dict[str, float]) -> Found:
-    """The method on a split, at the strength of the first split or at one that is chosen on this."""
+    """Run the method on a split, at the strength of the first split or at one that is chosen on this split."""
     kernel_seconds = method.prepare(split) if method.prepare else (0.0, 0.0)
     if alpha is None:
         alpha = choose(name, method, split, stages)
@@ -179,8 +183,10 @@ def work(name: str, method: Method, split: Split, alpha: float | None, stages: d
 
 
 def choose(name: str, method: Method, split: Split, stages: dict[str, float]) -> float:
-    """The strength with the best rate on 5 images a class held out of the training images; of equals the strongest
-    penalty."""
+    """Return the strength with the best rate on 5 held-out training images per class.
+
+    Ties go to the strongest penalty.
+    """
     if len(method.choices) == 1:
         return method.choices[0]
     began = time.perf_counter()
@@ -216,7 +222,7 @@ def measure(name: str, split: Split, machine, alpha: float, kernel_seconds: tupl
 def write_page(
     images, split: Split, found: Found, stages: dict[str, float], arguments: argparse.Namespace
 ) -> Path:
-    """The page of the chi2 map on the last split."""
+    """Write the page of the chi2 map on the last split."""
     began = time.perf_counter()
     classes = np.unique(split.y)
     answers = classes[found.scores.argmax(axis=1)]

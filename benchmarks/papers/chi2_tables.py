@@ -1,16 +1,17 @@
 """Tables 1 and 2 and Figures 1 and 2 of the paper on the chi2 kernel: what does each approximation cost in accuracy?
 
-As in the paper: exp(-beta (1 - K)) of l1-normalised histograms, beta = 1.5, random features cos(W'Psi(x) + b) over five
-terms a bin, principal components of training and test rows together from three times the dimensions, LIBSVM on the
-features (through their inner products), several seeds, the same ones for all methods. C is chosen once a set, for the
-exact kernel, on a fifth of the training rows. "Chi2" has no randomness: as many terms a bin as the dimensions allow.
+As in the paper: exp(-beta (1 - K)) of l1-normalised histograms, beta = 1.5; random features cos(W'Psi(x) + b) over
+five terms per bin; principal components of training and test rows together from three times the dimensions; LIBSVM on
+the features (through their inner products); several seeds, the same for all methods. C is chosen once per set, for
+the exact kernel, on a fifth of the training rows. "Chi2" has no randomness: it has as many terms per bin as the
+dimensions allow.
 
-A cell (set, method, seed) is one pass over the rows that serves all dimensions; it is written to results/chi2_tables.json
-when it is done, so that a run that was interrupted goes on where it was. The page is results/chi2_tables.md, its
-figures are drawn in results/chi2_figures.png.
+A cell (set, method, seed) is one pass over the rows that serves all dimensions. It is written to
+results/chi2_tables.json when it is done, so that an interrupted run continues where it stopped. The page is
+results/chi2_tables.md, and its figures are drawn in results/chi2_figures.png.
 
     python -m benchmarks.papers.chi2_tables --seeds 5                  # what is not there yet, then the page
-    python -m benchmarks.papers.chi2_tables --sets caltech --seeds 50  # as many as in the paper
+    python -m benchmarks.papers.chi2_tables --sets caltech --seeds 50  # as many seeds as in the paper
     python -m benchmarks.papers.chi2_tables --page                     # the page alone
 """
 
@@ -26,7 +27,7 @@ from benchmarks.measure import data_file
 from benchmarks.papers._chi2_figures import draw
 from benchmarks.papers._chi2_page import DIMENSIONS, LANDMARKS, METHODS, TERMS, Cells, page
 
-# _measure sets the BLAS up before NumPy loads it
+# measure sets up the BLAS before NumPy loads it
 import numpy as np  # isort: skip
 import scipy.sparse as sp  # isort: skip
 from scipy.linalg import eigh  # isort: skip
@@ -48,7 +49,7 @@ from chimap import (  # isort: skip
 from chimap._files import replacing  # isort: skip
 
 RESULTS = Path(__file__).parents[1] / "results"
-BETA, N_TERMS, PCA_FROM = 1.5, 5, 3  # of the paper, secs. 6 and 7.1
+BETA, N_TERMS, PCA_FROM = 1.5, 5, 3  # as in the paper, secs. 6 and 7.1
 CS = (0.5, 5.0, 50.0, 500.0)
 
 MAPS: dict[str, Callable[[int], Any]] = {
@@ -68,13 +69,13 @@ class Rows:
         self.y, self.n = y, n_train
 
     def accuracy(self, gram: np.ndarray, C: float) -> float:
-        """Mean accuracy a class of LIBSVM on inner products of all rows with all rows."""
+        """Return the mean accuracy per class of LIBSVM, given the inner products of all rows with all rows."""
         n = self.n
         model = SVC(C=C, kernel="precomputed", cache_size=400).fit(gram[:n, :n], self.y[:n])
         return float(balanced_accuracy_score(self.y[n:], model.predict(gram[n:, :n])))
 
     def best_C(self, gram: np.ndarray) -> float:
-        """Of ``CS``, on a fifth of the training rows."""
+        """Return the best of ``CS`` on a fifth of the training rows."""
         held = np.arange(self.n) % 5 == 0
         order = np.r_[np.flatnonzero(~held), np.flatnonzero(held)]
         part = object.__new__(Rows)
@@ -83,7 +84,7 @@ class Rows:
 
 
 def words(name: str, cells: int, n_train: int | None, n_test: int | None) -> Rows:
-    """Counts of visual words without their places: the sum over the cells of the grid."""
+    """Return counts of visual words without their places: the sums over the cells of the grid."""
     with np.load(data_file(name)) as z:
         X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float32)
         y, train = z["y"], z["is_train"]
@@ -97,7 +98,7 @@ def words(name: str, cells: int, n_train: int | None, n_test: int | None) -> Row
     return Rows(X[chosen], y[chosen].astype(int), rows.size)
 
 
-# as many rows as keep a cell to half a minute on an idle core; the paper has 5100 and 964
+# enough rows that a cell takes half a minute on an idle core; the paper has 5100 and 964
 SETS: dict[str, Callable[[], Rows]] = {
     "caltech": lambda: words("caltech101_45_bow.npz", 16, None, None),
     "cifar10": lambda: words("cifar10_bow.npz", 4, 2500, 1000),
@@ -114,7 +115,7 @@ def features_of(method: str, n_terms: int, n_features: int, seed: int) -> Any:
 
 
 def grams(rows: Rows, features: Any, sizes: list[int]) -> Iterator[tuple[int, np.ndarray]]:
-    """(D, inner products of the first D features) for ascending D, the frequencies being drawn but once."""
+    """Yield (D, inner products of the first D features) for ascending D; the frequencies are drawn only once."""
     Z = features.fit(rows.X[: rows.n]).transform(rows.X)
     total, done = np.zeros((Z.shape[0], Z.shape[0]), np.float32), 0
     for size in sizes:
@@ -125,12 +126,12 @@ def grams(rows: Rows, features: Any, sizes: list[int]) -> Iterator[tuple[int, np
 
 
 def leading(gram: np.ndarray, n_components: int) -> np.ndarray:
-    """Inner products of the leading principal components of the rows whose inner products are given."""
+    """Return inner products of the leading principal components, given the inner products of the rows."""
     means = gram.mean(axis=0)
     centred = gram - means - means[:, None] + means.mean()
     if n_components >= gram.shape[0] - 1:
         return centred
-    # less the others, which are fewer
+    # subtract the other components, which are fewer
     values, U = eigh(centred, subset_by_index=[0, gram.shape[0] - n_components - 1], check_finite=False)
     return centred - (U * values) @ U.T
 
@@ -172,7 +173,7 @@ def landmarks(rows: Rows, seed: int, C: float) -> dict[str, float]:
 
 
 def without_seeds(rows: Rows) -> dict[str, float]:
-    """The exact machines, C, and the chi2 kernel alone."""
+    """Return the cells without randomness: the exact machines, C, and the chi2 kernel alone."""
     exact = Exponential(chi2, BETA / 2)(rows.X).astype(np.float64)
     C = rows.best_C(exact)
     found = {"C": C, "Exact exp-chi2": rows.accuracy(exact, C)}
@@ -184,7 +185,10 @@ def without_seeds(rows: Rows) -> dict[str, float]:
 
 
 def kernel_errors(rows: Rows) -> dict[str, float]:
-    """Figure 1, relative Frobenius errors by terms a bin: of k among 1500 non-zero bins, of K among 500 training rows."""
+    """Return the relative Frobenius errors by terms per bin (Figure 1).
+
+    They are those of k among 1500 non-zero bins and of K among 500 training rows.
+    """
     X = rows.X[: rows.n : max(1, rows.n // 500)].astype(np.float64)
     bins = np.random.default_rng(0).choice(X[X > 0], 1500)[:, None]
     found = {}
@@ -201,7 +205,7 @@ def kernel_errors(rows: Rows) -> dict[str, float]:
 
 
 def by_terms(rows: Rows, method: str, seed: int, C: float) -> dict[str, float]:
-    """Figure 2: accuracy at the most dimensions, by terms a bin."""
+    """Return the accuracy at the largest number of dimensions, by terms per bin (Figure 2)."""
     size, found = DIMENSIONS[-1], {}
     for n in TERMS:
         if method != "VZ" or n % 2:
@@ -213,7 +217,7 @@ def by_terms(rows: Rows, method: str, seed: int, C: float) -> dict[str, float]:
 def cells(
     rows: Rows, name: str, seed: int, known: Cells
 ) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
-    """Names of the cells of a set and a seed, and how to compute each; those of no seed come first."""
+    """Return the names of the cells of a set and a seed, and how to compute each; cells without a seed come first."""
     yield f"{name}/exact", lambda: without_seeds(rows)
     yield f"{name}/errors", lambda: kernel_errors(rows)
     C = known[f"{name}/exact"]["C"]
@@ -226,14 +230,14 @@ def cells(
 def curve_cells(
     rows: Rows, name: str, seed: int, known: Cells
 ) -> Iterator[tuple[str, Callable[[], dict[str, float]]]]:
-    """The same of Figure 2."""
+    """Return the same for Figure 2."""
     C = known[f"{name}/exact"]["C"]
     for method in MAPS:
         yield f"{name}/terms/{method}/{seed}", lambda method=method: by_terms(rows, method, seed, C)  # type: ignore[misc]
 
 
 def work_through(names: list[str], seeds: int, store: Path) -> None:
-    """Compute the cells that are not in the store: the tables of all sets, a seed after the other, then the curves."""
+    """Compute the missing cells: the tables of all sets, seed by seed, then the curves."""
     known: Cells = json.loads(store.read_text()) if store.exists() else {}
     sets = {name: SETS[name]() for name in names}
     for of_seed in (cells, curve_cells):
@@ -259,7 +263,7 @@ def main() -> None:
     )
     parser.add_argument("--sets", default=",".join(SETS), help="of " + ", ".join(SETS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--page", action="store_true", help="write the page of what is there")
+    parser.add_argument("--page", action="store_true", help="write the page of what has been computed")
     arguments = parser.parse_args()
     store = RESULTS / "chi2_tables.json"
     if not arguments.page:

@@ -1,4 +1,4 @@
-"""What does the Dirichlet map cost beside the logarithm that no way to it can do without, and signs beside a product?"""
+"""What does the Dirichlet map cost beside the logarithm that it needs, and signs beside a matrix product?"""
 
 import numpy as np
 

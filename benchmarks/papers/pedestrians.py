@@ -1,12 +1,17 @@
-"""Pedestrians as the papers test detectors: how many are missed, per window and per image, by kernel?
+"""Test pedestrian detectors as the papers do: how many people are missed, per window and per image, by kernel?
 
-INRIA person (Dalal and Triggs 2005): blocks of gradients; windows of people against ten windows of each street and, in a second
-round, what the first takes for people. Per window: crops of people against every window of every size of the test streets.
-Per image: all test scenes, a detection is right if it shares half of the union with a person. DaimlerChrysler (Munder and
-Gavrila 2006): windows of 18 x 36; trained on two of three parts, tested on each of two: the mean of six. The kernel "hellinger" is the linear machine on the roots of the blocks (L1-sqrt of the first paper).
+INRIA person (Dalal and Triggs 2005): blocks of gradients. The training rows are windows of people against ten windows
+of each street and, in a second round, what the first round takes for people. Per window: crops of people against
+every window of every size of the test streets. Per image: all test scenes; a detection is right if it shares half of
+the union with a person.
 
-``--inria PATH`` and ``--daimler PATH`` name the data sets as they come. Without, both are composed from shared photographs (see
-``_composed_pedestrians.py``) into a folder that goes afterwards: a test of the protocol, and of kernels against each other.
+DaimlerChrysler (Munder and Gavrila 2006): windows of 18 x 36, trained on two of three parts and tested on each of
+two. The result is the mean of six. The kernel "hellinger" is the linear machine on the roots of the blocks (L1-sqrt
+of the first paper).
+
+``--inria PATH`` and ``--daimler PATH`` name the data sets as they are distributed. Without them, both are composed
+from shared photographs (see ``_composed_pedestrians.py``) in a folder that is deleted afterwards. This tests the
+protocol, and compares kernels with each other.
 """
 
 from __future__ import annotations
@@ -117,17 +122,17 @@ def main() -> None:
     parser.add_argument("--inria", type=Path, metavar="PATH")
     parser.add_argument("--daimler", type=Path, metavar="PATH")
     parser.add_argument("--kernels", nargs="+", choices=list(KERNELS), default=list(KERNELS))
-    parser.add_argument("--rounds", type=int, default=1, help="of mining; the paper's is one")
-    given = parser.parse_args()
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of mining; the paper has one")
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if given.inria is None and given.daimler is None:
+        if options.inria is None and options.daimler is None:
             images = open_images(data_file("caltech101_45.tar"))
-            given.inria = composed.inria(Path(folder), images)
-            given.daimler = composed.daimler(Path(folder), images)
-        if given.inria is not None:
-            inria(given.inria, given.kernels, given.rounds)
-        if given.daimler is not None:
-            daimler(given.daimler, given.kernels)
+            options.inria = composed.inria(Path(folder), images)
+            options.daimler = composed.daimler(Path(folder), images)
+        if options.inria is not None:
+            inria(options.inria, options.kernels, options.rounds)
+        if options.daimler is not None:
+            daimler(options.daimler, options.kernels)
 
 
 if __name__ == "__main__":

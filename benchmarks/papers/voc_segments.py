@@ -1,12 +1,14 @@
-"""Figures by class, as the challenge of PASCAL VOC measures them: from masks to the table.
+"""Label figures by class, as the challenge of PASCAL VOC measures it: from masks to the table.
 
-Each training image has true figures and proposed ones (regions of even colour and pairs of neighbours), which have the class of the
-object that they share half with, or none. A figure and its ground have histograms of their own, of several descriptors; a model
-tells the classes apart, and what it takes for a class in new images is painted, the best on top. Intersection over union of
-each class, over all pixels; the mean is the challenge's score.
+Each training image has true figures and proposed figures (regions of even colour and pairs of neighbours). A proposed
+figure has the class of the object that it shares half with, or none. A figure and its background have histograms of
+their own, of several descriptors. A model tells the classes apart, and what it takes for a class in new images is
+painted, the best on top. The measure is the intersection over union of each class, over all pixels; the mean is the
+challenge's score.
 
-``--voc PATH`` names VOCdevkit. Without, a folder in its layout is composed: clothes of Fashion-MNIST, tinted at random, on photographs
-of Caltech-101; ten classes stand where VOC has its first ten. ``limit of the proposals`` paints each figure with its true label.
+``--voc PATH`` names VOCdevkit. Without it, a folder in its layout is composed: clothes of Fashion-MNIST, tinted at
+random, on photographs of Caltech-101, where ten classes take the place of VOC's first ten. ``limit of the proposals``
+paints each figure with its true label.
 """
 
 from __future__ import annotations
@@ -79,10 +81,10 @@ def main() -> None:
     parser.add_argument("--voc", type=Path, metavar="PATH")
     parser.add_argument("--year", type=int, default=2007)
     parser.add_argument("--images", type=int, nargs=2, default=(90, 45), metavar=("TRAIN", "VAL"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        path = given.voc or compose(Path(folder), *given.images)
-        run(path, given.year)
+        path = options.voc or compose(Path(folder), *options.images)
+        run(path, options.year)
 
 
 def run(path: Path, year: int) -> None:

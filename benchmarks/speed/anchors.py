@@ -1,4 +1,4 @@
-"""What do codes of nearest anchors gain: time against scikit-learn's sampler and against features, error, bytes?"""
+"""What do codes of nearest anchors gain? Time against scikit-learn's sampler and against features, error, and bytes."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,7 +8,7 @@ from benchmarks.measure import mnist, ratio, report, seconds
 from chimap import AnchorMap, HomogeneousMap, StaircaseMap, chi2
 from chimap.features.additive.codes import look_up, storage
 
-# --- time: 10 million float32 values, three terms, two threads at most; into = into an array that is there
+# --- time: 10 million float32 values, three terms, two threads at most; into = into an existing array
 
 X = np.random.default_rng(0).dirichlet(np.full(500, 0.5), size=20000).astype(np.float32)
 peer = AdditiveChi2Sampler(sample_steps=2).fit(X)
@@ -40,7 +40,7 @@ for outputs in (1, 10):
 # --- error of the kernel with all terms, against the spacing: sec. 4 of the paper
 
 x = np.random.default_rng(2).uniform(0.1, 1, 200_000)
-x[:2] = 1  # the range
+x[:2] = 1  # the range of the values
 sizes = np.array([9, 17, 33, 65, 129])
 for label, settings in (("nearest", {}), ("two, interpolated", {"n_neighbors": 2})):
     worst, mean = [], []

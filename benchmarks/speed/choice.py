@@ -1,8 +1,9 @@
-"""What does choosing the strength take beside the pass over the rows that it chooses for?
+"""How long does the choice of the strength take, compared with the pass over the rows?
 
-MNIST, exp-chi2, landmarks, and random features as many. The choice takes no rows but the 2000 whose score has the last
-word, so that its time depends on the number of features alone: the pass is timed on ``--rows`` rows, and its time
-scaled to ``--of`` of them. Stages of one fit in one process, after a small fit that compiles.
+MNIST, exp-chi2, with landmarks and with the same number of random features. The choice uses no rows except the 2000
+whose score makes the final choice, so its time depends only on the number of features. The pass is timed on
+``--rows`` rows, and its time is scaled to ``--of`` rows. The stages are those of one fit in one process, after a
+small fit that compiles.
 
     python -m benchmarks.speed.choice 2000 4096 --rows 20000            # of 60 000 rows
     python -m benchmarks.speed.choice 8192 --rows 10000 --of 10000
@@ -18,7 +19,7 @@ WANTED = {60_000: "<= 0.25", 10_000: "<= 1.0"}
 
 
 def stages(features, D, X, y):
-    """Seconds of the stages of a fit with gcv, and how many strengths were tried."""
+    """Return the seconds of the stages of a fit with gcv, and how many strengths were tried."""
     model = HistogramClassifier(
         "exp-chi2", features=features, n_components=D, selection="gcv", memory="4GiB", random_state=0
     )
@@ -34,17 +35,19 @@ def main():
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--of", type=int, default=60_000)
     parser.add_argument("--features", nargs="+", default=["landmarks"])
-    given = parser.parse_args()
+    options = parser.parse_args()
     X, y, _, _ = mnist(normalize=True)
-    for features in given.features:
+    for features in options.features:
         stages(features, 600, X[:2000], y[:2000])
-        for D in given.D:
-            took, n_tried = stages(features, D, X[: given.rows], y[: given.rows])
-            passing = sum(took.get(stage, 0.0) for stage in PASS) * given.of / given.rows
+        for D in options.D:
+            took, n_tried = stages(features, D, X[: options.rows], y[: options.rows])
+            passing = sum(took.get(stage, 0.0) for stage in PASS) * options.of / options.rows
             share = took["choose alpha"] / passing
-            report(f"{features}, {given.of} x {D}: choice / pass", round(share, 2), WANTED.get(given.of, ""))
+            report(
+                f"{features}, {options.of} x {D}: choice / pass", round(share, 2), WANTED.get(options.of, "")
+            )
             shown = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in took.items())
-            print(f"  {n_tried} strengths; seconds of {given.rows} rows: {shown}", flush=True)
+            print(f"  {n_tried} strengths; seconds of {options.rows} rows: {shown}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Principal components from moments: what does the choice of (components, strength) cost, and what do they bring?
 
-MNIST. Partial against full eigensolver on the same moments; five folds of every pair of 6 numbers of components and 8
-strengths from moments, against scikit-learn's PCA + Ridge fitted for one pair and one fold (what 240 of them would take);
-components that have seen all rows (transductive) against those of 600 labelled rows alone; and the two passes of
-components per block, the halves of the images being the blocks, against one pass with as many random features in all.
+MNIST. The benchmark compares the partial with the full eigensolver on the same moments. It compares five folds of
+every pair of 6 numbers of components and 8 strengths from moments with scikit-learn's PCA + Ridge, fitted for one
+pair and one fold (from which the time of 240 such fits follows). It compares components that have seen all rows
+(transductive) with those of 600 labelled rows alone. And it compares the two passes of components per block, where
+the blocks are the halves of the images, with one pass that has as many random features in all.
 """
 
 import time

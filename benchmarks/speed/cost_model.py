@@ -1,8 +1,9 @@
-"""Does the cost model of docs/concepts/cost.md foretell measured runs, and what does it say of 10^9 and 10^12 rows?
+"""Does the cost model of docs/concepts/cost.md predict measured runs, and what does it say about 10^9 and 10^12 rows?
 
-The rates of this machine are measured on bare operations: products, values of the map, cosines, float64 sums, reading.
-From them and the formulas of the page come the seconds a row of fits of several shapes, which are then run; and of a Dask
-cluster of two workers the tasks, and the bytes that workers send each other and this process. Last, the table of the page.
+The rates of this machine are measured on bare operations: products, values of the map, cosines, float64 sums,
+reading. From these rates and the formulas of the page follow the seconds per row for fits of several shapes, which
+are then run. For a Dask cluster of two workers follow the number of tasks, and the bytes that workers send each other
+and this process. Last, the benchmark prints the table of the page.
 """
 
 import argparse
@@ -32,7 +33,7 @@ PASS = ("read", "check", "features", "moments")
 
 @dataclass(frozen=True)
 class Shape:
-    """A fit: bins, D features, chunk rows, K folds, t targets."""
+    """A fit: bins, D features, rows per chunk, K folds, t targets."""
 
     bins: int
     D: int
@@ -42,18 +43,22 @@ class Shape:
 
     @property
     def flops(self):
-        """A row: the projection on D/2 frequencies, and half of the square of the features."""
+        """Operations per row: the projection on D/2 frequencies, and half of the square of the features."""
         return 2 * (TERMS * self.bins) * (self.D // 2), self.D**2
 
     @property
     def moments_bytes(self):
-        """Of all folds: what a merge moves, and what a group of parts sends home."""
+        """Bytes of the moments of all folds: what a merge moves, and what a group of parts sends home."""
         return self.K * (Symmetric.nbytes(self.D) + 8 * (self.D * (self.t + 2)))
 
 
 @dataclass(frozen=True)
 class Machine:
-    """Seconds of one: float32 operation in a product, in Z'Z; mapped value; feature; entry of a float64 sum; byte read."""
+    """Seconds of one unit of work on this machine.
+
+    The units are one float32 operation in a product, one in Z'Z, one mapped value, one feature, one entry of a
+    float64 sum and one byte read.
+    """
 
     gemm: float
     square: float
@@ -63,7 +68,7 @@ class Machine:
     byte: float
 
     def row(self, shape):
-        """Seconds a row on this machine; reading goes on meanwhile."""
+        """Return the seconds per row on this machine; reading goes on at the same time."""
         gemm, square = shape.flops
         computed = (
             self.gemm * gemm
@@ -71,7 +76,9 @@ class Machine:
             + self.mapped * TERMS * shape.bins
             + self.feature * shape.D
         )
-        computed += self.entry * shape.D**2 * shape.K / shape.chunk_rows  # a sum for each fold of each chunk
+        computed += (
+            self.entry * shape.D**2 * shape.K / shape.chunk_rows
+        )  # one sum for each fold of each chunk
         return max(computed, self.byte * 4 * shape.bins)
 
 
@@ -102,7 +109,7 @@ def measured_machine():
 
 
 def random_features(D, memory):
-    """What the formulas are of: random features, and the moments of folds."""
+    """Return the model that the formulas describe: random features, and the moments of folds."""
     return HistogramClassifier(
         "exp-chi2", features="fourier", selection=FOLDS, n_components=D, memory=memory, random_state=0
     )
@@ -127,7 +134,7 @@ def sent_bytes(dask_worker):
 
 
 def parts_of(n_rows, chunk_rows):
-    """The parts that so many rows are divided into, in groups."""
+    """Return the parts that so many rows are divided into, in groups."""
     return _groups_of_parts(SimpleNamespace(n_rows=n_rows, stored_rows=1), chunk_rows, 0)
 
 
@@ -160,7 +167,7 @@ def check_messages(folder, n_rows=400_000, D=512):
 
 
 def table(machine):
-    """Seconds and bytes of 10^9 and 10^12 rows on so many workers of one core like half of this machine."""
+    """Print seconds and bytes for 10^9 and 10^12 rows on workers of one core, each like half of this machine."""
     from chimap._threads import available
 
     core = available()

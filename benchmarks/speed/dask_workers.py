@@ -1,8 +1,9 @@
-"""Two Dask workers of one thread each: how much faster than one, and in how much memory?
+"""Two Dask workers of one thread each: how much faster are they than one, and how much memory do they take?
 
-Made float32 histograms in a .npy that both read. The pass is timed, from its first row to the merged moments, on a cluster
-that has been warmed up; the rest of a fit sees moments alone and runs here. The moments must be the same to the bit. Where other
-work takes the cores, the processor seconds of the busiest worker say what two free cores would come to at best.
+Both read the same generated .npy file of float32 histograms. The benchmark times the pass, from its first row to the
+merged moments, on a cluster that has been warmed up. The rest of a fit sees only moments and runs in this process.
+The moments must be the same to the bit. If other work takes the cores, the processor seconds of the busiest worker
+say what two free cores could reach at best.
 """
 
 import argparse
@@ -28,7 +29,7 @@ options = parser.parse_args()
 
 
 class Timed(Progress):
-    """Seconds of the stage "learning"."""
+    """Records the seconds of the stage "learning"."""
 
     def __init__(self):
         self.began = self.seconds = 0.0
@@ -59,7 +60,7 @@ def measure(n_workers, source, small):
         LocalCluster(n_workers=n_workers, threads_per_worker=1, **quiet) as cluster,
         Client(cluster) as client,
     ):
-        fit(small, client, 64)  # loads what is imported and compiled
+        fit(small, client, 64)  # loads imports and compiled loops
         before = max(client.run(peak_bytes).values())
         runs, busiest = [], []
         for _ in range(options.rounds):

@@ -1,9 +1,9 @@
 """What does it cost to score every window of an image by tables, and are faces found?
 
-Faces of Caltech-101 are pasted, at several sizes, into photographs without faces: scenes made from real images. A
-chi-square model is trained on other faces and on windows of other photographs, and scans the scenes. The peer counts
-each window's histogram from the same words and calls the model. ``--picture FILE.png`` draws a scene with its scores and
-boxes.
+Faces of Caltech-101 are pasted, at several sizes, into photographs without faces, which makes scenes from real
+images. A chi-square model is trained on other faces and on windows of other photographs, and scans the scenes. The
+competitor counts the histogram of each window from the same words and calls the model. ``--picture FILE.png`` draws a
+scene with its scores and boxes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SCENE = (360, 480)
 N_SCENES = 24
 SIFT_OF_WINDOW = SIFT(step=4, sizes=(4, 6, 8))
 GRIDS = ((1, 1), (2, 2), (3, 3))
-TRUE, FOUND, FALSE = "#3b3b3b", "#1f77b4", "#e4572e"  # pasted faces, windows on them, others
+TRUE, FOUND, FALSE = "#3b3b3b", "#1f77b4", "#e4572e"  # pasted faces, windows on them, other windows
 Box = tuple[float, float, float, float]
 
 
@@ -40,7 +40,7 @@ def of_class(images: ImageSet, name: str) -> list[np.ndarray]:
 def scene(
     background: np.ndarray, faces: list[np.ndarray], rng: np.random.Generator
 ) -> tuple[np.ndarray, list[Box]]:
-    """A photograph with two faces of different sizes in its halves, their borders blended in."""
+    """Return a photograph with two faces of different sizes in its halves, with their borders blended in."""
     canvas, boxes = resized(background, SCENE).astype(np.float32), []
     for half, face in enumerate(faces):
         scale = rng.uniform(1, 2.2)
@@ -60,7 +60,10 @@ def scene(
 def train(
     faces: list[np.ndarray], photographs: list[np.ndarray], rng: np.random.Generator
 ) -> tuple[WindowDetector, HistogramClassifier]:
-    """Faces and their mirror images against windows of photographs; twice with the windows that were taken for faces."""
+    """Train on faces and their mirror images against windows of photographs.
+
+    Two further rounds add the windows that were taken for faces.
+    """
     faces = [resized(face, WINDOW) for face in faces]
     faces += [np.ascontiguousarray(face[:, ::-1]) for face in faces]
     others = []
@@ -95,7 +98,7 @@ def train(
 def one_by_one(
     detector: WindowDetector, model: HistogramClassifier, image: np.ndarray, rows: int
 ) -> np.ndarray:
-    """The same scores for the first rows of windows: each window's own histogram, then the model."""
+    """Return the same scores for the first rows of windows: the histogram of each window, then the model."""
     histograms, step = detector.histograms, SIFT_OF_WINDOW.step
     coded, n_words = histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0])
     pyramid, counted = Pyramid(GRIDS), []
@@ -112,7 +115,7 @@ def one_by_one(
 
 
 def overlap(one: Box, other: Box) -> float:
-    """Intersection over union."""
+    """Return the intersection over union of two boxes."""
     sides = [min(one[2 + i], other[2 + i]) - max(one[i], other[i]) for i in (0, 1)]
     common = max(0.0, sides[0]) * max(0.0, sides[1])
     areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
@@ -122,7 +125,7 @@ def overlap(one: Box, other: Box) -> float:
 def found_and_false(
     detected: list[list[Detection]], true: list[list[Box]], threshold: float
 ) -> tuple[int, int]:
-    """Boxes that a detection above the threshold overlaps by half, and detections that overlap none."""
+    """Return the boxes that a detection above the threshold overlaps by half, and the detections that overlap none."""
     found = false = 0
     for some, boxes in zip(detected, true, strict=True):
         above = [one.box for one in some if one.score > threshold]
@@ -139,7 +142,7 @@ def draw(
     threshold: float,
     path: str,
 ) -> None:
-    """The scene with the faces that are in it and the windows above the threshold, and a map of the scores."""
+    """Draw the scene with its true faces and the windows above the threshold, and a map of the scores."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -172,7 +175,7 @@ def draw(
     best = np.full(SCENE, np.nan)
     for scale in detector.scales(image.shape):
         scores = detector.scores(resized(image, tuple(round(side / scale) for side in SCENE)))
-        # a window's score is drawn at its middle
+        # the score of a window is drawn at its centre
         step = SIFT_OF_WINDOW.step
         rows, columns = (
             np.round((np.arange(side) / scale - own / 2) / step).astype(int)
@@ -218,7 +221,7 @@ def main() -> None:
         threshold = next(
             t for t, (_, false) in zip(thresholds, curve, strict=True) if false <= 0.25 * N_SCENES
         )
-        # of the scenes with a window that is no face, the one that has most faces found
+        # among the scenes with a false window, the one with the most faces found
         shown = max(
             range(N_SCENES),
             key=lambda k: tuple(
@@ -230,7 +233,7 @@ def main() -> None:
 
 
 def speed(detector: WindowDetector, model: HistogramClassifier, image: np.ndarray) -> None:
-    """The scan beside the description that it needs; and against counting window by window."""
+    """Compare the scan with the description that it needs, and with counting window by window."""
     histograms = detector.histograms
     describing = seconds(
         lambda: histograms.coded(image, SIFT_OF_WINDOW, histograms.vocabularies_[0]), repeats=5

@@ -1,4 +1,4 @@
-"""How fast are the exact kernels, a pair of bins, beside scikit-learn's chi-square?"""
+"""How fast are the exact kernels, per pair of bins, compared with scikit-learn's chi-square?"""
 
 import numpy as np
 import scipy.sparse as sp

@@ -1,13 +1,14 @@
-"""Ten thousand rows, every one kept: how fast is the exact machine, its alpha and gamma chosen, and how accurate?
+"""Ten thousand rows, all kept: how fast is the exact machine, with alpha and gamma chosen, and how accurate is it?
 
-The factor of n x n, counted as n^3/3 operations, against the best product of this machine; whole fits on shared sets
-against SVC (LIBSVM) with its parameters given on the same kernel, of fewer rows (its time grows by more than the square
-of them: 10 000 rows took 568 s here on two cores); and what generalised cross-validation takes beside the pass that it
-chooses for, with its accuracy beside that of five folds. On words, gradient boosting (LightGBM) stopped early.
+The factor of the n x n matrix, counted as n^3/3 operations, is compared with the best product of this machine. Whole
+fits on shared sets are compared with SVC (LIBSVM) with given parameters on the same kernel, on fewer rows, because
+its time grows by more than the square of their number (10 000 rows took 568 s here on two cores). Generalised
+cross-validation is compared with the pass that it chooses for in time, and with five folds in accuracy. On words,
+gradient boosting (LightGBM) with early stopping is the competitor.
 
     python -m benchmarks.speed.exact_machine            # about 5 minutes on two cores
     python -m benchmarks.speed.exact_machine --rows 2000
-    python -m benchmarks.speed.exact_machine --boosting    # beside LightGBM alone
+    python -m benchmarks.speed.exact_machine --boosting    # the comparison with LightGBM alone
 """
 
 import argparse
@@ -16,7 +17,7 @@ import time
 from benchmarks.measure import report, sgemm_rates
 from benchmarks.sets import SETS
 
-# measure sets the BLAS up before NumPy loads it
+# measure sets up the BLAS before NumPy loads it
 import numpy as np  # isort: skip
 from sklearn.metrics.pairwise import chi2_kernel  # isort: skip
 from sklearn.svm import SVC  # isort: skip
@@ -30,7 +31,7 @@ REPEATS, SVC_ROWS, TEST_BLOCK = 3, 2_000, 2_000
 
 
 def factor_rates(n):
-    """(rate of a factor, rate of the inverse's diagonal), as shares of SGEMM's."""
+    """Return the rates of a factor and of the inverse's diagonal, as shares of SGEMM's rate."""
     rng = np.random.default_rng(0)
     U = rng.standard_normal((n, 64), dtype=np.float32) / 8
     square = U @ U.T
@@ -46,16 +47,16 @@ def factor_rates(n):
 
 
 def timed(model, some):
-    """(seconds of the fit, test score)."""
+    """Return (seconds of the fit, test score)."""
     few = some.some(300, 0)
-    model.fit(few.X, few.y)  # compiled, before the clock starts
+    model.fit(few.X, few.y)  # compiles the loops before the clock starts
     began = time.perf_counter()
     model.fit(some.X, some.y)
     return time.perf_counter() - began, model.score(some.X_test, some.y_test)
 
 
 def libsvm(some, gamma):
-    """Seconds of SVC on the kernel matrix of some rows, its parameters given, and its accuracy."""
+    """Return the seconds of SVC with given parameters on the kernel matrix of some rows, and its accuracy."""
     rows = some.X / some.X.sum(axis=1, keepdims=True)
     began = time.perf_counter()
     machine = SVC(C=10.0, kernel="precomputed").fit(chi2_kernel(rows, gamma=gamma), some.y)
@@ -78,7 +79,10 @@ def exact(**options):
 
 
 def beside_boosting(n_rows):
-    """Words: seconds and accuracy of LightGBM, stopped where a tenth of the rows gains nothing more, and of ours."""
+    """Return seconds and accuracy of LightGBM and of the exact machine, on words.
+
+    LightGBM stops when a held-out tenth of the rows gains nothing more.
+    """
     some = SETS["newsgroups"]().some(n_rows, 0)
     seconds, score = timed(exact(), some)
     print(f"  exact {seconds:.1f} s, {score:.4f}", flush=True)
@@ -130,7 +134,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--components", type=int, default=2048)
-    parser.add_argument("--boosting", action="store_true", help="beside LightGBM alone")
+    parser.add_argument("--boosting", action="store_true", help="run only the comparison with LightGBM")
     arguments = parser.parse_args()
     if arguments.boosting:
         beside_boosting(arguments.rows)

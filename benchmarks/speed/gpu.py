@@ -1,13 +1,14 @@
-"""How near to its matrix products does a pass on a CUDA device run, and how long does ImageNet's shape take?
+"""How close to its matrix products does a pass on a CUDA device run, and how long does ImageNet's shape take?
 
-Prints the device's name, its measured rate of products, and the share of it in each precision that map, features and
-moments reach, of landmarks and of random features: for rows on the device, and for rows in the memory of this machine.
-Then the time of 1.26 million synthetic rows of 1000 bins and 1000 classes by 5000 landmarks, strength given: pass and
-solution on the device. And the rate at which narrow rows, 28 bins as of Higgs, come from the memory of this machine
-through an additive map, beside that of copies of page-locked memory.
+The benchmark prints the name of the device, its measured rate of products, and the share of that rate that map,
+features and moments reach in each precision, for landmarks and for random features, with rows on the device and with
+rows in the memory of this machine. Then it prints the time for 1.26 million synthetic rows of 1000 bins and 1000
+classes with 5000 landmarks and a given strength: pass and solution on the device. Last, it prints the rate at which
+narrow rows (28 bins, as in Higgs) go from the memory of this machine through an additive map, compared with bare
+copies of page-locked memory.
 
     python -m benchmarks.speed.gpu
-    python -m benchmarks.speed.gpu --device cpu --rows 20000 --narrow 200000 --landmarks 500 --fourier 800  # that it runs
+    python -m benchmarks.speed.gpu --device cpu --rows 20000 --narrow 200000 --landmarks 500 --fourier 800  # a dry run
 """
 
 import argparse
@@ -30,7 +31,7 @@ PRECISIONS = ("float32", "bfloat16")
 
 
 def seconds(torch, device, work, repeats=10):
-    """Of one call, on the device to its end."""
+    """Return the seconds of one call, including the work that it leaves on the device."""
 
     def wait():
         if device != "cpu":
@@ -47,7 +48,7 @@ def seconds(torch, device, work, repeats=10):
 
 
 def product_rate(torch, device, precision, order):
-    """Operations a second of a product of this order on the device."""
+    """Return the operations per second of a product of this order on the device."""
     from chimap.backends.torch_sums import wide_product
     from chimap.backends.uploads import float32_products
 
@@ -57,7 +58,7 @@ def product_rate(torch, device, precision, order):
 
 
 def rows_like_imagenet(n, seed=0):
-    """Sparse-looking counts that sum to one, float32, and classes that they say something of."""
+    """Return sparse-looking float32 counts that sum to one, and classes that depend on them."""
     rng = np.random.default_rng(seed)
     y = rng.integers(CLASSES, size=n)
     X = rng.standard_exponential((n, BINS), dtype=np.float32) ** 3
@@ -67,14 +68,14 @@ def rows_like_imagenet(n, seed=0):
 
 
 def empty(precision, features):
-    """Moments about zero, and the features in this precision."""
+    """Return empty moments about zero, and the features, in this precision."""
     shift = np.zeros(features._n_features_out)
     moments = FoldMoments(1, shift.size, CLASSES, shift, np.zeros(CLASSES), np.dtype(np.float32))
     return moments, RoundedFeatures(features, shift) if precision == "bfloat16" else features
 
 
 def resident(torch, device, features, X, y, precision):
-    """Seconds a row of features, and of features and moments, for rows that are on the device."""
+    """Return the seconds per row of features, and of features with moments, for rows that are on the device."""
     from chimap.backends.torch_sums import PIECE_ROWS, TorchMap, TorchMoments
     from chimap.backends.uploads import Uploads
 
@@ -89,7 +90,7 @@ def resident(torch, device, features, X, y, precision):
 
 
 def passed(device, features, X, y, precision):
-    """Seconds a row of one pass, from rows in memory to moments in memory."""
+    """Return the seconds per row of one pass, from rows in memory to moments in memory."""
     moments, mapping = empty(precision, features)
     began = time.perf_counter()
     sums = backend_of(device).sums(mapping, moments)
@@ -102,7 +103,10 @@ def passed(device, features, X, y, precision):
 
 
 def shares(torch, device, name, features, operations, X, y):
-    """Of the device's rate of products, in each precision. operations: of a row, half of symmetric products."""
+    """Report shares of the device's rate of products, in each precision.
+
+    operations: those of one row; symmetric products count half.
+    """
     for precision in PRECISIONS:
         rate = product_rate(torch, device, precision, features._n_features_out)
         mapped, whole = resident(torch, device, features, X, y, precision)
@@ -125,7 +129,7 @@ def shares(torch, device, name, features, operations, X, y):
 
 
 def imagenet(torch, device, n_rows, m):
-    """The fit of ImageNet's shape by landmarks."""
+    """Fit ImageNet's shape with landmarks."""
     X, y = rows_like_imagenet(n_rows)
     model = HistogramClassifier(
         "exp-chi2", features="landmarks", n_components=m, alpha=1.0, device=device, precision="bfloat16",
@@ -135,7 +139,7 @@ def imagenet(torch, device, n_rows, m):
     model.fit(X, y)
     whole = time.perf_counter() - began
     stages = model.stage_seconds_
-    # launching and waiting: what of the device's time the stages beside it did not hide
+    # launching and waiting: the time of the device that the other stages did not hide
     on_device = [stages[name] for name in ("device", "solve") if name in stages]
     report(
         f"{n_rows:,} rows, 1000 bins, 1000 classes, {m} landmarks: seconds of pass and solution",
@@ -149,7 +153,7 @@ def imagenet(torch, device, n_rows, m):
 
 
 def narrow(torch, device, n_rows):
-    """Rows of few bins from the memory of this machine: bytes a second of a pass, and of copies alone."""
+    """Compare the bytes per second of a pass over rows of few bins in memory with those of bare copies."""
     rng = np.random.default_rng(0)
     block = rng.standard_exponential((min(n_rows, 1_000_000), NARROW), dtype=np.float32)
     X = np.concatenate([block] * (n_rows // len(block)))
@@ -181,32 +185,38 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--rows", type=int, default=1_260_000, help="of ImageNet's shape")
+    parser.add_argument("--rows", type=int, default=1_260_000, help="rows of ImageNet's shape")
     parser.add_argument("--narrow", type=int, default=100_000_000, help="rows of 28 bins")
     parser.add_argument("--landmarks", type=int, default=5000)
     parser.add_argument("--fourier", type=int, default=8192)
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
         import torch
     except ImportError:
         sys.exit("skipped: this benchmark needs torch.")
-    if given.device != "cpu" and not torch.cuda.is_available():
+    if options.device != "cpu" and not torch.cuda.is_available():
         sys.exit("skipped: this benchmark needs a CUDA device, and torch finds none here.")
-    print(torch.cuda.get_device_name() if given.device != "cpu" else "cpu", torch.__version__)
-    X, y = rows_like_imagenet(min(BLOCK, given.rows))
-    landmarks = LandmarkFeatures("exp-chi2", given.landmarks, landmarks="uniform", random_state=0)
-    landmarks.fit(X[: 4 * given.landmarks])
+    print(torch.cuda.get_device_name() if options.device != "cpu" else "cpu", torch.__version__)
+    X, y = rows_like_imagenet(min(BLOCK, options.rows))
+    landmarks = LandmarkFeatures("exp-chi2", options.landmarks, landmarks="uniform", random_state=0)
+    landmarks.fit(X[: 4 * options.landmarks])
     m, p = landmarks._n_features_out, BINS * landmarks.n_terms
-    shares(torch, given.device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
-    fourier = FourierFeatures(n_components=given.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
+    shares(torch, options.device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
+    fourier = FourierFeatures(n_components=options.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
         X[:4096]
     )
     p, w = fourier.frequencies_.shape
     shares(
-        torch, given.device, f"{given.fourier} random features", fourier, 2 * p * w + given.fourier**2, X, y
+        torch,
+        options.device,
+        f"{options.fourier} random features",
+        fourier,
+        2 * p * w + options.fourier**2,
+        X,
+        y,
     )
-    imagenet(torch, given.device, given.rows, given.landmarks)
-    narrow(torch, given.device, given.narrow)
+    imagenet(torch, options.device, options.rows, options.landmarks)
+    narrow(torch, options.device, options.narrow)
 
 
 if __name__ == "__main__":

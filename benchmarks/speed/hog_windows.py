@@ -1,8 +1,10 @@
-"""What does it cost to scan a photograph by gradients in blocks, against OpenCV's sliding window?
+"""What does it cost to scan a photograph by gradients in blocks, compared with OpenCV's sliding window?
 
-The windows are those of pedestrians, 64 x 128 pixels in steps of 8, cells of 8, blocks of 2 x 2, nine orientations, at sizes
-1.2 apart. OpenCV has a linear machine on L2-Hys blocks with a Gaussian in each; here the kernels are additive and the scores
-equal those of windows cut out. OpenCV 5 has moved its detector out of the main package: run this with 4. Both sides scan the same photographs in turn, and find nothing, so that only scanning counts.
+The windows are those of pedestrians: 64 x 128 pixels in steps of 8, cells of 8, blocks of 2 x 2, nine orientations,
+at sizes 1.2 apart. OpenCV has a linear machine on L2-Hys blocks with a Gaussian in each. Here the kernels are
+additive, and the scores equal those of windows that are cut out. OpenCV 5 has moved its detector out of the main
+package, so run this with version 4. Both sides scan the same photographs in turn and find nothing, so that only
+scanning counts.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ NOTHING = 1e9  # a threshold that no window passes
 def detector_of(
     descriptor, photographs: list[np.ndarray], grids, **settings
 ) -> tuple[WindowDetector, HistogramClassifier]:
-    """A model that tells upper halves of photographs from lower ones: what it says does not matter here."""
+    """Return a detector that tells upper halves of photographs from lower ones; its answers do not matter here."""
     halves = [
         resized(image[part], WINDOW)
         for image in photographs
@@ -80,7 +82,7 @@ def main() -> None:
 
 
 def cut_outs(detectors: dict[str, tuple[WindowDetector, HistogramClassifier]], scene: np.ndarray) -> None:
-    """The same scores window by window, for the first two rows of windows."""
+    """Return the same scores window by window, for the first two rows of windows."""
     for name, (detector, model) in detectors.items():
         scores = detector.scores(scene)
         began = time.perf_counter()

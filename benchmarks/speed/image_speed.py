@@ -1,8 +1,9 @@
-"""How many images a second become histograms, and how near is that to the matrix products in it?
+"""How many images per second become histograms, and how close is that to the matrix products in it?
 
-Dense SIFT of four scales, hard words, three levels, Caltech-101 images brought to 300 x 300 pixels, on all cores:
-decoding not counted, then counted from the archive at the images' own size. The bound: the products of all descriptors
-with all words, nothing else, on as many threads. The peer: OpenCV's SIFT at the same points, on some images.
+Dense SIFT at four scales, hard words, three levels, Caltech-101 images scaled to 300 x 300 pixels, on all cores.
+Decoding is not counted first, then counted, from the archive at the images' own size. The bound is the product of all
+descriptors with all words, and nothing else, on as many threads. The competitor is OpenCV's SIFT at the same points,
+on some of the images.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def main() -> None:
 
 
 def peer(square: list[np.ndarray]) -> None:
-    """One thread each: descriptors alone."""
+    """Time descriptors alone, on one thread each."""
     sift = SIFT(step=4)
     cv2.setNumThreads(1)
     opencv = cv2.SIFT_create()

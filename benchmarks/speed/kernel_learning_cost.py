@@ -1,9 +1,9 @@
-"""What does an iteration of learning widths cost, by the number of rows, and what the whole of it against plain fits?
+"""What does one iteration of learning widths cost, by number of rows, and the whole of it compared with plain fits?
 
-The seconds of an evaluation (objective and gradient, ``--features`` D, five descriptors of 20 bins) of the Fourier form,
-with a line through them, and of the exact kernel (KRR-GD), with its power of n: the left of Fig. 1 of the paper, drawn with
-``--plot``. ``--full`` goes to 10^5 rows at D = 3000. ``--tune``: a fit with widths, beside one plain fit of the same rows and
-features: the bound is 20 of them.
+The benchmark measures the seconds of an evaluation (objective and gradient, ``--features`` D, five descriptors of 20
+bins). It fits a line to those of the Fourier form, and a power of n to those of the exact kernel (KRR-GD): the left
+of Fig. 1 of the paper, which ``--plot`` draws. ``--full`` goes to 10^5 rows at D = 3000. ``--tune`` compares a fit
+with widths with one plain fit on the same rows and features: the bound is 20 plain fits.
 """
 
 import argparse
@@ -24,7 +24,7 @@ BLOCKS = {f"descriptor {j}": slice(20 * j, 20 * j + 20) for j in range(5)}
 
 
 def rows(n, seed=0):
-    """Histograms of five descriptors, of which one matters much, one little and three not at all."""
+    """Return histograms of five descriptors, of which one matters much, one matters little and three do not matter."""
     rng = np.random.default_rng(seed)
     X = rng.dirichlet(np.full(20, 0.5), size=(n, 5)).reshape(n, 100).astype(np.float32)
     y = np.sin(8 * X[:, 0]) + np.sqrt(X[:, 1]) + 0.3 * X[:, 20] + 0.05 * rng.standard_normal(n)
@@ -130,12 +130,12 @@ def tune(full, n_components):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="10^5 rows at D = 3000")
-    parser.add_argument("--tune", action="store_true", help="the whole fit, beside a plain one")
+    parser.add_argument("--tune", action="store_true", help="compare the whole fit with a plain fit")
     parser.add_argument("--features", type=int, help="D")
-    parser.add_argument("--plot", help="a PNG to write")
-    given = parser.parse_args()
-    n_components = given.features or (3000 if given.full else 500)
-    tune(given.full, n_components) if given.tune else cost(given.full, n_components, given.plot)
+    parser.add_argument("--plot", help="PNG file to write")
+    options = parser.parse_args()
+    n_components = options.features or (3000 if options.full else 500)
+    tune(options.full, n_components) if options.tune else cost(options.full, n_components, options.plot)
 
 
 if __name__ == "__main__":

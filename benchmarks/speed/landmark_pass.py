@@ -1,8 +1,8 @@
 """How far is the landmark pass (map, kernel values, whitening, moments) from the matrix products in it?
 
-Bound: the same products and nothing else, on arrays of the same shapes, piece by piece and in one process: rows times
-landmarks (2 p m operations a row; of sparse rows the product of their stored entries), a triangle (m^2), and half of
-Z'Z (m^2). Give numbers of landmarks as arguments (default 1000 2000 4000).
+The bound is the same products and nothing else, on arrays of the same shapes, piece by piece and in one process: rows
+times landmarks (2 p m operations per row; for sparse rows the product of their stored entries), a triangle (m^2), and
+half of Z'Z (m^2). The arguments are numbers of landmarks (default 1000 2000 4000).
 """
 
 import sys
@@ -20,7 +20,7 @@ _REPEATS = 9
 
 
 def products_of(features, rows, Z, product):
-    """The bare products of the pass, by name."""
+    """Return the bare products of the pass, by name."""
     landmarks, triangle = features._mapped, features.projection_
     if _arrays.is_sparse(rows):
         mapped = features.unit_map_.mapped(rows)
@@ -36,7 +36,7 @@ def products_of(features, rows, Z, product):
 
 
 def timed(calls):
-    """Seconds of each call."""
+    """Return the seconds of each call."""
     found = []
     for call in calls:
         began = time.perf_counter()
@@ -56,7 +56,7 @@ def measure(name, X, m):
         "moments": partial(product.add, Z),
     }
     timed([*bare.values(), *pieces.values()])
-    # by turns, so that both see the same machine
+    # in turns, so that both see the machine in the same state
     times = np.array([timed([*bare.values(), *pieces.values()]) for _ in range(_REPEATS)])
     split = len(bare)
     report(

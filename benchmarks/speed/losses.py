@@ -1,9 +1,10 @@
 """MNIST, exp-chi2, D = 1024, all training rows: what do losses other than the square gain, and what do they cost?
 
-Fits with the strength chosen and with it given; on a part of the rows, features kept in memory against features computed
-again at each pass, under a budget that they do not fit. Then, on the same features and at the same strength, the search by whitened weights against the
-same search without (passes to the same gradient), and against scikit-learn's L-BFGS, class by class, for two classes (seconds, with the
-objective that each reached: lower is better).
+The benchmark times fits with the strength chosen and with it given. On part of the rows it compares features kept in
+memory with features computed again at each pass, under a budget that they do not fit. Then, with the same features
+and strength, it compares the search in whitened weights with the same search without whitening (passes to the same
+gradient), and with scikit-learn's L-BFGS, class by class, for two classes (seconds, and the objective that each
+reached: lower is better).
 """
 
 import time
@@ -19,7 +20,7 @@ from chimap.moments import Moments
 from chimap.solvers import lbfgs, over, zero_solution
 from chimap.solvers.ridge import Factor
 
-D, ROWS, CLASSES = 1024, 2048, 2  # the solvers are compared on the first classes against the rest
+D, ROWS, CLASSES = 1024, 2048, 2  # the solvers are compared on the first classes, each against the rest
 SMALL_BUDGET = "52MiB"  # the features of 10 000 rows are 39 MiB
 
 
@@ -30,7 +31,7 @@ def fitted(X, y, loss, **settings):
 
 
 def estimators(X, y, Xt, yt):
-    fitted(X[:3000], y[:3000], "square")  # loads what is compiled
+    fitted(X[:3000], y[:3000], "square")  # loads the compiled loops
     square, seconds = fitted(X, y, "square")
     accuracy = square.score(Xt, yt)
     print(f"square: test accuracy {accuracy:.4f}, {seconds:.1f} s, strength {square.alpha_:.3g} chosen")
@@ -79,7 +80,7 @@ def solvers(Z, y, alpha):
     def objective(W, b):
         return Logistic().value(Y, Z @ W + b).sum() + alpha / 2 * np.square(W).sum()
 
-    lbfgs(Logistic(), over(chunks), 1e3, start)  # warm
+    lbfgs(Logistic(), over(chunks), 1e3, start)  # warm-up
     began = time.perf_counter()
     factor, moments = Factor(D), Moments(D, CLASSES)
     for part, targets in chunks():

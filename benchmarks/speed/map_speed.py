@@ -1,4 +1,4 @@
-"""How fast are the maps, per output, against scikit-learn's sampler and against filling memory?"""
+"""How fast are the maps, per output, compared with scikit-learn's sampler and with filling memory?"""
 
 import numpy as np
 from sklearn.kernel_approximation import AdditiveChi2Sampler

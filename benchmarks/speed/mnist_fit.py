@@ -1,17 +1,19 @@
-"""MNIST, exp-chi2, all training rows: how fast, how accurate, in how much memory, against scikit-learn?
+"""MNIST, exp-chi2, all training rows: how fast, how accurate and in how much memory, compared with scikit-learn?
 
-Ours as the command line runs it, its strength chosen by folds. Peers: AdditiveChi2Sampler + RBFSampler +
-RidgeClassifier of equal D with its strength fixed, on pixels as a user loads them (bytes divided by their sum, float64)
-and on float32 rows; and the exact exponential chi-square machine, SVC on the matrix of all pairs of 20 000 rows.
+chimap runs as the command line runs it, with its strength chosen by folds. The competitors are AdditiveChi2Sampler +
+RBFSampler + RidgeClassifier with the same D and a fixed strength, on pixels as a user loads them (bytes divided by
+their sum, float64) and on float32 rows; and the exact exponential chi-square machine, SVC on the matrix of all pairs
+of 20 000 rows.
 
-Each fit has a process to itself, one after the other, which has fitted a small part before its clock starts; its peak
-memory is seen from outside, and "beyond the data" is less that of a process that has loaded the same arrays and
-libraries. Three fits of ours, one of each peer. A peer that is done is kept in out/mnist_fit.json with the time of day
-and taken from there while the machine has not been started anew: a run that was stopped goes on where it was.
+Each fit has its own process, one after the other, and fits a small part before its clock starts. Its peak memory is
+measured from outside. "Beyond the data" is that peak minus the peak of a process that has loaded the same arrays and
+libraries. There are three fits of chimap and one of each competitor. The result of a competitor is kept in
+out/mnist_fit.json with the time of day, and is taken from there until the machine is restarted, so that a stopped run
+continues where it was.
 
-    python -m benchmarks.speed.mnist_fit              # about 20 minutes, most of them the exact machine's
+    python -m benchmarks.speed.mnist_fit              # about 20 minutes, most of them for the exact machine
     python -m benchmarks.speed.mnist_fit --no-exact   # about 7 minutes
-    python -m benchmarks.speed.mnist_fit 4096 --again # another D; measure the peers again
+    python -m benchmarks.speed.mnist_fit 4096 --again # another D; measure the competitors again
 """
 
 import argparse
@@ -22,7 +24,7 @@ from pathlib import Path
 
 from benchmarks.measure import Spread, child, mnist, report
 
-# _measure sets the BLAS up before NumPy loads it
+# measure sets up the BLAS before NumPy loads it
 import numpy as np  # isort: skip
 import sklearn  # isort: skip
 from sklearn.kernel_approximation import AdditiveChi2Sampler, RBFSampler  # isort: skip
@@ -68,7 +70,7 @@ def theirs(D, gamma):
 
 
 def fitted(model, small, dtype="float32"):
-    """Of the process of a fit: seconds, test accuracy and, of ours, stages, strength and gamma, as JSON."""
+    """Print, as JSON, the seconds and test accuracy of a fit and, for chimap, its stages, strength and gamma."""
     X, y, Xt, yt = mnist(normalize=True)
     X, Xt = X.astype(dtype, copy=False), Xt.astype(dtype, copy=False)
     small.fit(X[:3000], y[:3000])
@@ -87,13 +89,13 @@ def fitted(model, small, dtype="float32"):
 
 
 def run(call):
-    """What a process prints that evaluates this call with the functions here, with its peak of memory."""
+    """Evaluate a call of the functions of this file in a new process; return what it prints, and its peak memory."""
     print(f"  {time.strftime('%H:%M:%S')} {call}", flush=True)
     return child(f"from mnist_fit import *; {call}")
 
 
 class Peers:
-    """Figures of the peers, kept in a file from one run to the next."""
+    """The figures of the competitors, kept in a file from one run to the next."""
 
     def __init__(self, again):
         boot = Path("/proc/sys/kernel/random/boot_id")
@@ -105,7 +107,7 @@ class Peers:
         self.found = kept.get(self.here, {})
 
     def run(self, call):
-        """The figures of a call, from the file if they are there."""
+        """Return the figures of a call, from the file if they are there."""
         if call in self.found:
             print(f"  kept from {self.found[call]['at']}: {call}")
         else:
@@ -145,16 +147,16 @@ def main():
     )
     parser.add_argument("D", nargs="?", type=int, default=8192)
     parser.add_argument("--no-exact", action="store_true", help="leave out the exact machine")
-    parser.add_argument("--again", action="store_true", help="measure peers again")
-    given = parser.parse_args()
-    D, peers = given.D, Peers(given.again)
+    parser.add_argument("--again", action="store_true", help="measure the competitors again")
+    options = parser.parse_args()
+    D, peers = options.D, Peers(options.again)
 
     def small(alphas):
         return f"ours(256, {alphas!r}, 0)"
 
     fits = [run(f"fitted(ours({D}, 'auto', {seed}), {small('auto')})") for seed in range(REPEATS)]
     seconds = report_ours(fits)
-    # a gamma of few digits, so that peers are found again
+    # a gamma with few digits, so that kept results are found again
     gamma = float(f"{fits[0]['gamma']:.3g}")
     peaks = {"chosen": fits[0]["peak_bytes"]}
     for name, dtype in (("float32", "float32"), ("as loaded, float64", "float64")):
@@ -168,7 +170,7 @@ def main():
         "data = mnist(normalize=True); small = ours(256, 0.3, 0).fit(data[0][:3000], data[1][:3000]); print('{}')"
     )
     report_memory(peaks, base["peak_bytes"])
-    if not given.no_exact:
+    if not options.no_exact:
         peer = peers.run(f"fitted(ExactMachine({gamma}), ExactMachine({gamma}))")
         question = "exact SVC on 20 000 rows: times as long as the whole fit here"
         report(question, spread_of(peer["seconds"] / seconds), ">= 30")

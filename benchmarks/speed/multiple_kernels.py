@@ -1,9 +1,9 @@
-"""CIFAR-10 visual words, five channels (the image, its quadrants) and one of noise: what does learning their weights cost?
+"""CIFAR-10 visual words, five channels (the image, its quadrants) and a noise channel: what does learning weights cost?
 
-The whole path of strengths of the square loss, all classes, from moments, against skglm's group LASSO on the equivalent
-rows (class by class, the same strengths and objective) and against as many plain fits with one strength each. Then its
-accuracy against the plain sum of kernels; and on a part of the rows the joint form, widths learned too. With
-"--plot FILE" the path goes into a picture. "--rows N" takes fewer rows.
+The whole path of strengths of the square loss, for all classes, comes from moments. It is compared with skglm's group
+LASSO on the equivalent rows (class by class, the same strengths and objective) and with as many plain fits with one
+strength each. Then its accuracy is compared with that of the plain sum of kernels. On part of the rows the joint form
+is run, in which widths are learned too. "--plot FILE" draws the path. "--rows N" takes fewer rows.
 """
 
 import argparse
@@ -24,7 +24,11 @@ WORDS = 500
 
 
 def channels(n_rows):
-    """(X, y, X_test, y_test, blocks): visual words of the image and of its quadrants, and the image's in other rows."""
+    """Return (X, y, X_test, y_test, blocks).
+
+    The channels are visual words of the image, of its quadrants, and the words of the image with the rows in another
+    order.
+    """
     with np.load(data_file("cifar10_bow.npz")) as z:
         X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float32)
         y, train = z["y"], z["is_train"]
@@ -43,7 +47,7 @@ def timed(call):
 
 
 def moments_of(model, X, y):
-    """Moments of the features and of one target a class, as the fit has them."""
+    """Return the moments of the features and of one target per class, as the fit has them."""
     from chimap.moments import Moments
 
     moments = None
@@ -77,7 +81,7 @@ def against_skglm(model, moments):
     tol = 1e-7 * float(alphas[0]) / rows
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        peer(0, 1e-2 * float(alphas[0]) / rows)  # compiles
+        peer(0, 1e-2 * float(alphas[0]) / rows)  # compiles the loops
         found = [timed(lambda t=t: peer(t, tol)) for t in range(PEER_CLASSES)]
     ours, _ = timed(lambda: follow(problem, part))
 
@@ -133,7 +137,7 @@ def main():
     options = parser.parse_args()
     X, y, Xt, yt, blocks = channels(options.rows)
     common = {"blocks": blocks, "n_components": D, "random_state": 0, "memory": "4GiB"}
-    HistogramClassifier(**{"kernel": "exp-chi2"} | common).fit(X[::50], y[::50])  # loads what is compiled
+    HistogramClassifier(**{"kernel": "exp-chi2"} | common).fit(X[::50], y[::50])  # loads the compiled loops
     plain, plain_s = timed(lambda: HistogramClassifier(**{"kernel": "exp-chi2"} | common).fit(X, y))
     _, given_s = timed(
         lambda: HistogramClassifier(**{"kernel": "exp-chi2"} | common, alpha=plain.alpha_).fit(X, y)

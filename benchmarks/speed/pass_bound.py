@@ -1,8 +1,9 @@
 """How far is one pass (map + random features + moments) from the matrix products in it, at the best rate for them?
 
-Bound: 2 n p m operations of the projection (p mapped bins, m frequencies) and n D^2 of the symmetric product, which is
-half of a full one, at the best SGEMM rate that this machine shows. Newsgroups: the same bound as if the rows were
-dense, which sparse rows are to beat, and beside it the moments alone. Give D (default 4096) as an argument.
+The bound is 2 n p m operations for the projection (p mapped bins, m frequencies) and n D^2 for the symmetric product,
+which is half of a full one, at the best SGEMM rate that this machine shows. For newsgroups the bound is the same as
+if the rows were dense, which sparse rows should beat; the moments alone are measured too. The argument is D (default
+4096).
 """
 
 import sys
@@ -21,7 +22,7 @@ CHUNK_ROWS = 8192
 
 
 def passed(features, X, y, n_classes, D):
-    """One pass as a fit without folds makes it; seconds of its stages."""
+    """Run one pass as a fit without folds runs it, and return the seconds of its stages."""
     moments = FoldMoments(1, D, n_classes, np.zeros(D), np.zeros(n_classes), np.dtype(np.float32))
     sums = HOST.sums(features, moments)
     work = Pass(lambda rows, *_: rows, lambda y: OneVersusAll(y, n_classes), sums, 1, 0, Stopwatch())

@@ -1,7 +1,7 @@
-"""How long does a prediction take: one row (median, 99th of 100), and many rows at once, of a loaded model?
+"""How long does a loaded model take to predict one row (median, and 99th of 100), and many rows at once?
 
-The bound is what the matrix products in a prediction take by themselves, on rows that are mapped already; compiled tables
-have none. The peer is a scikit-learn pipeline of equal size.
+The bound is the time that the matrix products in a prediction take alone, on rows that are mapped already; compiled
+tables have no products. The competitor is a scikit-learn pipeline of the same size.
 """
 
 import tempfile
@@ -32,7 +32,7 @@ kinds = {"dense": X_test, "sparse": sp.csr_matrix(X_test)}
 
 
 def loaded(model):
-    """The model as a service has it: out of its file."""
+    """Return the model as a service has it: loaded from its file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.model"
         model.save(path)
@@ -40,7 +40,7 @@ def loaded(model):
 
 
 def latencies(call, rows):
-    """Microseconds of single rows, sorted; the first calls are not counted."""
+    """Return the microseconds of single rows, sorted; the first calls are not counted."""
     single = [rows[i : i + 1] for i in range(SINGLE)]
     for row in single[:50]:
         call(row)
@@ -97,7 +97,7 @@ for name, peer in peers.items():
         report(f"{name}, {kind}: times as fast, one row", ratio(one, found[name, kind][0]), "1")
         report(f"{name}, {kind}: times as fast, all rows", ratio(many, found[name, kind][1]), "1")
 
-# --- the bound: the products alone, of rows that are mapped already
+# --- the bound: the products alone, on rows that are mapped already
 
 for name, model in fitted.items():
     _, weights, _ = model._folded()

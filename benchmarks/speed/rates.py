@@ -1,8 +1,9 @@
-"""Does the error of each map fall with its terms at the rate that its paper proves?
+"""Does the error of each map fall with its number of terms at the rate that its paper proves?
 
-Error of the chi2 kernel over pairs of values in [1/1000, 1], evenly spread on the log scale: relative Frobenius norm, or where
-it says so the worst error relative to sqrt(xy). A line is fitted to its logarithm: against n for a geometric rate, against
-sqrt(n), or against ln n for a power. The anchors' rates are in anchors.py.
+The error is that of the chi2 kernel over pairs of values in [1/1000, 1], evenly spread on the log scale: the relative
+Frobenius norm or, where the output says so, the worst error relative to sqrt(xy). A line is fitted to its logarithm:
+against n for a geometric rate, against sqrt(n), or against ln n for a power. The rates of the anchors are in
+anchors.py.
 """
 
 import numpy as np
@@ -25,7 +26,7 @@ def mean(psi) -> float:
 
 
 def line(places: np.ndarray, errors: list[float]) -> tuple[float, float]:
-    """Slope of ln error, and the share of its variance that the line explains."""
+    """Return the slope of ln error, and the share of its variance that the line explains."""
     logs = np.log(errors)
     slope, start = np.polyfit(places, logs, 1)
     left = logs - (slope * places + start)
@@ -43,8 +44,8 @@ for name, error, make in (
     report(f"{name}: factor a term (line explains {explained:.3f})", f"{np.exp(slope):.3f}", "< 1, geometric")
     print("  " + " ".join(f"{k}: {e:.1e}" for k, e in zip(n, errors, strict=True)))
 
-# Zolotarev's numbers: max |prod (x-k)/(x+k)| on [a, 1] falls by exp(-pi^2 / (2 ln(4/a))) a node, and the remainder holds
-# the product for x and for y
+# Zolotarev's numbers: max |prod (x-k)/(x+k)| on [a, 1] falls by exp(-pi^2 / (2 ln(4/a))) per node. The remainder
+# contains the product for x and for y
 theory = np.exp(-(np.pi**2) / np.log(4 / 1e-3))
 print(f"  theory for minimax nodes: factor a term {theory:.3f}")
 

@@ -1,13 +1,14 @@
-"""What do a dozen tasks with missing labels cost beside one of them?
+"""What do a dozen tasks with missing labels cost, compared with one of them?
 
-Tox21's shape: 8000 fingerprints of molecules (2048 counts; those of HIV), 12 tasks, a quarter of the labels missing. One
-fit of all against one of the first task, on the rows that have its label and on all rows; of races, which differ by a
-factor of two from task to task and from seed to seed, the mean of five seeds against the mean of one of each task, on
-the rows that have its label. Labels are drawn: a sparse linear function of log counts with as much noise, its largest
-tenth is 1. In one process, after a small fit that compiles.
+The shape is that of Tox21: 8000 fingerprints of molecules (2048 counts; those of HIV), 12 tasks, a quarter of the
+labels missing. One fit of all tasks is compared with one fit of the first task, on the rows that have its label and
+on all rows. Races differ by a factor of two from task to task and from seed to seed. So for races the mean of five
+seeds is compared with the mean of one race of each task, on the rows that have its label. Labels are generated: a
+sparse linear function of log counts plus as much noise, whose largest tenth is 1. Everything runs in one process,
+after a small fit that compiles.
 
     python -m benchmarks.speed.several_tasks landmarks exact
-    python -m benchmarks.speed.several_tasks default           # with the race, whose candidates differ from task to task
+    python -m benchmarks.speed.several_tasks default           # with the race; its candidates differ by task
 """
 
 import argparse
@@ -19,7 +20,7 @@ from benchmarks.measure import report
 from benchmarks.sets import SETS
 from chimap import HistogramClassifier
 
-SEEDS = 5  # of a race
+SEEDS = 5  # seeds of a race
 KINDS = {
     "landmarks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 1000},
     "exact": {"kernel": "exp-chi2", "features": "exact"},
@@ -28,7 +29,7 @@ KINDS = {
 
 
 def tasks(n_rows, n_tasks, missing, seed=0):
-    """Counts (n, 2048) and labels (n, tasks), NaN where missing, and the labels of the first task on all rows."""
+    """Return counts (n, 2048), labels (n, tasks) with NaN if missing, and the labels of the first task on all rows."""
     X = SETS["hiv"]().some(n_rows, seed).X
     rng = np.random.default_rng(seed)
     shape = (X.shape[1], n_tasks)
@@ -41,7 +42,7 @@ def tasks(n_rows, n_tasks, missing, seed=0):
 
 
 def seconds(kind, *given):
-    """Of a fit of each of some rows and labels: of fits of less than two seconds the median of five, taken by turns."""
+    """Return the seconds of a fit for each data set, in turns; the median of five if a fit takes under 2 s."""
     taken = [[_once(kind, *each)] for each in given]
     for _ in range(4 if max(taken)[0] < 2 else 0):
         for own, each in zip(taken, given, strict=True):
@@ -56,7 +57,7 @@ def _once(kind, X, Y, seed=0):
 
 
 def _alone(X, y):
-    """The rows of a task, and their labels."""
+    """Return the rows of a task, and their labels."""
     seen = np.flatnonzero(~np.isnan(y))
     return X[seen], y[seen].astype(int)
 
@@ -67,10 +68,10 @@ def main():
     )
     parser.add_argument("kinds", nargs="*", default=["landmarks", "exact"])
     parser.add_argument("--rows", type=int, default=8000)
-    given = parser.parse_args()
-    X, Y, first = tasks(given.rows, 12, 0.25)
+    options = parser.parse_args()
+    X, Y, first = tasks(options.rows, 12, 0.25)
     seen = np.flatnonzero(~np.isnan(Y[:, 0]))
-    for kind in given.kinds:
+    for kind in options.kinds:
         seconds(kind, (X[:1000], Y[:1000]), (X[:1000], first[:1000]))
         of_seen, of_all, together = seconds(kind, (X[seen], first[seen]), (X, first), (X, Y))
         if kind == "default":

@@ -1,10 +1,11 @@
 """Do Parquet, Zarr and HDF5 keep up with .npy, and does reading ahead help?
 
-The same float32 histograms, --rows of --bins, in each format as its writer stores it by default: Parquet one column a
-bin and one column of lists (pyarrow: Snappy, dictionaries tried), Zarr (Zstandard, chunks of 16384 rows), HDF5 (no
-compression, chunks of 4096 rows). For each: a bare read, and the pass of a fit with D features, with the next chunk
-read ahead and without. The files are read once before, so that they come from the page cache and decoding is what is
-measured. Formats and ways take turns, so that a slow moment of the machine does not hit one of them alone.
+The same float32 histograms, --rows of --bins, are stored in each format as its writer stores them by default: Parquet
+with one column per bin and with one column of lists (pyarrow: Snappy, dictionaries tried), Zarr (Zstandard, chunks of
+16384 rows), HDF5 (no compression, chunks of 4096 rows). The benchmark times a bare read, and the pass of a fit with D
+features, with and without reading the next chunk ahead. The files are read once before, so that they come from the
+page cache and decoding is measured. Formats and modes take turns, so that a slow moment of the machine does not hit
+only one of them.
 """
 
 import argparse
@@ -26,13 +27,13 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--rows", type=int, default=2_000_000)
 parser.add_argument("--bins", type=int, default=64)
 parser.add_argument("--components", type=int, default=1024)
-parser.add_argument("--fit-rows", type=int, default=200_000, help="rows of the files that are fitted")
+parser.add_argument("--fit-rows", type=int, default=200_000, help="rows of the files to fit")
 parser.add_argument("--rounds", type=int, default=3)
 options = parser.parse_args()
 
 
 def write_all(folder, n_rows):
-    """The files of all formats, by name, and the labels."""
+    """Write the files of all formats; return them by name, and the labels."""
     write_histograms(folder / "rows.npy", n_rows, options.bins, 10, seed=0)
     X, y = np.load(folder / "rows.npy"), np.load(folder / "rows_labels.npy")
     pq.write_table(pa.table({f"bin {j}": X[:, j] for j in range(options.bins)}), folder / "columns.parquet")
@@ -57,7 +58,7 @@ def read_seconds(source):
 
 
 def pass_seconds(source, ahead):
-    """Seconds of reading, checking, features and moments, as the clock of the fit has them."""
+    """Return the seconds of reading, checking, features and moments, by the clock of the fit."""
     source.from_files = ahead
     model = HistogramClassifier(
         "exp-chi2", n_components=options.components, alpha=1.0, random_state=0

@@ -1,7 +1,7 @@
-"""How long do `chimap --help`, `chimap info FILE` and the imports take, and what does the first call of a fresh
-installation compile?
+"""How long do `chimap --help`, `chimap info FILE` and the imports take, and what does a first call compile?
 
-The import of an estimator is told beside scikit-learn's own, of which it inherits.
+The first call is one after a fresh installation. The import of an estimator is shown beside scikit-learn's own
+import, because it inherits from scikit-learn.
 """
 
 import shutil

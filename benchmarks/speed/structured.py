@@ -1,4 +1,4 @@
-"""What does a structured projection gain, and what do the samplings of the frequencies cost in error?"""
+"""What does a structured projection gain, and what error do the samplings of the frequencies cost?"""
 
 import numpy as np
 from sklearn.datasets import load_digits

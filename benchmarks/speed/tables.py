@@ -1,4 +1,4 @@
-"""How much faster are tables than map and dot, than the exact machine; how large are they, and how far off?"""
+"""How much faster are tables than map and dot, and than the exact machine? How large are they, and their error?"""
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +14,7 @@ X, y = X[:ROWS], y[:ROWS]
 
 
 def compare(name, model, rows, target):
-    """Times as fast as the model itself, and as its map and dot into memory that is there."""
+    """Compare tables with the model itself, and with its map and dot into existing memory."""
     compiled = model.compile()
     tables = seconds(lambda: compiled.decision_function(rows), 9)
     whole = seconds(lambda: model.decision_function(rows), 5)

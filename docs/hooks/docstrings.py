@@ -1,4 +1,4 @@
-"""Docstrings as pages: opening formulas become code, remarks on parameters go below their names."""
+"""Prepare docstrings for the site: format opening formulas as code and put remarks on parameters below their names."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import griffe
 PARAMETER = re.compile(r"^(\*{0,2}\w+(?:, \*{0,2}\w+)*) ?: (.*)$")
 LISTS = {"Parameters", "Attributes", "Other Parameters"}
 IS_FORMULA = re.compile(r"^[\w ]*(\([\w, ]+\))?.* = ")
-MOST_IN_A_TYPE = (
-    40  # characters; what is longer explains rather than names a type, unless it ends as types do
-)
+MOST_IN_A_TYPE = 40  # characters; a longer text is an explanation and not a type, unless it ends as types do
 ENDS_A_TYPE = re.compile(r"(, optional|, default=\S.*| of shape \(.*\))$")
 
 
 def opening(line: str) -> str:
-    """The first line; a formula as code."""
+    """Return the first line, with a formula formatted as code."""
     if not IS_FORMULA.match(line) or "`" in line:
         return line
     formula, separator, words = line.partition(", with ")
@@ -25,7 +23,7 @@ def opening(line: str) -> str:
 
 
 def readable(text: str) -> str:
-    """The same docstring for the numpy parser."""
+    """Return the docstring in a form that the numpy parser reads."""
     first, *lines = text.split("\n")
     section, out = "", [opening(first), *lines[:1]]
     for before, line, after in zip(lines, lines[1:], [*lines[2:], ""], strict=False):
@@ -48,9 +46,9 @@ def readable(text: str) -> str:
 
 
 class ReadableDocstrings(griffe.Extension):
-    """Applied to every object that has a docstring."""
+    """A griffe extension that rewrites every docstring with ``readable``."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Rewrite the docstring of ``obj``."""
+        """Rewrite the docstring of ``obj``, if it has one."""
         if obj.docstring is not None:
             obj.docstring.value = readable(obj.docstring.value)

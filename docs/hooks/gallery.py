@@ -1,4 +1,4 @@
-"""The gallery: examples are run in a process of their own, and their pages become pages of the site."""
+"""Run the examples of the gallery in a separate process and add their pages to the site."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TOP = Path(__file__).resolve().parents[2]
 PAGES = TOP / "build" / "gallery"
 INTRODUCTION = """# Gallery
 
-Each page is a script of `examples/gallery` with what it prints and draws. They were run when this site was built.
-`examples/notebooks` has two of them, on explanations and on text, as notebooks.
+Each page is a script of `examples/gallery` with its output and its plots. The scripts ran when this site was built.
+Two of them, on explanations and on text, are also notebooks in `examples/notebooks`.
 
 """
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Run what has changed, then add pages, pictures and the page that shows them all."""
+    """Run the scripts that have changed, then add their pages, their pictures and an index page."""
     paths = os.pathsep.join(filter(None, [str(TOP / "src"), os.environ.get("PYTHONPATH", "")]))
     subprocess.run(
         [sys.executable, str(TOP / "examples" / "render.py"), str(PAGES)],
@@ -42,7 +42,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages of the gallery into the navigation, in the order of their names."""
+    """Add the pages of the gallery to the navigation, ordered by name."""
     stems = [script.stem for script in sorted((TOP / "examples" / "gallery").glob("*.py"))]
     for entry in config.nav:
         if "Gallery" in entry:

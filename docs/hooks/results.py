@@ -1,4 +1,4 @@
-"""Figures of benchmarks/results on the site: pictures, and the table of accuracies from the kept lines."""
+"""Put the results of benchmarks/results on the site: the pictures, and the tables of accuracies from the kept lines."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ from mkdocs.structure.files import File
 TOP = Path(__file__).resolve().parents[2]
 RESULTS = TOP / "benchmarks" / "results"
 PLACE = "<!-- against_others -->"
-NOT_YET = "No figures are kept yet: `python -m benchmarks.accuracy.against_others --keep` measures them."
+NOT_YET = (
+    "No figures are stored yet. Run `python -m benchmarks.accuracy.against_others --keep` to measure them."
+)
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the pictures."""
+    """Add the pictures to the files of the site."""
     for picture in sorted(RESULTS.glob("*.png")):
         files.append(File.generated(config, f"benchmarks/results/{picture.name}", abs_src_path=str(picture)))
     return files
 
 
 def against_others() -> str:
-    """The table, set by set."""
+    """Return the tables of all data sets, in Markdown."""
     path = RESULTS / "against_others.jsonl"
     if not path.exists():
         return NOT_YET
@@ -34,20 +36,20 @@ def against_others() -> str:
         sys.path.remove(str(TOP))
     lines = kept_lines(path)
     by_set = {NAMES[name]: [line for line in lines if line["set"] == name] for name in NAMES}
-    return "\n\n".join(one_set(name, of, list(METHODS), MEASURES) for name, of in by_set.items() if of)
+    return "\n\n".join(one_set(name, fits, list(METHODS), MEASURES) for name, fits in by_set.items() if fits)
 
 
 def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: dict[str, str]) -> str:
-    """Methods of one data set, the best first."""
+    """Return the table of the methods on one data set, best first."""
     rows = []
     for method in dict.fromkeys([*order, *(line["method"] for line in lines)]):
-        of = [line for line in lines if line["method"] == method]
-        if of:
-            mean = {k: sum(line[k] for line in of) / len(of) for k in ("score", "fit_seconds", "mib")}
-            scores = [line["score"] for line in of]
+        fits = [line for line in lines if line["method"] == method]
+        if fits:
+            mean = {k: sum(line[k] for line in fits) / len(fits) for k in ("score", "fit_seconds", "mib")}
+            scores = [line["score"] for line in fits]
             spread = f" ({min(scores):.4f} to {max(scores):.4f})" if len(scores) > 1 else ""
-            rows.append((mean["score"], method, spread, mean["fit_seconds"], mean["mib"], len(of)))
-    head = f"## {name}\n\n{lines[0]['rows']} training rows, scored by {measures[lines[0]['scoring']]}.\n\n"
+            rows.append((mean["score"], method, spread, mean["fit_seconds"], mean["mib"], len(fits)))
+    head = f"## {name}\n\n{lines[0]['rows']} training rows; the score is {measures[lines[0]['scoring']]}.\n\n"
     body = "| method | score | seconds of the fit | MiB beyond the data | seeds |\n|---|---|---|---|---|\n"
     for score, method, spread, seconds, mib, n in sorted(rows, reverse=True):
         shown = f"**{method}**" if method == "chimap" else method
@@ -56,5 +58,5 @@ def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: 
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Fill in the table."""
+    """Replace the placeholder by the tables."""
     return markdown.replace(PLACE, against_others()) if PLACE in markdown else markdown

@@ -1,12 +1,13 @@
 """Digits: which kernel for 64 counts of ink?
 
-Each of the 1797 scans that come with scikit-learn is a histogram: how much ink lies in each of 64 cells. We
-compare a linear model on the counts with an additive kernel (one function a cell) and its exponential form
-(cells together), by how many rows they have seen.
+Each of the 1797 scans that come with scikit-learn is a histogram: it says how much ink lies in each of 64 cells.
+A kernel measures how alike two scans are. We compare a linear model on the counts with an additive kernel, which
+learns one function per cell, and with its exponential form, which looks at all cells together. We train each model
+on more and more rows.
 """
 
 # %%
-# Half of the scans are held out.
+# We hold out half of the scans.
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifierCV
@@ -18,7 +19,7 @@ X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
 
 # %%
-# The strength of the penalty, alpha, is chosen by cross-validation in each fit.
+# Each fit chooses the strength of its penalty, alpha, by cross-validation.
 models = {
     "linear": RidgeClassifierCV([0.1, 1, 10, 100, 1000]),
     "chi2": HistogramClassifier("chi2", n_terms=3),
@@ -32,7 +33,7 @@ for name, scores in curves.items():
     print(f"{name:10}", *(f"{score:.3f}" for score in scores))
 
 # %%
-# The additive kernel gains on the linear model at once, the exponential one with rows.
+# The additive kernel beats the linear model from the start. The exponential kernel gains with more rows.
 figure, axes = plt.subplots(figsize=(6, 3.6))
 for name, scores in curves.items():
     axes.plot(sizes, scores, marker="o", label=name)

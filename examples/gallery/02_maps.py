@@ -1,10 +1,11 @@
 """Maps: a kernel as a few numbers a bin
 
-A map turns one count into `n_terms` numbers whose dot product is the kernel. How far off is each map, by terms?
+A kernel measures how alike two rows of counts are. A map turns each count into `n_terms` numbers, so that the dot
+product of two mapped rows approximates the kernel. How large is the error of each map, by number of terms?
 """
 
 # %%
-# Rows with bins of very different sizes, as species counts have them.
+# We draw rows whose bins differ widely in size, as species counts do.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -20,7 +21,7 @@ def error(psi):
 
 
 # %%
-# `OptimalMap`, the default, is the best possible for the density of these values.
+# `OptimalMap`, the default, has the least possible error for the density of these values.
 terms = range(1, 8)
 figure, left = plt.subplots(figsize=(6, 3.6))
 for kind in (ChebyshevMap, HomogeneousMap, DirectMap, OptimalMap):
@@ -32,7 +33,7 @@ left.set(xlabel="terms a bin", ylabel="relative error of the kernel", title="Err
 left.legend()
 
 # %%
-# What it learned: three functions of the value of a bin.
+# The map has learned three functions of the value of a bin.
 psi = OptimalMap(n_terms=3).fit(X)
 x = np.geomspace(1e-4, 0.3, 300)
 figure, right = plt.subplots(figsize=(6, 3.6))

@@ -1,7 +1,8 @@
 """Landmarks and random features: how many are enough?
 
-The exponential kernel compares whole rows. Landmarks are rows to compare with; random features are cosines of
-random projections. Landmarks follow the data and need fewer.
+The exponential kernel compares whole rows. Two kinds of features approximate it. Landmarks are chosen rows with which
+all others are compared; random features are cosines of random projections. Landmarks follow the data, so fewer of them
+are enough.
 """
 
 # %%
@@ -14,7 +15,7 @@ X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = X[:1000], X[1000:], y[:1000], y[1000:]
 
 # %%
-# The exact machine takes all thousand rows as landmarks. It is the ceiling.
+# The exact machine uses all thousand rows as landmarks. No number of features can beat it.
 exact = HistogramClassifier("exp-chi2", features="exact").fit(X, y).score(X_test, y_test)
 print(f"exact: {exact:.3f}")
 

@@ -1,11 +1,11 @@
 """Microbes: body sites from a BIOM table
 
-Samples by species, in a BIOM file with its metadata in a second table. Rows join by the id of the sample, not
-by order. The community of a site shares most species with that of the others, in other shares.
+A BIOM file holds counts of species in samples, and a second table holds the metadata. The two are joined by the id of
+the sample, not by order. All body sites have most species in common, but in different shares.
 """
 
 # %%
-# Write a small BIOM file of version 1, which is JSON, and metadata in another order.
+# We write a small BIOM file of version 1, which is JSON, and metadata in another order.
 import json
 from pathlib import Path
 
@@ -34,7 +34,7 @@ lines = [f"S{i:03d}\t{sites[k]}" for i, k in enumerate(labels)]
 Path("metadata.tsv").write_text("\n".join(["sample\tbody_site", *rng.permutation(lines)]) + "\n")
 
 # %%
-# Totals depend on sequencing alone, so rows are divided by them.
+# Totals depend only on sequencing, so we divide rows by them.
 source = open_source("table.biom", labels="metadata.tsv::body_site")
 print(source.n_rows, "samples of", source.n_features, "species")
 y = source.labels()
@@ -44,7 +44,8 @@ for kernel in ("linear", "hellinger", "jensen_shannon", "exp-jensen_shannon"):
     print(f"{kernel:20} {model.fit(X[:160], y[:160]).score(X[160:], y[160:]):.3f}")
 
 # %%
-# Which species does the last one rest on? Shuffle each among the samples held out, and see what the score loses.
+# Which species does the last model rest on? We shuffle each one among the held-out samples and see how far the
+# score falls.
 losses = permutation_importance(lambda rows: model.score(rows, y[160:]), X[160:], n_repeats=3)
 top = np.argsort(losses)[-8:]
 figure, axes = plt.subplots(figsize=(6, 3.6))

@@ -1,11 +1,11 @@
 """Single cells: types from an .h5ad file
 
-Counts of molecules by gene, most of them zero, with types in `obs`. The file is read cell by cell; genes of a
-second file are matched by name.
+An `.h5ad` file holds counts of molecules per gene, most of them zero, and the types of the cells in `obs`. chimap reads
+the file cell by cell and matches the genes of a second file by name.
 """
 
 # %%
-# A small file as AnnData writes it: five types, which differ in some of 300 genes.
+# We write a small file with AnnData: five types of cells, which differ in some of 300 genes.
 import anndata
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +20,7 @@ types = np.array(["B", "CD4 T", "CD8 T", "monocyte", "NK"])
 profiles = np.tile(rng.gamma(0.3, 1.0, 300), (5, 1))
 for profile in profiles:
     profile[rng.choice(300, 25, replace=False)] *= rng.choice([0.3, 3.0], 25)
-profiles[2] = 0.6 * profiles[1] + 0.4 * profiles[2]  # the two kinds of T cells are close
+profiles[2] = 0.6 * profiles[1] + 0.4 * profiles[2]  # the two kinds of T cells are similar
 kind = rng.choice(5, 1500, p=[0.2, 0.3, 0.2, 0.2, 0.1])
 depth = rng.lognormal(0, 0.4, (1500, 1))
 counts = rng.poisson(2.0 * depth * profiles[kind])

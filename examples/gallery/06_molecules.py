@@ -1,13 +1,13 @@
 """Molecules: fingerprints from SMILES
 
-A molecule becomes a row of counts of its small neighbourhoods of atoms. Here are chains and rings with oxygen,
-nitrogen and chlorine in places. What we predict is how far a molecule's logP, its preference of oil to water,
-lies from 2, where drugs like to be. logP itself is nearly a sum over atoms, and a linear model would do; the
-distance is not.
+A molecule becomes a row of counts of its small neighbourhoods of atoms. Here the molecules are chains and rings with
+oxygen, nitrogen and chlorine in places. logP measures how much a molecule prefers oil to water, and good drugs have a
+logP near 2. We predict how far the logP of a molecule lies from 2. The logP itself is nearly a sum over atoms, so a
+linear model would do; the distance is not.
 """
 
 # %%
-# Make molecules from fragments, and write them as a table.
+# We make molecules from fragments and write them as a table.
 from itertools import product
 from pathlib import Path
 
@@ -30,7 +30,7 @@ Path("molecules.csv").write_text("smiles,distance\n" + rows + "\n")
 print(len(smiles), "molecules, such as", smiles[123])
 
 # %%
-# `chimap fit molecules.csv --smiles smiles --labels distance` does the same from a shell.
+# From the shell, `chimap fit molecules.csv --smiles smiles --labels distance` does the same.
 source = MorganCounts("smiles", size=256).source("molecules.csv", labels="distance")
 X = np.vstack([chunk.X.toarray() for chunk in source.chunks(256)])
 held_out = np.random.default_rng(0).random(len(smiles)) < 0.4

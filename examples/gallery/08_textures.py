@@ -1,6 +1,6 @@
 """Images: textures by their visual words
 
-An image becomes a histogram of visual words: what its small patches look like. Here are four textures under
+An image becomes a histogram of visual words, which say what its small patches look like. We use four textures under
 changing light and shift.
 """
 
@@ -32,7 +32,7 @@ labels = np.tile(kinds, 25)
 images = [texture(kind) for kind in labels]
 
 # %%
-# Words are learned from the first 40 images; the histograms go to a classifier.
+# We learn the words from the first 40 images and pass the histograms to a classifier.
 histograms = ImageHistograms(SIFT(step=6), n_words=40, grids=((1, 1),), random_state=0).fit(images[:40])
 X = histograms.transform(images)
 model = HistogramClassifier("exp-chi2", n_components=512, random_state=0).fit(X[:40], labels[:40])

@@ -1,7 +1,7 @@
 """Explanations: why is this a 3?
 
-The score of a row is a base plus what each bin adds. For an additive kernel these contributions are exact; for
-an exponential one they are integrated along the path from the mean row.
+The score of a row is a base plus what each bin adds. For an additive kernel these contributions are exact. For an
+exponential kernel they are integrated along the path from the mean row to the row.
 """
 
 # %%
@@ -15,12 +15,12 @@ X, y = load_digits(return_X_y=True)
 model = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(X[:1200], y[:1200])
 
 # %%
-# Which cells matter at all: by how far their contributions vary over scans held out.
+# Which cells matter at all? Those whose contributions vary most over the held-out scans.
 ranked = model.importance(X[1200:], kind="variance")
 print("cells that matter most:", [name for name, _ in ranked.top(5)])
 
 # %%
-# What each cell adds to the score of the digit, beyond what it adds on the mean scan.
+# What does each cell add to the score of the digit, beyond what it adds on the mean scan?
 scans = [int(np.flatnonzero(y[1200:] == digit)[0]) + 1200 for digit in (0, 3, 8)]
 explanation = model.explain(X[scans])
 scores = model.decision_function(X[scans])
@@ -44,7 +44,7 @@ for ax in axes.flat:
     ax.set_yticks([])
 
 # %%
-# How the score of each digit changes with the cell that matters most, all others as on the mean scan.
+# How does the score of each digit change with the cell that matters most, with all other cells as on the mean scan?
 effect = model.effects([ranked.bins[0]], X[:1200])[0]
 figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
 for digit in (1, 3, 7):

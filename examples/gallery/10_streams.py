@@ -1,7 +1,7 @@
 """Rows that never stop: sums that merge and subtract
 
-A ridge needs only sums of its features. They merge over days and machines, and what was added can be subtracted
-again, so a model follows a drifting stream with a window of days, without keeping rows.
+Ridge regression needs only sums over the features of the rows. Such sums merge over days and machines, and what was
+added can be subtracted again. So a model can follow a drifting stream with a window of days, without keeping rows.
 """
 
 # %%
@@ -14,7 +14,7 @@ rng = np.random.default_rng(0)
 
 
 def day(t, n=400):
-    """Counts of ten species, and a yield whose optimum moves from the second species to the fifth."""
+    """Return counts of ten species, and a yield whose optimum moves from the second species to the fifth."""
     X = rng.poisson(rng.gamma(2, 2, (n, 10)))
     centre = np.clip((t - 10) / 20, 0, 1)
     y = np.sqrt(X[:, 1]) * (1 - centre) + np.sqrt(X[:, 4]) * centre + rng.normal(0, 0.2, n)
@@ -25,7 +25,7 @@ psi = OptimalMap(n_terms=3).fit(day(0)[0])
 
 
 # %%
-# A ridge from sums: the scatter of the features, and their products with the target.
+# We solve ridge from two sums: the scatter of the features, and their products with the target.
 def ridge(moments):
     scatter = moments.covariance() * moments.count
     weights = np.linalg.solve(scatter + np.eye(30), moments.cross_scatter()[:, 0])
@@ -33,7 +33,7 @@ def ridge(moments):
 
 
 # %%
-# One sum over everything, one over the last five days: add today, subtract the day that leaves.
+# We keep one sum over all days and one over the last five: add today, and subtract the day that leaves the window.
 everything = window = Moments(n_features=30, n_targets=1)
 days, errors = [], []
 for t in range(40):

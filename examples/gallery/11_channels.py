@@ -1,12 +1,13 @@
 """Channels: which descriptors help?
 
-Several descriptors of the same objects lie side by side. Multiple kernel learning gives each a kernel and a
-weight, small or exactly 0 for those that do not help. The whole path of strengths comes from the sums of one
-pass.
+Several descriptors of the same objects lie side by side. Multiple kernel learning gives each descriptor a kernel and a
+weight. The weight is small, or exactly 0, for descriptors that do not help. The models for all strengths of the penalty
+come from the sums of one pass over the rows.
 """
 
 # %%
-# Two descriptors that each tell half of the classes apart, one that tells the same with noise, three of pure noise.
+# Two descriptors each tell half of the classes apart, one carries the same information
+# with noise, and three are pure noise.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -17,7 +18,7 @@ y = rng.integers(0, 4, 1200)
 
 
 def histograms(group, n_groups, purity):
-    """Rows of 12 bins that depend on the group, more so with purity."""
+    """Return rows of 12 bins that depend on the group; higher purity makes them depend on it more."""
     centres = np.random.default_rng(7).dirichlet(np.full(12, 0.5), n_groups)
     shares = purity * centres[group] + (1 - purity) / 12
     return np.array([rng.multinomial(60, rng.dirichlet(20 * p)) for p in shares])

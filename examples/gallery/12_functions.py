@@ -1,11 +1,11 @@
 """Functions of bins: what an additive model has learned
 
-A model of an additive kernel is a sum of one function a bin. Exported as tables it is those functions, which
-any program can look up and anybody can look at.
+A model with an additive kernel is a sum of one function per bin. Exported as tables, these functions can be looked up
+by any program and plotted.
 """
 
 # %%
-# Counts of four species; a site is healthy if moss is present, and grass neither too rare nor too common.
+# We draw counts of four species. A site is healthy if moss is present and grass is neither too rare nor too common.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -22,7 +22,7 @@ linear = HistogramRegressor("linear").fit(X[:1000], health[:1000])
 print(f"R2 {model.score(X[1000:], health[1000:]):.3f}, linear {linear.score(X[1000:], health[1000:]):.3f}")
 
 # %%
-# Tables hold the functions at knots, with a bound on what lies between.
+# Tables hold the functions at knots, with a bound on the error between them.
 done = export_model(model, "health.npz")
 with np.load("health.npz") as file:
     table = dict(file)

@@ -264,7 +264,7 @@ def test_classes_by_rounds_are_saved(tmp_path):
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),
-        ({"selection": 1}, "selection must be at least 2 folds, to hold rows out"),
+        ({"selection": 1}, "selection must be 'auto' or at least 2 folds; got 1"),
         ({"kernel": "chi2"}, "use its exponential form, such as 'exp-chi2'"),
         ({"loss": "epsilon_insensitive"}, "loss must be one of 'square', .*; got 'epsilon_insensitive'"),
     ],

@@ -150,6 +150,8 @@ def test_batches_are_as_good_as_the_whole(model):
         (MomentsRidge("best"), "alpha must be 'auto', a number or several numbers; got 'best'"),
         (MomentsRidge(n_components=0), "n_components must be a positive whole number"),
         (MomentsRidge(n_components=[3, 13]), "n_components=13, but there are 12 features"),
+        (MomentsRidge(selection=1), r"selection must be 'auto' or at least 2 folds; got 1"),
+        (MomentsLasso(selection="gcv"), r"selection must be 'auto' or at least 2 folds; got 'gcv'"),
         (MomentsRidge(selection=0), r"selection \(folds\) must be a positive whole number"),
         (MomentsLasso(l1_ratio=1.5), r"l1_ratio must be in \(0, 1\]; got 1.5"),
         (MomentsLasso(n_alphas=0), "n_alphas must be a positive whole number"),

@@ -10,6 +10,7 @@ import numpy as np
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Rows
 from chimap._validation import check_choice
+from chimap.data.table import places_of
 from chimap.estimators.measured_bins import MeasuredBins
 from chimap.explain import (
     Explanation,
@@ -137,8 +138,8 @@ class Explaining(MeasuredBins):
 
         Parameters
         ----------
-        bins : sequence of int
-            Places of the bins.
+        bins : sequence of int or str
+            Places or names of the bins; a name may be a glob such as "otu_*".
         X : array, sparse matrix, data frame or source, default=None
             Rows whose values the axes span, with their density. None takes the rows that ``importance`` uses, without
             density.
@@ -160,10 +161,14 @@ class Explaining(MeasuredBins):
         self._refresh()
         rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
         reference, names = self._reference(None), self._bin_names()
+        if any(isinstance(each, str) for each in bins):
+            places = places_of([str(name) for name in names], list(bins), type(self).__name__, "bins")
+        else:
+            places = [int(each) for each in bins]
         with threads(self.n_jobs):
             return [
-                bin_effect(self._outputs_of_prepared, reference, int(i), str(names[i]), rows, X is not None)
-                for i in bins
+                bin_effect(self._outputs_of_prepared, reference, i, str(names[i]), rows, X is not None)
+                for i in places
             ]
 
     @property

@@ -152,7 +152,7 @@ class MomentsModel(BaseEstimator):
         return isinstance(self.alpha, str) or np.ndim(self.alpha) > 0
 
     def _check_parameters(self, n_features: int) -> None:
-        fold_count(self.selection)
+        fold_count(self.selection, 2 if self._chooses() else 1)
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
                 raise ValueError(f"alpha must be 'auto', a number or several numbers; got {self.alpha!r}.")

@@ -121,10 +121,9 @@ class KernelLearner(HistogramModel):
             raise ValueError(
                 f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
             )
-        if holds_out and fold_count(self.selection) < 2:
-            raise ValueError(f"selection must be at least 2 folds, to hold rows out; got {self.selection}.")
         return Tuning(
             objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
             self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
-            checked_alpha(self.alpha), fold_count(self.selection), self._codec_type is ClassCodec,
+            checked_alpha(self.alpha), fold_count(self.selection, 2 if holds_out else 1),
+            self._codec_type is ClassCodec,
         )  # fmt: skip

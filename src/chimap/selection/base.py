@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol, TypeVar
 import numpy as np
 
 from chimap._types import JSON
-from chimap._validation import check_choice, check_positive
+from chimap._validation import ParameterError, check_positive
 from chimap.model_files import register
 from chimap.solvers.base import Asked, Needs
 from chimap.solvers.ridge import LinearSolution
@@ -197,18 +197,20 @@ class Selection(Protocol[Problem]):
         ...
 
 
-def fold_count(selection: str | int) -> int:
+def fold_count(selection: str | int, least: int = 2) -> int:
     """Return the number of folds that a selection uses.
 
     Parameters
     ----------
-    selection : "auto", "gcv" or int
+    selection : "auto" or int
         The selection.
+    least : int, default=2
+        The fewest folds that serve; one where nothing is chosen.
 
     Returns
     -------
     int
-        Five for "auto", one for "gcv", else the number itself.
+        Five for "auto", else the number itself.
 
     Raises
     ------
@@ -217,13 +219,16 @@ def fold_count(selection: str | int) -> int:
 
     Examples
     --------
-    >>> fold_count("auto"), fold_count("gcv"), fold_count(10)
-    (5, 1, 10)
+    >>> fold_count("auto"), fold_count(10)
+    (5, 10)
     """
-    if isinstance(selection, str):
-        check_choice(selection, "selection", ("auto", "gcv"))
-        return USUAL_FOLDS if selection == "auto" else 1
+    if isinstance(selection, str) and selection == "auto":
+        return USUAL_FOLDS
+    if isinstance(selection, str) or hasattr(selection, "split"):
+        raise ParameterError("selection", selection, f"'auto' or at least {least} folds")
     check_positive(selection, "selection (folds)", integer=True)
+    if selection < least:
+        raise ParameterError("selection", selection, f"'auto' or at least {least} folds")
     return int(selection)
 
 
