@@ -181,6 +181,8 @@ def test_refusals():
         machine().fit(X, y, groups=[1, 2])
     with pytest.raises(DataError, match="all rows are of one group"):
         machine().fit(X, y, groups=np.zeros(40))
+    with pytest.raises(DataError, match="groups, row 3: missing"):
+        machine().fit(X, y, groups=[0.0, 1.0, 2.0, np.nan, *range(36)])
     with pytest.raises(ValueError, match="scoring needs rows held out by loss='square'"):
         HistogramClassifier("exp-chi2", features="landmarks", loss="logistic", scoring="accuracy").fit(X, y)
     X[7, 3] = -1

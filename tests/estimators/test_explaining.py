@@ -123,3 +123,15 @@ def test_rows_like_others_have_their_means(is_signed):
     np.testing.assert_allclose(rows.mean(axis=0), mean, atol=0.2)
     np.testing.assert_allclose(rows.std(axis=0), deviation, atol=0.2)
     assert is_signed or rows.min() >= 0
+
+
+def test_effects_of_bins_by_name():
+    pd = pytest.importorskip("pandas")
+    named = pd.DataFrame(X, columns=[f"{'moss' if j < 3 else 'grass'}_{j}" for j in range(10)])
+    model = HistogramClassifier("chi2", random_state=0).fit(named, Y)
+    by_name, by_place = model.effects(["grass_4", "moss_*"]), model.effects([4, 0, 1, 2])
+    assert [effect.name for effect in by_name] == ["grass_4", "moss_0", "moss_1", "moss_2"]
+    for one, other in zip(by_name, by_place, strict=True):
+        np.testing.assert_array_equal(one.effects, other.effects)
+    with pytest.raises(DataError, match="sedge"):
+        model.effects(["sedge"])

@@ -29,7 +29,7 @@ def entrant(kernel="exp-chi2", value=0.9, **given) -> Entrant:
 def comparison(*entrants: Entrant, **given) -> Comparison:
     usual = {
         "measure": "accuracy", "floor": 0.1, "n_held_out": 2000,
-        "data": {"file": "flowers.npz", "rows in it": 60_000, "rows to learn from": 3000, "rows to measure on": 2000,
+        "data": {"file": "flowers.npz", "rows": 60_000, "training rows": 3000, "held-out rows": 2000,
                  "bins": 64, "groups": None},
         "settings": {"kernel": "all"}, "stages": {"race": 2.0}, "versions": {"chimap": "0.1.0"},
         "fit_seconds": {entrants[0].name: 38.2},

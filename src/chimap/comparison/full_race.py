@@ -119,9 +119,9 @@ def compare(
         n_held_out=racing.n_held_out,
         data={
             "file": source.name,
-            "rows in it": source.n_rows,
-            "rows to learn from": max(racing.splits_of),
-            "rows to measure on": racing.n_held_out,
+            "rows": source.n_rows,
+            "training rows": max(racing.splits_of),
+            "held-out rows": racing.n_held_out,
             "bins": source.n_features,
             "groups": None if groups is None else int(np.unique(groups).size),
         },

@@ -12,7 +12,6 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import ArrayLike, Parameters, Rows
-from chimap._validation import DataError
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
@@ -23,6 +22,7 @@ from chimap.features.scaled import ScaledFeatures
 from chimap.fit.automatic import MOST_MAPPED, bytes_of_exact
 from chimap.fit.design import PlainDesign
 from chimap.fit.exact import ExactFit, ExactSettings, check_room, order_of, solve_exactly
+from chimap.fit.holding_out import checked_groups
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.solving import Learned
@@ -122,14 +122,7 @@ def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_u
 
 def _settings(recipe: Recipe, source: Source, groups: ArrayLike | None) -> ExactSettings:
     """Return the settings of the exact fit; raise DataError for groups that cannot be used."""
-    if groups is not None:
-        groups = np.asarray(groups)
-        if groups.shape != (source.n_rows,):
-            raise DataError(
-                f"groups must have one entry for each of the {source.n_rows} rows that have labels; got {groups.shape}."
-            )
-        if np.unique(groups).size < 2:
-            raise DataError("all rows are of one group: none can be held out. Leave groups out.")
+    groups = None if groups is None else checked_groups(groups, source.n_rows)
     parameters = recipe.given
     alpha, gamma = parameters["alpha"], parameters["gamma"]
     alphas = None if isinstance(alpha, str) else sorted(float(a) for a in np.atleast_1d(alpha))

@@ -125,7 +125,7 @@ class Comparison:
         expected = self.fit_seconds.get(chosen.name)
         if expected is None:
             return None
-        n = self.data.get("rows in it", chosen.last.n_rows)
+        n = self.data.get("rows", chosen.last.n_rows)
         return f"about {seconds(float(f'{expected:.1g}' if expected < 10 else f'{expected:.2g}'))} for all {n:,} rows"
 
     def _note(self, chosen: Entrant, linear: Entrant | None) -> str | None:

@@ -129,8 +129,8 @@ def _print(
         {
             "note": advice.note,
             "a fit takes": result.time_words,
-            "rows": f"{data['rows to learn from']:,} training rows in the last round; {data['rows to measure on']:,} "
-            f"held out{groups}; {data['rows in it']:,} in total",
+            "rows": f"{data['training rows']:,} training rows in the last round; {data['held-out rows']:,} "
+            f"held out{groups}; {data['rows']:,} in total",
             "not fitted": tables.failures(result),
             "time": show.stages(result.stages),
             "peak memory": show.size(show.peak_memory()),
