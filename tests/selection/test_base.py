@@ -55,7 +55,7 @@ def test_of_equals_the_one_that_was_chosen_stays():
 
 
 def test_numbers_of_folds():
-    assert (fold_count("auto"), fold_count(3), fold_count(np.int64(1))) == (5, 3, 1)
-    for wrong in ("most", 0, 2.5, None):
+    assert (fold_count("auto"), fold_count(3), fold_count(np.int64(1), least=1)) == (5, 3, 1)
+    for wrong in ("most", "gcv", 0, 1, 2.5, None):
         with pytest.raises(ValueError, match="selection"):
             fold_count(wrong)

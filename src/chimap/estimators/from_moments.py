@@ -101,7 +101,7 @@ class MomentsModel(BaseEstimator):
     def _empty(self, X: Rows) -> FoldMoments:
         self._check_parameters(X.shape[1])
         self._seed = int(check_random_state(self.random_state).randint(2**31))
-        n_folds = max(1, min(fold_count(self.selection), X.shape[0] // 2)) if self._chooses() else 1
+        n_folds = max(1, min(fold_count(self.selection, 1), X.shape[0] // 2)) if self._chooses() else 1
         shift = provisional_mean(X[:FIRST_ROWS])
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
@@ -152,7 +152,8 @@ class MomentsModel(BaseEstimator):
         return isinstance(self.alpha, str) or np.ndim(self.alpha) > 0
 
     def _check_parameters(self, n_features: int) -> None:
-        fold_count(self.selection, 2 if self._chooses() else 1)
+        # Given strengths make a path, which takes no folds.
+        fold_count(self.selection, 2 if isinstance(self.alpha, str) else 1)
         if isinstance(self.alpha, str):
             if self.alpha != "auto":
                 raise ValueError(f"alpha must be 'auto', a number or several numbers; got {self.alpha!r}.")

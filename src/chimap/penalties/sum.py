@@ -36,7 +36,7 @@ class PenaltySum(Penalty):
 
     Examples
     --------
-    >>> Sum(L1(1.0), L2(1.0)).prox(np.array([3.0, 0.5]), step=1.0).tolist()
+    >>> PenaltySum(L1(1.0), L2(1.0)).prox(np.array([3.0, 0.5]), step=1.0).tolist()
     [1.0, 0.0]
     """
 

@@ -71,6 +71,8 @@ def race_lines(model: BaseEstimator) -> str | None:
     result = getattr(model, "race_", None)
     if result is None:
         return None
+    from chimap.report._plain import measure_in_words
+
     best, linear = result.trials[0], result.baseline
     lines = [
         f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
@@ -79,8 +81,10 @@ def race_lines(model: BaseEstimator) -> str | None:
     against = "" if linear is None else f"; linear {linear.score:.3f}"
     verdict = (
         f"{best.candidate.name} {best.score:.3f}{against} "
-        f"({result.measure} on {result.n_held_out:,} held-out rows)"
+        f"({measure_in_words(result.measure)} on {result.n_held_out:,} held-out rows)"
     )
+    if any(trial.candidate.settings.get("bin_weights") == "learn" for trial in result.trials[1:]):
+        verdict += ". Learned bins are taken only if they gain more than two standard errors"
     return "\n".join([*lines, verdict])
 
 
