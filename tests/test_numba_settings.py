@@ -37,4 +37,4 @@ def test_nowhere_to_keep_what_was_compiled():
     done = run(NOWHERE + USE)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "2.0\n"
-    assert "Set NUMBA_CACHE_DIR to one that can" in done.stderr
+    assert "Set NUMBA_CACHE_DIR to a writable folder" in done.stderr

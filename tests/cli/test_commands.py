@@ -42,7 +42,7 @@ def test_from_file_to_report(folder, tmp_path):
     assert fitted.code == 0, fitted.err
     assert fitted.err == ""
     for fact in (
-        "held out)",
+        "plus 531 held out",
         "10 classes",
         "exp-chi2, gamma",
         "generalised cross-validation: R²",

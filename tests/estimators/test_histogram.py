@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifier
 
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor, Moments, OptimalMap
+from chimap.data import ArraySource
+from chimap.engines.local import LocalEngine
 from chimap.solvers import ridge
 
 from ..histograms import classes, histograms
@@ -174,3 +177,30 @@ def test_signed_rows():
     X[:, ::2] *= -1
     model = HistogramClassifier(chimap.Exponential(chimap.chi2.signed()), **SMALL).fit(X, y)
     assert model.score(X, y) > 0.7
+
+
+def test_a_random_state_is_drawn_from_once():
+    X, y = classes(120)
+    settings = {"kernel": "exp-chi2", "features": "landmarks"}
+    automatic = HistogramClassifier(**settings, random_state=np.random.RandomState(0)).fit(X, y)
+    named = HistogramClassifier(**settings, n_components=1000, random_state=np.random.RandomState(0)).fit(
+        X, y
+    )
+    np.testing.assert_array_equal(automatic.decision_function(X), named.decision_function(X))
+    state = np.random.RandomState(0)
+    HistogramClassifier(**settings, random_state=state).fit(X, y)
+    assert state.randint(2**31) == np.random.RandomState(0).randint(2**31, size=2)[1]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"kernel": "chi2", "loss": "hinge"}, {"kernel": "exp-chi2", "features": "exact"}]
+)
+def test_an_engine_is_asked_whether_it_keeps_rows(settings):
+    class Another:
+        can_keep, n_waiting, run = True, 0, LocalEngine().run
+
+    X, y = classes(60)
+    model = HistogramClassifier(random_state=0, **settings)
+    expected = clone(model).fit(X, y).decision_function(X)
+    by_engine = model.fit_source(ArraySource(X, y), engine=Another())
+    np.testing.assert_array_equal(by_engine.decision_function(X), expected)

@@ -214,11 +214,12 @@ class HistogramModel(BatchModel):
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
-        is_local = isinstance(engine, str) and engine == "local"
-        is_plain = checkpoint is None and unlabelled is None and is_local
+        can_keep = getattr(engine, "can_keep", engine == "local")
+        is_plain = checkpoint is None and unlabelled is None and can_keep
+        self._draw_seed()
         check_request(
             self._objective(), self._device, self._given().get("n_principal"),
-            is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
+            can_keep=can_keep, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
         )  # fmt: skip
         n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
         with threads(suited(self.n_jobs, n_rows)):

@@ -59,6 +59,7 @@ class BatchModel(AdoptingModel):
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
             if batches is None:
+                self._draw_seed()
                 self._race(source, None, Progress(), False)
                 self._settle(source, None, is_batch=True)
                 batches = Batches(self._recipe(), self._codec, source)

@@ -79,7 +79,11 @@ class Race:
         """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does."""
         labels = source.labels()
         assert labels is not None
-        seed = int(check_random_state(model.random_state).randint(2**31))
+        seed = (
+            model._seed
+            if hasattr(model, "_seed")
+            else int(check_random_state(model.random_state).randint(2**31))
+        )
         room = room_in(parse_memory(model.memory)) // _SHARE
         places = choose_rows(
             source.n_rows,

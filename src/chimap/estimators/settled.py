@@ -75,6 +75,10 @@ class SettledModel(LinearModel):
         parameters: Parameters = self.get_params(deep=False)
         return parameters | getattr(self, "chosen_", {}) | getattr(self, "_taken", {})
 
+    def _draw_seed(self) -> None:
+        """Draw the seed of a fit: once, as a ``RandomState`` gives another number at each call."""
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
+
     def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" and bin_weights leave open."""
         self.chosen_ = {}
@@ -118,8 +122,7 @@ class SettledModel(LinearModel):
             self._taken = {"features": "exact"}
         self._check_sizes()
         if is_automatic(parameters.get("gamma")) and not self._keeps_rows:
-            seed = int(check_random_state(self.random_state).randint(2**31))
-            self._taken = {"gamma": gamma_of_sample(self, source, groups, seed)}
+            self._taken = {"gamma": gamma_of_sample(self, source, groups, self._seed)}
         if is_batch:
             self._taken = self._taken | words_of_a_batch(self._settings(), source.n_rows)
         if is_automatic(parameters["n_components"]) and takes_landmarks(self._settings()):
@@ -204,7 +207,7 @@ class SettledModel(LinearModel):
             parameters, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
             objective=self._objective(), alpha=parameters["alpha"], selection=parameters["selection"],
             n_principal=parameters.get("n_principal"), normalize=parameters["normalize"],
-            precision=parameters["precision"], device=self._device, memory=self.memory, random_state=self.random_state,
+            precision=parameters["precision"], device=self._device, memory=self.memory, seed=getattr(self, "_seed", 0),
             is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip
 

@@ -20,11 +20,10 @@ from chimap._validation import check_width
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
-from chimap.engines.local import LocalEngine
 from chimap.engines.memory import FIRST_ROWS
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalFeatures
-from chimap.fit.checkpoint import Checkpoint
+from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.in_rows import check_in_rows, fit_in_rows
 from chimap.fit.learning_curve import learning_curve, planned
 from chimap.fit.passes import Passes
@@ -88,14 +87,13 @@ def fit(
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
-    is_local = isinstance(engine, LocalEngine)
     check_request(
         recipe.objective, recipe.device, recipe.n_principal,
-        is_local=is_local, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
+        can_keep=engine.can_keep, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
     )  # fmt: skip
     if recipe.keeps_rows:
         check_in_rows(
-            recipe, is_local=is_local, has_checkpoint=checkpoint is not None,
+            recipe, can_keep=engine.can_keep, has_checkpoint=checkpoint is not None,
             has_unlabelled=unlabelled is not None,
         )  # fmt: skip
         return fit_in_rows(recipe, source, progress, clock, groups)
@@ -103,30 +101,25 @@ def fit(
         check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
         progress.stage("sampling", None)
-        standing = None if checkpoint is None else checkpoint.open(recipe, sources)
-        codec = recipe.codec.of(source.labels()) if standing is None else standing.known.codec
-        recipe = recipe if standing is None else recipe.with_seed(standing.known.seed)
-        parts = recipe.design.parts(source.n_features)
-        preparation = recipe.preparation(parts)
-        folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
-        rows = PreparedRows(source, preparation, codec, folds, recipe.seed)
+        saved = None if checkpoint is None else checkpoint.open(recipe, sources)
+        recipe = recipe if saved is None else recipe.with_seed(saved.known.seed)
+        rows = _prepared_rows(recipe, source, groups, saved)
         may_keep = engine.can_keep and checkpoint is None
-        recipe, rows, plan = planned(recipe, rows, engine, standing, may_keep=may_keep, has_curve=has_curve)
-        places = _witnessed(recipe, rows, plan)
-        sample, seen = rows.sample_beside(places) if standing is None else (None, None)
-    known = standing.known if standing is not None else _learn_features(recipe, rows, sample, clock, progress)
-    first = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
+        recipe, rows, plan = planned(recipe, rows, engine, saved, may_keep=may_keep, has_curve=has_curve)
+        witnesses = _witnessed(recipe, rows, plan)
+        sample, witness_rows = rows.sample_beside(witnesses) if saved is None else (None, None)
+    known = saved.known if saved is not None else _learn_features(recipe, rows, sample, clock, progress)
+    first_rows = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
     del sample  # from here on only the first rows are needed
     passes = Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
-    principal = passes.components(standing, first)
+    principal = passes.components(saved, first_rows)
     features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
-    keeps = recipe.objective.needs == "features"
-    if keeps:
-        evidence = passes.keep(features, first)
+    if recipe.objective.needs == "features":
+        evidence = passes.keep(features, first_rows)
     else:
-        evidence = passes.learn(features, first, standing, principal)
-        seen = rows.take(places) if seen is None and places.size else seen
-        evidence = passes.with_rows(evidence, features, places, seen)
+        evidence = passes.learn(features, first_rows, saved, principal)
+        witness_rows = rows.take(witnesses) if witness_rows is None and witnesses.size else witness_rows
+        evidence = passes.with_rows(evidence, features, witnesses, witness_rows)
     learned = recipe.objective.learn(evidence, features, clock, progress)
     curve = None
     if has_curve or passes.sums:
@@ -139,6 +132,16 @@ def fit(
         known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows,
         HeldOutRows.of(learned.held_out, rows.labels, source.weights), curve,
     )  # fmt: skip
+
+
+def _prepared_rows(
+    recipe: Recipe, source: Source, groups: np.ndarray | None, saved: Standing | None
+) -> PreparedRows:
+    """Return the rows of the source with their checks, their targets and their folds."""
+    codec = recipe.codec.of(source.labels()) if saved is None else saved.known.codec
+    preparation = recipe.preparation(recipe.design.parts(source.n_features))
+    folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
+    return PreparedRows(source, preparation, codec, folds, recipe.seed)
 
 
 def _witnessed(recipe: Recipe, rows: PreparedRows, plan: Plan) -> np.ndarray:
@@ -163,14 +166,14 @@ def check_request(
     device: str,
     n_principal: int | Sequence[int] | None,
     *,
-    is_local: bool,
+    can_keep: bool,
     has_checkpoint: bool,
     has_unlabelled: bool,
 ) -> None:
     """Raise ValueError for settings that cannot be combined."""
     check_device(device)
     keeps = objective.needs == "features"
-    if not on_host(device) and (has_checkpoint or not is_local):
+    if not on_host(device) and (has_checkpoint or not can_keep):
         raise ValueError(
             f"device={device!r} keeps its moments on the device: use engine='local' and no checkpoint."
         )
@@ -178,7 +181,7 @@ def check_request(
         raise ValueError(
             "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint."
         )
-    if keeps and not is_local:
+    if keeps and not can_keep:
         raise ValueError(
             "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
             "loss='squared_hinge', whose passes run on the workers."

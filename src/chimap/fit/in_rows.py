@@ -96,7 +96,7 @@ def fit_in_rows(
     )
 
 
-def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_unlabelled: bool) -> None:
+def check_in_rows(recipe: Recipe, *, can_keep: bool, has_checkpoint: bool, has_unlabelled: bool) -> None:
     """Raise ValueError for settings that an exact fit does not support."""
     if has_checkpoint or has_unlabelled:
         raise ValueError(
@@ -116,7 +116,7 @@ def check_in_rows(recipe: Recipe, *, is_local: bool, has_checkpoint: bool, has_u
                 f"features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and does not support "
                 f"{name}={parameters[name]!r}. Leave that out, or use features='landmarks'."
             )
-    if not is_local:
+    if not can_keep:
         raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
 
 

@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from chimap._memory import parse_memory
-from chimap._types import Parameters, RandomState, Scoring
+from chimap._types import Parameters, Scoring
 from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
@@ -162,7 +161,7 @@ def checked_recipe(
     precision: str,
     device: str,
     memory: str | int,
-    random_state: RandomState,
+    seed: int,
     is_settled: bool = False,
 ) -> Recipe:
     """Check the settings of an estimator and return them as a recipe.
@@ -198,7 +197,7 @@ def checked_recipe(
         normalize,
         given_weights(given),
         np.dtype("float64" if precision == "float64" else "float32"), is_rounded, device, parse_memory(memory),
-        int(check_random_state(random_state).randint(2**31)), keeps_rows, is_settled,
+        seed, keeps_rows, is_settled,
     )  # fmt: skip
 
 
