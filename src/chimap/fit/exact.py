@@ -64,7 +64,7 @@ class ExactRows:
         return float(kernel.gamma) * 2.0**octaves if isinstance(kernel, Exponential) else None
 
     def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
-        """Return the machine of these rows, or of all; the machine of other rows made before is freed."""
+        """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
         if self._ridge is None or rows is not self._rows:
             self._ridge = None  # free the old matrix before the new one is allocated
             features = self.features if rows is None else self.features.take(rows)

@@ -14,10 +14,10 @@ from chimap.images.descriptors.base import LocalDescriptor, Points, check_image,
 
 @dataclass(frozen=True)
 class HOG(LocalDescriptor):
-    """Histograms of unsigned gradients in blocks of 2 x 2 cells, one point a block, by scikit-image.
+    """Histograms of unsigned gradients in blocks of 2 x 2 cells, one point per block, by scikit-image.
 
-    Blocks are divided by their length, cut at 0.2 and divided again. Each pixel counts the gradient of the colour whose
-    gradient is strongest.
+    A block is divided by its Euclidean norm, clipped at 0.2, and divided by its norm again. Each pixel contributes the
+    gradient of its strongest colour channel.
 
     Parameters
     ----------
