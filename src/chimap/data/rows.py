@@ -45,7 +45,7 @@ def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
     if len(shape) < 2:
         raise DataError(
             f"{where}: expected rows of bins, an array with 2 axes or more, got shape {shape}. "
-            "Use X.reshape(1, -1) for a single row, X.reshape(-1, 1) for a single bin a row."
+            "Use X.reshape(1, -1) for a single row, X.reshape(-1, 1) for a single bin per row."
         )
     n_rows, n_features = int(shape[0]), math.prod(int(s) for s in shape[1:])
     check_size(n_rows, n_features, where)
@@ -104,7 +104,7 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
     blocks : iterable of rows
         Dense or CSR blocks of any size.
     chunk_rows : int
-        Rows a chunk.
+        Rows per chunk.
     n_rows : int
         Expected number of rows of all blocks together; no chunk allocates memory for more.
     """

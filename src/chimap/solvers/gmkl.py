@@ -59,7 +59,7 @@ def gmkl(
 
     This is l1-regularised generalised multiple kernel learning. With the optimal d_j for given channels, the objective
     is sqrt(2) sum_j |w_j| + C sum loss: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
-    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix an iteration, and memory for r
+    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix per iteration, and memory for r
     + 3 of them: use it for comparisons on some thousand rows.
 
     For given d, L-BFGS finds beta with f = R beta + b, R R' = K; around it, L-BFGS-B moves d along the gradient

@@ -8,7 +8,7 @@ Its normal equations have a matrix of their own,
 
     (H_j + alpha I) w_j = v_j,   H_j = sum_{i in O_j} (z_i - m_j)(z_i - m_j)',
 
-so that direct solution takes one matrix and one factor a target: t times the sums of a single target, in time and in
+so that direct solution takes one matrix and one factor per target: t times the sums of a single target, in time and in
 memory. But the matrix Hc of all rows is near every H_j: where a quarter of the entries is missing, H_j is about three
 quarters of it. So one factor of Hc + alpha I, in D^3/3 operations, preconditions the conjugate gradients of all
 targets, which take their steps together. A step is two products over the rows, Z P and Z' (mask o (Z P)), which give

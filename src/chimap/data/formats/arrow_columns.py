@@ -42,7 +42,7 @@ class FeatureColumns:
     names : list of str
         Names of the columns to read.
     width : int or None
-        Bins a row, None while the length of the lists is not known.
+        Bins per row, None while the length of the lists is not known.
     dtype : dtype
         Type of the rows.
 

@@ -96,7 +96,7 @@ class NpzSource(Source):
         self.has_labels = self._y is not None
 
     def _may_be_column(self, archive: Archive, member: str) -> bool:
-        """Return whether an array has one value a row."""
+        """Return whether an array has one value per row."""
         try:
             header = archive.header(member)
         except DataError:

@@ -23,7 +23,7 @@ LARGEST_COLUMN = np.iinfo(np.int32).max
 
 
 class SvmlightSource(StreamSource):
-    """The rows of a text file ``label column:value column:value ...``, one row a line.
+    """The rows of a text file ``label column:value column:value ...``, one row per line.
 
     The file is read once when the source is made, to count rows, find the widest and check every line. Chunks read it
     again block by block, so that only a block of lines and a chunk are in memory. Comments (``#``) and ``qid`` are

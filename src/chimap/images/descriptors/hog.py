@@ -22,7 +22,7 @@ class HOG(LocalDescriptor):
     Parameters
     ----------
     cells : tuple of int, default=(6, 8, 12)
-        Side of a cell in pixels, one entry a scale.
+        Side of a cell in pixels, one entry per scale.
     orientations : int, default=9
         Number of bins of the half turn.
     border : int, default=0
@@ -82,7 +82,7 @@ class HOG(LocalDescriptor):
         return cell * blocks - np.float32(0.5)
 
     def points(self, image: np.ndarray) -> Points:
-        """Return one point a block, scale by scale, row by row."""
+        """Return one point per block, scale by scale, row by row."""
         image = check_image(image)
         scales = zip(self.cells, self.grids(image.shape), strict=True)
         parts = [self._scale(image, cell, x, y) for cell, (x, y) in scales if x.size and y.size]
