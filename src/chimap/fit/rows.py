@@ -58,7 +58,7 @@ class Preparation:
 
     Parameters
     ----------
-    parts : list of Part
+    parts : list of FeatureBlock
         The blocks of columns and their kernels, which decide which entries are allowed.
     dtype : dtype
         Precision of the prepared rows.

@@ -71,7 +71,7 @@ def write_table(
 
     Returns
     -------
-    Table
+    WrittenTable
         The fitted histograms and what was written.
 
     Raises

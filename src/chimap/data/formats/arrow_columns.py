@@ -27,7 +27,7 @@ class FeatureColumns:
 
     Parameters
     ----------
-    part : Part
+    part : ArrowPart
         The first part; all other parts must have its columns.
     features : str, list of str or None
         Name of a column of lists, or names of numeric columns. None takes the column of lists if there is exactly one,
