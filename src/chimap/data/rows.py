@@ -110,10 +110,10 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
     """
     check_positive(chunk_rows, "chunk_rows", integer=True)
     size = min(chunk_rows, n_rows)
-    gather: Any = None  # _SparseRows or _DenseRows, like the blocks
+    gather: Any = None  # _SparseChunk or _DenseChunk, like the blocks
     for block in blocks:
         if gather is None:
-            gather = (_SparseRows if _arrays.is_sparse(block) else _DenseRows)(size)
+            gather = (_SparseChunk if _arrays.is_sparse(block) else _DenseChunk)(size)
         first = 0
         while first < block.shape[0]:
             last = min(block.shape[0], first + size - gather.filled)
@@ -125,7 +125,7 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
         yield gather.release()
 
 
-class _DenseRows:
+class _DenseChunk:
     """A chunk that dense blocks are copied into; a block of full size becomes the chunk without a copy."""
 
     def __init__(self, size: int) -> None:
@@ -146,7 +146,7 @@ class _DenseRows:
         return rows
 
 
-class _SparseRows:
+class _SparseChunk:
     """A chunk of CSR blocks, which are stacked when it is full."""
 
     def __init__(self, size: int) -> None:

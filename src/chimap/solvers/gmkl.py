@@ -108,7 +108,7 @@ def gmkl(
     _check(grams, Y)
     check_positive(C, "C")
     loss.check_targets(Y)
-    problem = _Problem(grams, Y, loss, C)
+    problem = _GramObjective(grams, Y, loss, C)
     scales = np.array([np.trace(K) / Y.shape[0] for K in grams])
     start = 1 / np.where(scales > 0, scales, 1) / len(grams)
     end = minimize(
@@ -121,7 +121,7 @@ def gmkl(
     return GramSolution(end.x, problem.duals, problem.intercept, objective, norms, gradient)
 
 
-class _Problem:
+class _GramObjective:
     """The objective and its gradient in d. It stores the inner solution, from which the next one starts."""
 
     def __init__(self, grams: list[np.ndarray], Y: np.ndarray, loss: Loss, C: float):

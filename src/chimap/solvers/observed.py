@@ -55,7 +55,7 @@ class ObservedRidgeProblem(PassesProblem):
         self._whiten(alpha)
         final = _FINAL[self.moments.dtype.itemsize]
         goal = final if len(folds) == self.n_folds else max(_SEARCH, final)
-        return _Descent(self, alpha, folds).from_(start, goal)
+        return _ConjugateGradients(self, alpha, folds).from_(start, goal)
 
     def preconditioned(self, G: np.ndarray) -> np.ndarray:
         """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows."""
@@ -76,7 +76,7 @@ class ObservedRidgeProblem(PassesProblem):
         return sums.coef, sums.intercept
 
 
-class _Descent:
+class _ConjugateGradients:
     """Preconditioned conjugate gradients, with separate step lengths for each target.
 
     The unknowns are the weights W and the outputs c = b + W'm at the mean row m. In these coordinates the matrix of all
