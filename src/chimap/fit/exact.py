@@ -266,9 +266,11 @@ def solve_exactly(
     if not RidgeSolver().supports(settings.loss) or not is_shared(Y, weights):
         return ExactFit(solution, held_out, choice.result, curve=choice.curve)
     residuals = machine.alpha * (machine.weights if weights is None else machine.weights / weights[:, None])
-    seen = ~np.isnan(choice.held_out[:, 0])
+    was_held_out = ~np.isnan(choice.held_out[:, 0])
     noise = noise_of(
-        residuals[seen], Y[seen] - choice.held_out[seen], None if weights is None else weights[seen]
+        residuals[was_held_out],
+        Y[was_held_out] - choice.held_out[was_held_out],
+        None if weights is None else weights[was_held_out],
     )
     return ExactFit(
         solution,

@@ -157,9 +157,9 @@ class TaskCalibration:
         calibrations = []
         columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
         for task, (f, y) in enumerate(zip(outputs.T, Y.T, strict=True)):
-            seen = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
-            task_weights = None if columns is None else columns[seen, task]
-            calibrations.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), task_weights))
+            labelled = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
+            task_weights = None if columns is None else columns[labelled, task]
+            calibrations.append(Calibration.of(f[labelled, None], y[labelled].astype(np.intp), task_weights))
         return cls(np.array([c.scale for c in calibrations]), np.array([c.offsets[0] for c in calibrations]))
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
