@@ -1,7 +1,7 @@
 """10^7 rows x 64 bins, D = 1024: does memory stay flat below 1 GiB, and is time linear in the rows?
 
 A generated .npy file of float32 histograms (2.6 GB; fewer rows with --rows) is fitted in its own process, with the
-strength chosen by five folds. The process notes its resident size and the rows done twice a second. The size is that
+strength chosen by five folds. The process notes its resident size and the rows done twice per second. The size is that
 of the whole process, including interpreter and libraries. results/flat_memory.png shows memory and time over the
 rows. The file lies in --folder and is kept for the next run.
 """
@@ -71,7 +71,7 @@ report(
     "<= 1.02",
 )
 rates = [np.polyfit(rows[part], times[part], 1)[0] for part in (slice(0, half), slice(half, None))]
-report("seconds a row in the second half / in the first", f"{rates[1] / rates[0]:.3f}", "1")
+report("seconds per row in the second half / in the first", f"{rates[1] / rates[0]:.3f}", "1")
 slope, start = np.polyfit(rows, times, 1)
 report(
     "line through time over rows: largest residual / whole time",

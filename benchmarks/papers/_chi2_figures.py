@@ -27,11 +27,11 @@ def draw(known: Cells, path: Path) -> None:
             "exact kernel", (TERMS[-2] + 1, exact), xytext=(0, 3), textcoords="offset points", fontsize=8
         )
         title = SETS[name].split(";")[0]
-        error.set(title=f"{title}: error of k", xlabel="terms a bin", ylabel="relative error", yscale="log")
+        error.set(title=f"{title}: error of k", xlabel="terms per bin", ylabel="relative error", yscale="log")
         accuracy.set(
             title=f"accuracy at {DIMENSIONS[-1]} dimensions",
-            xlabel="terms a bin",
-            ylabel="mean accuracy a class, %",
+            xlabel="terms per bin",
+            ylabel="mean accuracy per class, %",
         )
         for axes in (error, accuracy):
             axes.set_xticks(TERMS)

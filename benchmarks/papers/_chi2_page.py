@@ -49,7 +49,7 @@ def page(known: Cells, beta: float) -> str:
     """Return the whole page, in Markdown, from the cells that have been computed."""
     lines = [
         f"Accuracy of exp(-beta (1 - K)), beta = {beta}, from random features; mean and deviation over seeds, %. Five "
-        "terms a bin. Mean accuracy a class, by LIBSVM.",
+        "terms per bin. Mean accuracy per class, by LIBSVM.",
         "",
     ]
     for name, (table, paper) in zip(SETS, PAPER.items(), strict=True):
@@ -90,7 +90,7 @@ def _landmarks(known: Cells, name: str) -> Iterator[str]:
     if not cells:
         return
     yield ""
-    yield f"The same from k-means landmarks in mapped space, one term a bin, by their number; {len(cells)} seeds."
+    yield f"The same from k-means landmarks in mapped space, one term per bin, by their number; {len(cells)} seeds."
     yield ""
     yield f"| | {' | '.join(map(str, LANDMARKS))} |"
     yield "|---|" + "---|" * len(LANDMARKS)
@@ -109,7 +109,7 @@ def _values(known: Cells, name: str, row: str) -> Iterator[list[float]]:
 
 def _errors(known: Cells, name: str) -> Iterator[str]:
     whats = {
-        "bins": "Figure 1: error of k among values of bins (relative, Frobenius), by terms a bin.",
+        "bins": "Figure 1: error of k among values of bins (relative, Frobenius), by terms per bin.",
         "rows": "The same of the kernel matrix of rows, where errors of opposite sign cancel over the bins.",
     }
     for what, title in whats.items():
@@ -122,7 +122,7 @@ def _errors(known: Cells, name: str) -> Iterator[str]:
 
 
 def _by_terms(known: Cells, name: str) -> Iterator[str]:
-    yield f"Figure 2: accuracy at {DIMENSIONS[-1]} dimensions by terms a bin, %."
+    yield f"Figure 2: accuracy at {DIMENSIONS[-1]} dimensions by terms per bin, %."
     yield ""
 
     def cell(method: str, n: int) -> str:

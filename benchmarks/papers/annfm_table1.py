@@ -133,10 +133,10 @@ for kernel in ("chi2", "jensen_shannon", "intersection"):
         row("exact, arc-cosine", kernel, accuracy, seconds, f"C = {c_signs}")
     for name, make in maps(kernel):
         accuracy, seconds, terms = linear(make, c_signs if "bits" in name else c)
-        row(name, kernel, accuracy, seconds, f"{terms} features a bin" if "bits" not in name else "")
+        row(name, kernel, accuracy, seconds, f"{terms} features per bin" if "bits" not in name else "")
     # LIBSVM decides between pairs of classes, LIBLINEAR one against the rest: on MNIST this matters more than the map
     accuracy, seconds, terms = linear(lambda k=kernel: OptimalMap(k, 3), c, OneVsOneClassifier)
-    row("optimal, 3 terms, by pairs", kernel, accuracy, seconds, f"{terms} features a bin")
+    row("optimal, 3 terms, by pairs", kernel, accuracy, seconds, f"{terms} features per bin")
     began = time.perf_counter()
     coded = LookupClassifier(AnchorMap(kernel, n_anchors=50, energy=0.95), alpha=1 / c, tol=1e-3).fit(X, y)
     seconds = time.perf_counter() - began

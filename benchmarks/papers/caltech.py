@@ -229,7 +229,7 @@ def write_page(
     metrics = classification_metrics(split.y_new, answers, classes=classes)
     ranking = ranking_metrics(split.y_new, found.scores, metrics.classes)
     evaluation = Evaluation(
-        title="Caltech-101, 15 training images a class",
+        title="Caltech-101, 15 training images per class",
         model_name="KernelClassifier",
         data={
             "file": images.name,

@@ -123,7 +123,7 @@ def check_rows(machine, folder, n_rows):
         measured = sum(result.seconds[name] for name in PASS) / n_rows
         foretold = machine.row(Shape(bins, D, result.chunk_rows))
         report(
-            f"{bins} bins, D = {D}: foretold / measured  ({1e6 * measured:.1f} us a row)",
+            f"{bins} bins, D = {D}: foretold / measured  ({1e6 * measured:.1f} us per row)",
             f"{foretold / measured:.2f}",
             "0.75 to 1.33",
         )

@@ -58,7 +58,7 @@ flops = 2 * p * m + D * D
 rates = sgemm_rates()
 best = max(rates, key=lambda name: rates[name])
 bound = options.rows * flops / rates[best]
-print(f"  {options.rows:,} rows, {p} mapped bins, {m} frequencies: {flops / 1e6:.1f} MFLOP a row")
+print(f"  {options.rows:,} rows, {p} mapped bins, {m} frequencies: {flops / 1e6:.1f} MFLOP per row")
 for name, s in stages.items():
     print(f"  {name:<16} {s:8.1f} s  {100 * s / sum(stages.values()):5.1f} %")
 report("the pass / SGEMM bound", f"{pass_s / bound:.2f}", "<= 1.25")

@@ -99,7 +99,7 @@ def _draw(path, sizes, ours, line, exact_sizes, theirs, n_components):
     axes.loglog(sizes, ours, "o", color="#0072b2", label=f"Fourier features, D = {n_components}")
     axes.loglog(sizes, line, color="#0072b2", linewidth=1, label="its line a + b n")
     axes.loglog(exact_sizes, theirs, "s-", color="#d55e01", label="exact kernel (KRR-GD)")
-    axes.set(xlabel="rows", ylabel="seconds an iteration")
+    axes.set(xlabel="rows", ylabel="seconds per iteration")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     figure.savefig(path, dpi=110)

@@ -20,6 +20,6 @@ for n in rows:
 slope, start = np.polyfit(rows, times, 1)
 residual = np.abs(np.polyval((slope, start), rows) / times - 1).max()
 for n, t in zip(rows, times, strict=True):
-    print(f"  {n:>8,} rows  {t:7.3f} s  {1e6 * t / n:6.2f} us a row")
+    print(f"  {n:>8,} rows  {t:7.3f} s  {1e6 * t / n:6.2f} us per row")
 report("time of the last doubling / the one before", f"{times[-1] / times[-2]:.3f}", "2")
 report("line through the times: largest relative residual", f"{residual:.3f}", "small")

@@ -95,12 +95,12 @@ def against_skglm(model, moments):
     ]
     each_ours = (build + seconds) / (STRENGTHS * moments.n_targets)
     each_peer = np.mean([s for _, s in found]) / len(part)
-    report("seconds a strength and class: skglm over ours", f"{each_peer / each_ours:.1f}", "> 1")
+    report("seconds per strength and class: skglm over ours", f"{each_peer / each_ours:.1f}", "> 1")
     report("objective over skglm's, less 1: smallest, largest", f"{min(gaps):.1e}, {max(gaps):.1e}", "< 1e-8")
     report("largest optimality residual of the path", f"{max(one.residual for one in path):.1e}", "< 1e-6")
     print(
         f"  ours {build + seconds:.2f} s for {STRENGTHS} strengths of {moments.n_targets} classes ({build:.2f} s of it the "
-        f"eigenvectors); skglm {1e3 * each_peer:.1f} ms a strength and class"
+        f"eigenvectors); skglm {1e3 * each_peer:.1f} ms per strength and class"
     )
     return build + seconds
 

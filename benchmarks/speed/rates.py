@@ -41,13 +41,15 @@ for name, error, make in (
 ):
     errors = [error(make(int(k))) for k in n]
     slope, explained = line(n, errors)
-    report(f"{name}: factor a term (line explains {explained:.3f})", f"{np.exp(slope):.3f}", "< 1, geometric")
+    report(
+        f"{name}: factor per term (line explains {explained:.3f})", f"{np.exp(slope):.3f}", "< 1, geometric"
+    )
     print("  " + " ".join(f"{k}: {e:.1e}" for k, e in zip(n, errors, strict=True)))
 
 # Zolotarev's numbers: max |prod (x-k)/(x+k)| on [a, 1] falls by exp(-pi^2 / (2 ln(4/a))) per node. The remainder
 # contains the product for x and for y
 theory = np.exp(-(np.pi**2) / np.log(4 / 1e-3))
-print(f"  theory for minimax nodes: factor a term {theory:.3f}")
+print(f"  theory for minimax nodes: factor per term {theory:.3f}")
 
 n = 2 ** np.arange(2, 11)
 errors = [mean(ChebyshevMap(n_terms=int(k))) for k in n]

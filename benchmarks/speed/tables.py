@@ -38,8 +38,8 @@ def compare(name, model, rows, target):
     found = compiled.tables_
     size = np.abs(model.decision_function(rows)).max()
     print(
-        f"  {found.n_pieces} pieces a bin, spacing 1/2^{found.power}, {format_bytes(found.nbytes)}; scores up to {size:.2g} off"
-        f" by {gap:.1e}, bound {found.worst_error:.1e}; {1e9 * np.median(tables) / rows.shape[0] / rows.shape[1]:.2f} ns a value"
+        f"  {found.n_pieces} pieces per bin, spacing 1/2^{found.power}, {format_bytes(found.nbytes)}; scores up to {size:.2g} off"
+        f" by {gap:.1e}, bound {found.worst_error:.1e}; {1e9 * np.median(tables) / rows.shape[0] / rows.shape[1]:.2f} ns per value"
     )
     return compiled, tables
 

@@ -39,7 +39,10 @@ def count() -> int:
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """Run the block with so many threads in compiled loops and in BLAS; None and -1 are all cores, -2 all but one."""
+    """Limit compiled loops and BLAS to ``n_jobs`` threads in the block.
+
+    -1 stands for all cores and -2 for all but one. None leaves the limit as it is.
+    """
     if n_jobs == 0:
         raise ValueError("n_jobs must not be 0: use a positive number of threads, or -1 for all cores.")
     if n_jobs is None:

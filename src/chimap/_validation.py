@@ -235,7 +235,7 @@ def checked_weights(weights: ArrayLike, n: int, each: str, name: str, allowed: s
     try:
         checked = np.array(weights, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be {allowed}, one a {each}; {error}.") from None
+        raise DataError(f"{name} must be {allowed}, one per {each}; {error}.") from None
     if checked.shape != (n,):
         flat = " Pass it as ravel()." if checked.shape == (n, 1) else ""
         raise DataError(

@@ -395,11 +395,11 @@ def test_hinge_of_many_columns_is_fitted_in_little_memory(tmp_path):
     )
     assert fitted.code == evaluated.code == 0, fitted.err + evaluated.err
     assert "hinge, by LIBLINEAR" in fitted.out
-    assert "15,000: OptimalMap, 3 terms a bin" in fitted.out
+    assert "15,000: OptimalMap, 3 terms per bin" in fitted.out
     assert json.loads(evaluated.out)["metrics"]["accuracy"] > 0.95
     # sums would be a matrix of 15 000 features squared: the features of all rows are kept instead
     assert ridge.code == 0, ridge.err
-    assert "15,000: OptimalMap, 3 terms a bin" in ridge.out
+    assert "15,000: OptimalMap, 3 terms per bin" in ridge.out
     assert small.code == 2
     assert "keeps the features of all 600 rows in memory" in small.err
 

@@ -72,7 +72,7 @@ def test_contributions_are_painted_on_the_images(folder, results):
     painted = model.histograms_.painted(images.read(0), explanation.contributions[0, :, 0])
     assert painted.shape == images.read(0).shape[:2]
     assert explanation.base[0] + painted.sum() == pytest.approx(model.decision_function(rows)[0], abs=1e-6)
-    with pytest.raises(ValueError, match="one number a column"):
+    with pytest.raises(ValueError, match="one number per column"):
         model.histograms_.painted(images.read(0), np.ones(3))
 
 

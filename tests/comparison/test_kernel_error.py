@@ -75,7 +75,7 @@ def test_no_map_goes_below_the_value_bound(make, n_terms):
     oracle = ValueOracle(chi2, X)
     found = oracle.error(psi, X.shape[1])
     assert found >= oracle.bound(n_terms) * (1 - 1e-9)
-    # one bin, one value a row: the map of values itself
+    # one bin, one value per row: the map of values itself
     Z = make(kernel="chi2", n_terms=n_terms).fit(X[X > 0][:, None]).transform(oracle.values[:, None])
     expected = np.linalg.norm(Z @ Z.T - oracle.gram) / np.linalg.norm(oracle.gram)
     np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -58,7 +58,7 @@ def test_kernels_without_a_map_get_other_features(kernel):
 
 def test_a_map_added_to_the_catalogue_is_tried(monkeypatch):
     class SquareRoots(OptimalMap):
-        """Random and not of any terms a bin, to have both ways of making."""
+        """Random and not of any terms per bin, to have both ways of making."""
 
         def __init__(self, kernel="chi2", n_components=8, random_state=None):
             super().__init__(kernel, 1)

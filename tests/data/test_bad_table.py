@@ -221,7 +221,7 @@ def test_labels_that_are_not_there(kind, copied):
     listed |= {"smiles": "sample, mol, site", "h5ad": "cell_type, label", "AnnData zarr": "cell_type, label"}
     listed |= dict.fromkeys(("csv", "tsv", "parquet", "feather"), "bin 11, site")
     listed |= {"jsonl": "id, counts"}
-    beside = "metadata.tsv::nope" if kind in WITH_IDS else "one value a row"
+    beside = "metadata.tsv::nope" if kind in WITH_IDS else "one value per row"
     assert listed.get(kind, beside) in message
 
 

@@ -39,7 +39,7 @@ def test_an_iterator_is_none():
     [
         ([X, X], [X], "fewer rows than when it was opened"),
         ([X], [X, X], "more rows than when it was opened"),
-        ([X], [X[:, :2]], "batch 0: 2 bins a row, expected 3"),
+        ([X], [X[:, :2]], "batch 0: 2 bins per row, expected 3"),
         ([(X, Y)], [(X, Y[::-1])], "batch 0: other labels than in the first pass.*shuffling"),
         ([(X, Y)], [X], "batch 0: not with labels, unlike the first batch"),
         ([X], [sp.csr_matrix(X)], "batch 0: sparse, unlike the first"),
@@ -55,7 +55,7 @@ def test_passes_that_differ(first, second, message):
     ("batches", "message"),
     [
         ([], "batches: no batches"),
-        ([X, X[:, :2]], "batch 1: 2 bins a row, expected 3 as in the first batch"),
+        ([X, X[:, :2]], "batch 1: 2 bins per row, expected 3 as in the first batch"),
         ([(X, Y), X], "batch 1: not with labels"),
         ([(X, Y), (X, Y[:3])], "batch 1: 3 labels for 4 rows"),
         ([(X, Y), (X, ["a"] * 4)], "batch 1: labels <U1, but int64 in the first batch"),

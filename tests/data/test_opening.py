@@ -108,7 +108,7 @@ def test_members_are_for_archives(folder):
         (np.array(["a"] * 9 + [3.5] + ["b"] * (N_ROWS - 10), object), "row 9: 3.5"),
         (
             np.ones((N_ROWS, 2, 2)),
-            r"one label a row, shape \(137,\), or one a row and task, got shape \(137, 2, 2\)",
+            r"one label per row, shape \(137,\), or one per row and task, got shape \(137, 2, 2\)",
         ),
         (np.full((N_ROWS, 2), np.inf), "row 0, task 0: inf"),
         (np.ones(N_ROWS, complex), "expected numbers or text, got dtype complex128"),

@@ -178,7 +178,7 @@ def test_a_race_leaves_out_margins_that_do_not_fit_the_memory():
     needed = int(0.05 * 6000 * 2000 * LIBLINEAR_ENTRY_BYTES)
     left = {one.name for one in within_room(entered, 0.05, source, needed, 0)}
     assert {"linear SVM, raw rows", "linear SVM, square roots"} <= left
-    assert "chi2, l1 rows, SVM" in names - left  # of more features a bin
+    assert "chi2, l1 rows, SVM" in names - left  # of more features per bin
     without = within_room(entered, 0.05, source, needed - 1, 0)
     assert [one for one in entered if one.settings["loss"] != "hinge"] == without
 

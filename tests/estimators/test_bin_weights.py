@@ -186,7 +186,7 @@ def test_partial_fit_has_them():
         (-WEIGHTS, "bin_weights, bin 0: -0.2"),
         (np.where(WEIGHTS > 1, np.nan, 1), "weights are finite"),
         (np.zeros(64), "all weights are zero"),
-        (["a"] * 64, "one a bin"),
+        (["a"] * 64, "one per bin"),
     ],
 )
 def test_weights_that_will_not_do_are_refused(weights, said):

@@ -156,7 +156,7 @@ def test_lookup_classifier(tmp_path):
         assert gap <= compiled.tables_.worst_error
     compiled.save(tmp_path / "a.model")
     np.testing.assert_array_equal(chimap.load(tmp_path / "a.model").predict(X), model.predict(X))
-    assert "12 codes a bin" in compiled.describe()["features"]
+    assert "12 codes per bin" in compiled.describe()["features"]
 
 
 def test_models_that_are_no_sum_over_bins():

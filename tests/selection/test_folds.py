@@ -52,7 +52,7 @@ def test_the_reference_is_scikit_learns():
         assert errors[i, k] == pytest.approx(np.mean(np.sum(misses**2, axis=1)), rel=1e-6)
 
 
-# few targets of many features go by iterations if the rows are more, all others by a factorisation a fold
+# few targets of many features go by iterations if the rows are more, all others by a factorisation per fold
 @pytest.mark.parametrize(
     "shape", [(150, 12, 3), (150, 260, 1), (2500, 300, 3), (700, 300, 3), (400, 300, 1), (60, 300, 5)]
 )

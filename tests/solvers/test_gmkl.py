@@ -111,16 +111,16 @@ def test_a_kernel_that_does_not_help_has_no_weight_and_a_positive_slope():
 
 
 def test_gradient_in_the_weights_is_the_derivative():
-    from chimap.solvers.gmkl import _Problem
+    from chimap.solvers.gmkl import _GramObjective
 
     rows, Y, kernels = channels()
     grams = [kernel(rows[:, c]) for kernel, c in zip(kernels, CHANNELS, strict=True)]
     for loss in (Square(), EpsilonInsensitive(0.1, 5.0)):
         d, h = np.array([0.7, 0.2, 1.1]), 1e-4
-        _, gradient = _Problem(grams, Y, loss, 2.0)(d)
+        _, gradient = _GramObjective(grams, Y, loss, 2.0)(d)
         for j in range(3):
             step = h * (np.arange(3) == j)
-            up, down = (_Problem(grams, Y, loss, 2.0)(d + sign * step)[0] for sign in (1, -1))
+            up, down = (_GramObjective(grams, Y, loss, 2.0)(d + sign * step)[0] for sign in (1, -1))
             assert gradient[j] == pytest.approx((up - down) / (2 * h), rel=1e-5, abs=1e-5)
 
 

@@ -14,7 +14,7 @@ from chimap.losses import CATALOGUE, EpsilonInsensitive, Logistic, Square, Squar
 from chimap.moments import Moments
 from chimap.penalties import L2
 from chimap.solvers import lbfgs, over, ridge, zero_solution
-from chimap.solvers.lbfgs import _Objective
+from chimap.solvers.lbfgs import _WhitenedObjective
 from chimap.solvers.ridge import Factor, LinearSolution
 
 N, D, T = 500, 12, 3
@@ -175,7 +175,7 @@ def test_the_gradient_of_the_search_is_that_of_its_objective(loss, whitened):
     rng = np.random.default_rng(0)
     start = LinearSolution(0.1 * rng.standard_normal((D, T)), 0.1 * rng.standard_normal(T), 0.0)
     factor = factor_for(Z, Y, loss) if whitened else None
-    objective = _Objective(loss, in_chunks(Z, Y)[0], L2(STRENGTH), factor)
+    objective = _WhitenedObjective(loss, in_chunks(Z, Y)[0], L2(STRENGTH), factor)
     x = objective.begin(start)
     for point in (x, x + 1e-3 * rng.standard_normal(x.size) * np.linalg.norm(x)):
         direction = rng.standard_normal(x.size)

@@ -133,7 +133,7 @@ def test_straight_maps_are_met_exactly():
 def test_functions_that_jump_are_refused():
     psi = StaircaseMap(n_terms=6, steps="constant").fit(histograms(60))
     with pytest.raises(
-        ValueError, match=r"4096 pieces a bin do not come within the tolerance of this model.*the map jumps"
+        ValueError, match=r"4096 pieces per bin do not come within the tolerance of this model.*the map jumps"
     ):
         line_tables(BinFunctions(psi, np.ones((72, 1))), np.zeros(1), 1e-3)
 

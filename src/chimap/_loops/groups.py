@@ -71,8 +71,8 @@ def group_lengths(values, squares, level, guess, tolerance, most, lengths):
 def best_of_group(values, inner, pull, level, shared, tolerance, most):
     """Overwrite pull with argmin w'diag(values)w/2 - c'w + level |w|, where c = pull + values inner, column by column.
 
-    ``inner`` (m, t) are the current weights. If ``shared``, |w| is one length over all columns together, else one a
-    column. The length r solves sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side decreases in r.
+    ``inner`` (m, t) are the current weights. If ``shared``, |w| is one length over all columns together, else one
+    per column. The length r solves sum_i c_i^2 / (values_i r + level)^2 = 1, whose left side decreases in r.
     """
     size, n_targets = pull.shape
     n_lengths = 1 if shared else n_targets
@@ -96,8 +96,8 @@ def sweep_groups(H, V, W, starts, active, values, vectors, offsets, levels, shar
 
     H is (D, D), V and W are (D, t). The columns of a group are consecutive, from starts[g] (groups + 1,) on. ``values``
     (D,) and, from offsets[g] on, ``vectors`` (D_g, D_g) flat are the eigenvalues and eigenvectors of each group's block
-    of H. A group has one length over all targets if ``shared``, else one a target. ``tolerance`` and ``most`` are those
-    of ``group_lengths``.
+    of H. A group has one length over all targets if ``shared``, else one per target. ``tolerance`` and ``most`` are
+    those of ``group_lengths``.
     """
     for _ in range(times):
         for j in active:

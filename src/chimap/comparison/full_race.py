@@ -81,6 +81,7 @@ def compare(
     MemoryBudgetError
         If the kernel matrix of the race does not fit in the memory.
 
+    Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from chimap import HistogramClassifier

@@ -36,7 +36,7 @@ def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[
             existing_file(split_member(name)[0])
         except FileNotFoundError as error:
             remedy = (
-                f"columns are {shown(columns)}. Name one of them, or a file with a value a row."
+                f"columns are {shown(columns)}. Name one of them, or a file with one value per row."
                 if columns
                 else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
                 f"and its column: metadata.tsv::{name}."
@@ -97,7 +97,7 @@ def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_array
         return DataError(
             f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
         )
-    return DataError(f"{prefix}. Name a file with one value a row: text, .npy or .npz.")
+    return DataError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
 
 
 def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:

@@ -17,7 +17,7 @@ MISSING = ("", "nan", "<na>")  # how tables write a missing label, in lower case
 class TextLabels:
     """Labels that come as text, in batches: numbers where all of them are numbers, else words.
 
-    Each word is kept once, with a code a row. Empty text and NaN mark a missing label, and so does ``missing``.
+    Each word is kept once, with a code per row. Empty text and NaN mark a missing label, and so does ``missing``.
 
     Parameters
     ----------

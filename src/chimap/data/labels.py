@@ -67,16 +67,17 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     try:
         values = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
     except (ValueError, TypeError) as error:
-        raise DataError(f"{where}: not a list of labels ({error}). Give one label a row.") from error
+        raise DataError(f"{where}: not a list of labels ({error}). Give one label per row.") from error
     if values.ndim == 2 and values.shape[1] == 1:
         values = values.reshape(-1)
     if values.ndim not in (1, 2):
         raise DataError(
-            f"{where}: expected one label a row, shape ({n_rows},), or one a row and task, got shape {values.shape}."
+            f"{where}: expected one label per row, shape ({n_rows},), or one per row and task, "
+            f"got shape {values.shape}."
         )
     if values.shape[0] != n_rows:
         raise DataError(
-            f"{where}: {values.shape[0]} labels for {n_rows} rows. Give exactly one label a row, in their order."
+            f"{where}: {values.shape[0]} labels for {n_rows} rows. Give exactly one label per row, in their order."
         )
     if values.ndim == 2:
         return clean_targets(values, values.shape[1], where)
@@ -98,7 +99,7 @@ def read_labels(
         An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
         archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes
         that column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other
-        ending is text with one label a line. ``MarkedLabels`` also gives the value that marks missing labels. None
+        ending is text with one label per line. ``MarkedLabels`` also gives the value that marks missing labels. None
         stays None.
     n_rows : int
         Number of rows.
@@ -156,7 +157,7 @@ def read_labels(
 
 
 Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | None"
-"""Labels as users give them: one label a row, or the column or file that holds them."""
+"""Labels as users give them: one label per row, or the column or file that holds them."""
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def open_source(
 
     source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
     if is_path(path_or_array) or is_frame(path_or_array):
-        source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)
+        source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)
@@ -184,7 +184,7 @@ def _with_tasks(
             clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
         )
     if is_path(data) or is_frame(data):
-        source.origin = _Origin(data, without_tasks, source.reading, transpose, None)
+        source.origin = _OpenedData(data, without_tasks, source.reading, transpose, None)
     return Labelled(source, np.column_stack(columns), tuple(names))
 
 
@@ -200,7 +200,7 @@ def _read(
 
 
 @dataclass(frozen=True)
-class _Origin:
+class _OpenedData:
     """What was opened and how, see ``source.Origin``: the data are opened again, with another column as the labels."""
 
     data: object

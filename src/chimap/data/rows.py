@@ -45,7 +45,7 @@ def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:
     if len(shape) < 2:
         raise DataError(
             f"{where}: expected rows of bins, an array with 2 axes or more, got shape {shape}. "
-            "Use X.reshape(1, -1) for a single row, X.reshape(-1, 1) for a single bin a row."
+            "Use X.reshape(1, -1) for a single row, X.reshape(-1, 1) for a single bin per row."
         )
     n_rows, n_features = int(shape[0]), math.prod(int(s) for s in shape[1:])
     check_size(n_rows, n_features, where)
@@ -104,16 +104,16 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
     blocks : iterable of rows
         Dense or CSR blocks of any size.
     chunk_rows : int
-        Rows a chunk.
+        Rows per chunk.
     n_rows : int
         Expected number of rows of all blocks together; no chunk allocates memory for more.
     """
     check_positive(chunk_rows, "chunk_rows", integer=True)
     size = min(chunk_rows, n_rows)
-    gather: Any = None  # _SparseRows or _DenseRows, like the blocks
+    gather: Any = None  # _SparseChunk or _DenseChunk, like the blocks
     for block in blocks:
         if gather is None:
-            gather = (_SparseRows if _arrays.is_sparse(block) else _DenseRows)(size)
+            gather = (_SparseChunk if _arrays.is_sparse(block) else _DenseChunk)(size)
         first = 0
         while first < block.shape[0]:
             last = min(block.shape[0], first + size - gather.filled)
@@ -125,7 +125,7 @@ def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Ro
         yield gather.release()
 
 
-class _DenseRows:
+class _DenseChunk:
     """A chunk that dense blocks are copied into; a block of full size becomes the chunk without a copy."""
 
     def __init__(self, size: int) -> None:
@@ -146,7 +146,7 @@ class _DenseRows:
         return rows
 
 
-class _SparseRows:
+class _SparseChunk:
     """A chunk of CSR blocks, which are stacked when it is full."""
 
     def __init__(self, size: int) -> None:

@@ -184,7 +184,7 @@ class Source(ABC):
         Parameters
         ----------
         chunk_rows : int
-            Rows a chunk.
+            Rows per chunk.
 
         Yields
         ------
@@ -201,7 +201,7 @@ class Source(ABC):
         first : int
             Index of the first row, a multiple of ``chunk_rows``.
         chunk_rows : int
-            Rows a chunk.
+            Rows per chunk.
         stop : int, default=None
             Index after the last row; None stands for the end.
 

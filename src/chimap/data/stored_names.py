@@ -54,7 +54,7 @@ def names_beside(
         raise DataError(f"{where}: no array {name!r} of ids; it holds {', '.join(members)}.")
     ids = _text(read(name))
     if ids.shape != shape[:1]:
-        raise DataError(f"{where}::{name}: ids of shape {ids.shape} for {shape[0]} rows. Give one a row.")
+        raise DataError(f"{where}::{name}: ids of shape {ids.shape} for {shape[0]} rows. Give one per row.")
     return None if columns is None else tuple(columns.tolist()), unique_ids(ids, f"{where}::{name}")
 
 

@@ -34,7 +34,7 @@ def write_histograms(
 
     with P_a one of the three prototypes of its class, P_b one of the prototypes of any class, and w uniform in (0.45,
     1). Its bins are the profile times independent exponential noise, cut off below so that about a quarter of them are
-    empty, and normalised: a scaled Dirichlet distribution with zeros. Several prototypes a class and the mixing keep
+    empty, and normalised: a scaled Dirichlet distribution with zeros. Several prototypes per class and the mixing keep
     the classes from being easy.
 
     The same arguments give the same files. Memory is bounded for any size. Both files are written to temporary names

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _PART_CHUNKS = 4  # chunks of a part when there are many rows, so that summing outweighs merging
 # Number of parts to aim for: with fewer rows, parts shrink down to a chunk, so that all workers end together.
 _SHARED_PARTS = 64
-_MOST_PARTS = 2**16  # beyond this number parts grow: a scheduler assigns some thousands of tasks a second
+_MOST_PARTS = 2**16  # beyond this number parts grow: a scheduler assigns some thousands of tasks per second
 _GROUP = 64  # least number of parts whose moments come back as one
 _MOST_GROUPS = 64  # beyond this number groups grow: a single process receives what comes back
 _RETRIES = 3  # for a task that fails, and for sending lost data

@@ -29,11 +29,11 @@ class AdoptingModel(SettledModel):
 
     def _adopt(self, result: FitResult) -> None:
         """Set the learned attributes from a result."""
-        known, learned = result.known, result.learned
+        fitted, learned = result.known, result.learned
         self.n_features_in_ = result.n_features_in
-        self._seed, self._codec = known.seed, known.codec
-        self._take_codec(known.codec)
-        self.features_, self.kernel_ = known.features, known.features.kernel_
+        self._seed, self._codec = fitted.seed, fitted.codec
+        self._take_codec(fitted.codec)
+        self.features_, self.kernel_ = fitted.features, fitted.features.kernel_
         self._coef, self._intercept, self.alpha_ = result.coef, result.intercept, learned.solution.alpha
         loss = learned.loss
         self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
@@ -41,7 +41,7 @@ class AdoptingModel(SettledModel):
         self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
-        for name, value in (known.attributes | learned.attributes).items():
+        for name, value in (fitted.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)
         self._posterior = learned.posterior() if self._keeps_posterior else None

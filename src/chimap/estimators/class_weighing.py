@@ -26,8 +26,8 @@ class ClassWeighing(Encoding):
 
         Sets ``class_weight_`` and checks the other settings that depend on the classes.
 
-        is_batch: whether more rows will come, of known classes. Raise ValueError for "balanced" then, which needs all
-        labels.
+        ``is_batch`` says that y is a batch of known classes and more rows will follow. Raise ValueError for "balanced"
+        then, because it needs the labels of all rows.
         """
         wanted = getattr(self, "class_weight", None)
         if is_batch and isinstance(wanted, str):

@@ -106,13 +106,13 @@ class MomentsModel(BaseEstimator):
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
     def _add(self, X: Rows, y: np.ndarray, weights: np.ndarray | None) -> None:
-        moments, seen = self._moments, self._moments.n_rows
+        moments, n_before = self._moments, self._moments.n_rows
         sums = HOST.sums(IdentityMap(), moments)
         folds = DealtFolds(len(moments.folds), self._seed)
-        adding = Pass(self._rows, self._encode, sums, folds, Stopwatch(), RowWeights(weights, seen))
+        adding = Pass(self._rows, self._encode, sums, folds, Stopwatch(), RowWeights(weights, n_before))
         for first in range(0, X.shape[0], _ROWS):
             chunk = slice(first, first + _ROWS)
-            adding.add(_arrays.take_rows(X, chunk), y[chunk], seen + first, "X")
+            adding.add(_arrays.take_rows(X, chunk), y[chunk], n_before + first, "X")
 
     def _rows(self, X: Rows, first_row: int, name: str) -> Rows:
         """Return rows as the pass takes them; they are checked already."""

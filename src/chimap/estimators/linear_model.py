@@ -199,7 +199,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
     def _kept(self, name: str, made_of: list[Any], make: Callable[[], Made]) -> Made:
         """Return the result of ``make``, cached as long as the objects it is made of are the same.
 
-        For a single row, making it would be most of the work.
+        Without the cache, predicting a single row would spend most of its time in ``make``.
         """
         cache: dict[str, tuple[list[Any], Made]] = self.__dict__.setdefault("_made", {})
         sources, value = cache.get(name, (None, None))
@@ -259,7 +259,8 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
     def _folded(self) -> tuple[RowFeatures, np.ndarray, np.ndarray]:
         """Return features, weights (D, t) in their dtype and intercepts, ready to be multiplied; cached.
 
-        Features that fold take a shorter form, unless the model rounds them: then their own numbers are needed.
+        ``fold`` moves part of the work of features into the weights, if they allow it. A model that rounds its features
+        needs them as they are.
         """
 
         def make() -> tuple[RowFeatures, np.ndarray, np.ndarray]:

@@ -67,8 +67,8 @@ class WeighedBins:
         None if nearly all bins are informative.
         """
         split_weights = [self._screened(candidate, train) for train, _ in self.race.splits_at(n_rows)]
-        known = [weights for weights in split_weights if weights is not None]
-        return np.vstack(known) if len(known) == len(split_weights) else None
+        screenings = [weights for weights in split_weights if weights is not None]
+        return np.vstack(screenings) if len(screenings) == len(split_weights) else None
 
     def _screened(self, candidate: Candidate, chosen: np.ndarray) -> np.ndarray | None:
         """Return the weights of the screening on the rows ``chosen``, or None."""

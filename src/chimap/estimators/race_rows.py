@@ -140,7 +140,7 @@ def shared_tasks(
         )
     if not np.isnan(y[:, shared]).any():
         return y[:, shared]
-    seen = ~np.isnan(y[:, shared])
+    is_labelled = ~np.isnan(y[:, shared])
     ones = (y[:, shared] == 1).sum(axis=0)
-    rarer = np.minimum(ones, seen.sum(axis=0) - ones) if is_classification else seen.sum(axis=0)
+    rarer = np.minimum(ones, is_labelled.sum(axis=0) - ones) if is_classification else is_labelled.sum(axis=0)
     return y[:, np.sort(shared[np.argsort(-rarer, kind="stable")[:_MOST_TASKS]])]

@@ -1,4 +1,4 @@
-"""Statistics of the rows that are kept with a model, for reference rows and random rows in place of the data."""
+"""Mean and deviation of the rows of a fit, kept with the model to make reference rows and random rows without data."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class RoundedFeatures:
 
 
 def check_not_rounded(model: object, what: str) -> None:
-    """Raise ValueError for a model of rounded features where ``what`` takes unrounded ones, such as tables."""
+    """Raise ValueError if the model rounds its features; ``what``, such as "a table", needs unrounded ones."""
     if getattr(model, "precision_", None) == "bfloat16":
         raise ValueError(
             f"{what} takes unrounded features, but precision='bfloat16' rounds them: its scores would differ from "

@@ -72,8 +72,10 @@ class Batches:
         places = self.rows.witnesses(features._n_features_out, recipe.dtype.itemsize, recipe.budget)
         self.witnesses = None
         if places.size:
-            seen = self.rows.take(places)
-            self.witnesses = witnesses_of(recipe, self.rows, features, self.moments, places, seen, False)
+            witness_rows = self.rows.take(places)
+            self.witnesses = witnesses_of(
+                recipe, self.rows, features, self.moments, places, witness_rows, False
+            )
         self._witnessed = self.rows.labels[places]
 
     @property
@@ -93,11 +95,11 @@ class Batches:
             _check_gaps(self.recipe)
             job = replace(job, solver_bytes=job.solver_bytes + len(gaps) * job.moments_bytes)
             keep = self._observed.put
-        rows, seen = replace(self.rows, source=source), self.count
+        rows, n_before = replace(self.rows, source=source), self.count
         work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch(), keep)
-        work = replace(work, weights=RowWeights(source.weights, seen))
+        work = replace(work, weights=RowWeights(source.weights, n_before))
         for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
-            work.add(chunk.X, chunk.y, seen + chunk.start, source.name)
+            work.add(chunk.X, chunk.y, n_before + chunk.start, source.name)
         work.finish()
         self._observed.release_buffers()
 

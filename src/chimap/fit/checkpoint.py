@@ -102,7 +102,7 @@ class Checkpoint:
             moments = [
                 _moments(state_of_moments, arrays, i) for i, state_of_moments in enumerate(meta["moments"])
             ]
-            known = Known(**{field.name: state[field.name] for field in fields(Known)})
+            learned = Known(**{field.name: state[field.name] for field in fields(Known)})
             standing = Standing(
                 meta["stage"],
                 meta["place"],
@@ -110,7 +110,7 @@ class Checkpoint:
                 meta["chunk_rows"],
                 moments,
                 state["principal"],
-                known,
+                learned,
             )
         return standing
 
@@ -130,8 +130,8 @@ class Checkpoint:
     def write(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
         """Write the state."""
         arrays: dict[str, np.ndarray] = {}
-        known = {field.name: getattr(standing.known, field.name) for field in fields(Known)}
-        state = model_file.encode(known | {"principal": standing.principal}, "state", arrays)
+        learned = {field.name: getattr(standing.known, field.name) for field in fields(Known)}
+        state = model_file.encode(learned | {"principal": standing.principal}, "state", arrays)
         meta = {
             "version": __version__,
             "settings": _settings(recipe),

@@ -64,7 +64,7 @@ class ExactRows:
         return float(kernel.gamma) * 2.0**octaves if isinstance(kernel, Exponential) else None
 
     def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
-        """Return the machine of these rows, or of all; the machine of other rows made before is freed."""
+        """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
         if self._ridge is None or rows is not self._rows:
             self._ridge = None  # free the old matrix before the new one is allocated
             features = self.features if rows is None else self.features.take(rows)
@@ -266,9 +266,11 @@ def solve_exactly(
     if not RidgeSolver().supports(settings.loss) or not is_shared(Y, weights):
         return ExactFit(solution, held_out, choice.result, curve=choice.curve)
     residuals = machine.alpha * (machine.weights if weights is None else machine.weights / weights[:, None])
-    seen = ~np.isnan(choice.held_out[:, 0])
+    was_held_out = ~np.isnan(choice.held_out[:, 0])
     noise = noise_of(
-        residuals[seen], Y[seen] - choice.held_out[seen], None if weights is None else weights[seen]
+        residuals[was_held_out],
+        Y[was_held_out] - choice.held_out[was_held_out],
+        None if weights is None else weights[was_held_out],
     )
     return ExactFit(
         solution,

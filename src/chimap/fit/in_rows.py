@@ -78,12 +78,12 @@ def fit_in_rows(
         posterior=machine.posterior if is_kept else partial(_posterior_of_map, exact, machine, weights, recipe.dtype),
     )  # fmt: skip
     attributes |= {"held_out_": machine.held_out, "kernel_": kernel}
-    known = Known(recipe.seed, codec, features, attributes)
-    seen = ~np.isnan(machine.held_out).all(axis=1)
-    of_seen = None if source.weights is None else source.weights[seen]
-    held_out = HeldOutRows(machine.held_out[seen], y[seen], of_seen, machine.noise)
+    fitted = Known(recipe.seed, codec, features, attributes)
+    was_held_out = ~np.isnan(machine.held_out).all(axis=1)
+    held_out_weights = None if source.weights is None else source.weights[was_held_out]
+    held_out = HeldOutRows(machine.held_out[was_held_out], y[was_held_out], held_out_weights, machine.noise)
     return FitResult(
-        known,
+        fitted,
         learned,
         solution.coef,
         solution.intercept,

@@ -77,20 +77,20 @@ def learning_curve(
     out to choose. ``shown`` is the score, None for accuracy or R^2. The curve is None if the fit has no suitable sums
     or too few rows to score.
     """
-    seen, moments, last = evidence.witnesses, evidence.moments, rows.n_folds - 1
+    witnesses, moments, last = evidence.witnesses, evidence.moments, rows.n_folds - 1
     chooses_components = isinstance(recipe.n_principal, tuple)
     if (
         recipe.objective.needs != "moments"
         or chooses_components
-        or seen is None
+        or witnesses is None
         or moments is None
         or last < 2
     ):
         return None
-    members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[seen.rows] == last)
+    members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[witnesses.rows] == last)
     if members.size < _MEASURED:
         return None
-    tried = rows.tried(seen.of(members), shown)
+    tried = rows.tried(witnesses.of(members), shown)
     factor = Factor(moments.shift.size, recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, tried, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone

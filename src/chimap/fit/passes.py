@@ -179,8 +179,8 @@ class Passes:
             replayable = kept or ReplayedRows(
                 cast("Pass[HostSums]", work), rows.source, self.plan.chunk_rows, self.engine
             )
-        advance, asked = self.progress.advance, recipe.holding.asked
-        return Evidence(moments, replayable, None, recipe.device, recipe.seed, advance, asked)
+        advance, selection = self.progress.advance, recipe.holding.asked
+        return Evidence(moments, replayable, None, recipe.device, recipe.seed, advance, selection)
 
     def with_rows(
         self, evidence: Evidence, features: RowFeatures, places: np.ndarray, seen: Rows | None

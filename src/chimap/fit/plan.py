@@ -157,8 +157,8 @@ class Plan:
         job = largest_job(recipe, rows.source, rows.codec.n_targets)
         if recipe.objective.needs == "features" and recipe.n_principal is None:
             return cls(job, CHUNK_UNIT)  # ``keeping_job`` plans it once the features are fitted
-        asked = recipe.holding.asked
-        tries = asked == "holdout" or (asked == "gcv" and rows.folds.n_held == 1)
+        selection = recipe.holding.asked
+        tries = selection == "holdout" or (selection == "gcv" and rows.folds.n_held == 1)
         job = replace(
             job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors)
         )
@@ -173,7 +173,7 @@ class Plan:
             try:
                 return cls(trying, chunk_rows or chunk_rows_within(trying, recipe.budget))
             except MemoryBudgetError:
-                if asked == "holdout":
+                if selection == "holdout":
                     raise
         return cls(job, chunk_rows or chunk_rows_within(job, recipe.budget))
 

@@ -58,7 +58,7 @@ class Preparation:
 
     Parameters
     ----------
-    parts : list of Part
+    parts : list of FeatureBlock
         The blocks of columns and their kernels, which decide which entries are allowed.
     dtype : dtype
         Precision of the prepared rows.
@@ -78,7 +78,7 @@ class Preparation:
         return self.of(X, first_row, name)
 
     def of(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Do the same, and free the argument once it is converted if nothing else refers to it."""
+        """Prepare rows as a call does. The argument is freed once converted, if nothing else refers to it."""
         rows = rows_in(X, self.dtype, first_row, name)
         del X  # frees the original where the rows were converted
         check_rows(rows, self.parts, name, first_row)

@@ -79,7 +79,7 @@ class PenalisedLoss:
     n_principal : int, sequence of int or None, default=None
         Number of components; several numbers are compared together with the strengths.
     solver_name : str or None, default=None
-        Another solver of the loss than the first.
+        A key of ``SOLVERS``; None takes the first solver that minimises the loss.
     """
 
     loss: str | Loss
@@ -133,7 +133,7 @@ def learn(
 ) -> Learned:
     """Find the minimum at one strength, at the best of several, or (None) at the best strength of a search.
 
-    Where the strength is open but there are too few rows to choose it, it is the usual one of the problem.
+    If ``alpha`` is not one strength and there are too few rows to choose by, take ``problem.usual_alpha()``.
     """
     problem = solver.problem(loss, evidence)
     rule = (

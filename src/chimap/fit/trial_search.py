@@ -114,8 +114,13 @@ class Search:
         self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
         if start is not None:
             start = self._solved_from(start)
-        known = None if start is None else self._trial(start)
-        if start is not None and known is not None and known[1] and not looks_on(known[0].score, known[1]):
+        start_trial = None if start is None else self._trial(start)
+        if (
+            start is not None
+            and start_trial is not None
+            and start_trial[1]
+            and not looks_on(start_trial[0].score, start_trial[1])
+        ):
             fitted = start
         else:
             fitted = climb(

@@ -62,8 +62,8 @@ def class_weights(
     if class_weight is None:
         return None
     if isinstance(class_weight, Mapping):
-        known = set(classes.tolist())
-        unknown = [label for label in class_weight if label not in known]
+        labels_of_classes = set(classes.tolist())
+        unknown = [label for label in class_weight if label not in labels_of_classes]
         if unknown:
             raise ValueError(
                 f"class_weight names {unknown[0]!r}, which is none of the classes "
@@ -100,15 +100,17 @@ def weights_of_tasks(
         )
     task_weights = np.ones((n_tasks, 2))
     for task, (class_weight_of_task, y) in enumerate(zip(weights_by_task, Y.T, strict=True)):
-        seen = np.flatnonzero(~np.isnan(y))
-        seen_weights = None if sample_weight is None else sample_weight[seen]
-        has_both = np.unique(y[seen]).size == 2
+        labelled = np.flatnonzero(~np.isnan(y))
+        labelled_weights = None if sample_weight is None else sample_weight[labelled]
+        has_both = np.unique(y[labelled]).size == 2
         try:
             if has_both or not isinstance(class_weight_of_task, str):
                 task_weights[task] = (
                     1.0
                     if class_weight_of_task is None
-                    else class_weights(class_weight_of_task, labels, y[seen].astype(int), seen_weights)
+                    else class_weights(
+                        class_weight_of_task, labels, y[labelled].astype(int), labelled_weights
+                    )
                 )
             else:
                 checked_class_weight(class_weight_of_task)
@@ -124,10 +126,10 @@ def weights_of_entries(of_tasks: np.ndarray, Y: np.ndarray, sample_weight: np.nd
     A missing entry has no influence on the fit. It gets the mean weight of its row, so that it does not change that
     mean.
     """
-    seen = ~np.isnan(Y)
+    is_labelled = ~np.isnan(Y)
     entry_weights = np.where(Y == 1, of_tasks[:, 1], of_tasks[:, 0])
-    means = np.where(seen, entry_weights, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1)
-    entry_weights = np.where(seen, entry_weights, means[:, None])
+    means = np.where(is_labelled, entry_weights, 0.0).sum(axis=1) / np.maximum(is_labelled.sum(axis=1), 1)
+    entry_weights = np.where(is_labelled, entry_weights, means[:, None])
     return entry_weights if sample_weight is None else sample_weight[:, None] * entry_weights
 
 

@@ -81,7 +81,7 @@ class FittedWords:
         Raises
         ------
         DataError
-            If there is not one contribution a column.
+            If there is not one contribution per column.
 
         Examples
         --------
@@ -96,7 +96,7 @@ class FittedWords:
         values = np.asarray(contributions, np.float64)
         if values.shape != (self.n_columns,):
             raise DataError(
-                f"contributions must be one number a column, shape ({self.n_columns},); got shape {values.shape}."
+                f"contributions must be one number per column, shape ({self.n_columns},); got shape {values.shape}."
             )
         picture = np.zeros(image.shape[:2])
         for columns, coded, n_words in self._coded(image):

@@ -25,7 +25,7 @@ class ImageSource(Source):
     Parameters
     ----------
     images : ImageSet
-        The images, with one label an image or none.
+        The images, with one label per image or none.
     histograms : ImageHistograms
         Fitted histograms.
     progress : Progress or None, default=None
@@ -113,7 +113,7 @@ def fingerprint_of(images: ImageSet) -> JSON:
 
 
 def check_single_labels(images: ImageSet) -> None:
-    """Raise DataError for labels of several classes an image."""
+    """Raise DataError for labels of several classes per image."""
     if images.labels is not None and images.labels.ndim == 2:
         raise DataError(
             f"{images.name}: images may have several classes at once, such as {', '.join(images.classes[:3])}. A "

@@ -28,7 +28,7 @@ from chimap.model_files import model_file
 
 
 class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
-    """Histograms of visual words over a spatial pyramid, one row an image.
+    """Histograms of visual words over a spatial pyramid, one row per image.
 
     ``fit`` learns words from a sample of images, for the descriptors that need words; ``transform`` counts them.
     Several descriptors stand side by side in a row. Each level of the pyramid of each descriptor sums to 1, or to 0

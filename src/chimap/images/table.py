@@ -57,7 +57,7 @@ def write_table(
     Parameters
     ----------
     images : ImageSet
-        The images, with one label an image or none.
+        The images, with one label per image or none.
     histograms : ImageHistograms
         If they are not fitted, they learn their words from these images first.
     output : str or Path
@@ -71,7 +71,7 @@ def write_table(
 
     Returns
     -------
-    Table
+    WrittenTable
         The fitted histograms and what was written.
 
     Raises

@@ -12,7 +12,7 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.files import needed
 
 LEARNERS = ("sklearn", "faiss")
-_ROWS = 512  # vectors a block, so that its scores stay in cache
+_ROWS = 512  # vectors per block, so that its scores stay in cache
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,9 @@ class SpectrumSignature:
 
 
 def cosine_integral(spectrum: Spectrum, difference: float) -> float:
-    """Return int_0^inf kappa(w) cos(w l) dw, panel by panel.
+    """Return int_0^inf kappa(w) cos(w l) dw, the sum of the integrals over short panels and a tail.
 
-    A narrow spectrum would be lost in a range as long as that of a slow wave.
+    Quadrature over one long range could step over a narrow spectrum.
     """
 
     def at(w: float) -> float:

@@ -1,4 +1,4 @@
-"""Kinds of the attributes of saved objects, which annotations of their classes state, and checks of their values.
+"""Read the types of attributes from the annotations of their classes, and check the attributes of saved objects.
 
 A class states its parameters in the signature of its constructor, or as the fields of a dataclass, and its learned
 attributes by annotations in its body. Every stated attribute must be in a file, unless it has a default or is
@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from chimap._types import JSON, SOMETIMES
 
-# The contents of files for types that exist only for type checkers, and for types of other packages.
+# What a file may hold where an annotation names a type for type checkers only, or one of another package.
 _ARRAYS = np.ndarray | sp.csr_matrix | sp.csr_array | list | tuple
 _IN_FILES: JSON = {
     "np": np, "npt": npt, "ArrayLike": _ARRAYS, "MatrixLike": _ARRAYS, "CSR": sp.csr_matrix | sp.csr_array,
@@ -137,7 +137,7 @@ def _hints(cls: type, names: JSON) -> JSON:
 
 
 def _is_code(hint: object) -> bool:
-    """Whether an annotation is of a class variable or a function, which no file holds, or says nothing."""
+    """Whether an annotation is a ClassVar or a Callable, which no file holds, or Any, which allows every value."""
     return hint is _ANYTHING or typing.get_origin(hint) in (ClassVar, Callable)
 
 
@@ -180,7 +180,10 @@ def is_of(value: object, kind: object) -> bool:
 
 
 def _is_sequence(value: object, kind: type, inner: tuple[object, ...]) -> bool:
-    """Whether the value is a list or tuple, which are the same in a file, or an array if it may hold numbers."""
+    """Whether the value fits the annotation of a list or tuple.
+
+    Files do not tell lists from tuples. An array of one axis also fits if the items may be numbers.
+    """
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "iuf" and (not inner or inner[0] in (int, float))
     if not isinstance(value, list | tuple):

@@ -16,7 +16,7 @@ from scipy.special import log_expit, log_softmax
 from chimap.model_files import register
 from chimap.moments import as_counts, of_entries
 
-_PRIOR = 3.0  # precision of the parameters of a single class, as if it had so many rows without evidence
+_PRIOR = 3.0  # precision of the Gaussian prior of a class's parameters: about the weight of three rows
 _MOST_SCALE = 1e6  # bound on the scale over that of the outputs: separable classes have no optimum
 _TINY = 1e-12
 _CLOSE = 1e-9  # relative amount by which the predicted class leads one of equal probability
@@ -157,9 +157,9 @@ class TaskCalibration:
         calibrations = []
         columns = None if weights is None else np.broadcast_to(of_entries(weights), Y.shape)
         for task, (f, y) in enumerate(zip(outputs.T, Y.T, strict=True)):
-            seen = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
-            task_weights = None if columns is None else columns[seen, task]
-            calibrations.append(Calibration.of(f[seen, None], y[seen].astype(np.intp), task_weights))
+            labelled = np.flatnonzero(np.isfinite(f) & ~np.isnan(y))
+            task_weights = None if columns is None else columns[labelled, task]
+            calibrations.append(Calibration.of(f[labelled, None], y[labelled].astype(np.intp), task_weights))
         return cls(np.array([c.scale for c in calibrations]), np.array([c.offsets[0] for c in calibrations]))
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
@@ -179,9 +179,10 @@ class TaskCalibration:
 
 
 def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """Return the nearest log probabilities, changed in place, such that the chosen class has the largest.
+    """Change log probabilities in place, as little as possible, so that the chosen class has the largest one.
 
-    Where other classes are above it, they and it take their mean: the projection onto an order, by pooling.
+    If other classes exceed it, they and the chosen class all get their mean. This pooling is the projection onto the
+    probabilities of which the chosen one is the largest.
     """
     rows = np.flatnonzero(np.argmax(logs, axis=1) != chosen)
     if not rows.size:

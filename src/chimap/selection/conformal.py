@@ -64,8 +64,8 @@ class Conformal:
 
     def _of(self, task: int, alpha: float) -> float:
         """Return the threshold of one task."""
-        seen = np.flatnonzero(~np.isnan(self.scores[:, task]))
-        order = seen[np.argsort(self.scores[seen, task], kind="stable")]
+        scored = np.flatnonzero(~np.isnan(self.scores[:, task]))
+        order = scored[np.argsort(self.scores[scored, task], kind="stable")]
         weights = np.ones(order.size) if self.weights is None else self.weights[order]
         target_weight = (1 - alpha) * (weights.sum() + 1)
         place = int(np.searchsorted(weights.cumsum(), target_weight * (1 - 1e-12)))

@@ -63,10 +63,10 @@ def curve_of(measure: str, points: list[tuple[int, float]]) -> LearningCurve | N
 
 
 def score_if_any(score: Callable[[], float]) -> float:
-    """Return a score; NaN if DataError says that there is none.
+    """Return ``score()``, or NaN if it raises DataError.
 
-    Fewer rows may lack a class, or their sums may need a larger strength to be regular to rounding. A fit does not fail
-    for a missing point of its curve.
+    A subset of the rows may lack a class, or need a larger strength for its matrix to be positive definite in floating
+    point. A fit should not fail because its curve lacks a point.
     """
     try:
         return score()
@@ -89,12 +89,15 @@ def leading_sizes(n_rows: int, starts: np.ndarray | None = None) -> list[int]:
 
 
 def nested(moments: FoldMoments) -> list[Moments]:
-    """Return moments of the first part, the first two, and so on, in the memory of the parts, which are consumed."""
+    """Return the moments of the first fold, the first two, and so on; they overwrite the moments of the folds."""
     return list(accumulate(moments.folds, lambda sum, part: part.merge(sum)))
 
 
 def growing(moments: FoldMoments) -> Iterator[Moments]:
-    """Yield moments of the first part, the first two, and so on without the last, in one memory; the parts stay."""
+    """Yield the moments of the first fold, the first two, and so on, without the last fold.
+
+    All are one object, which each step updates. The moments of the folds do not change.
+    """
     grown = moments.folds[0].copy()
     yield grown
     for part in moments.folds[1:-1]:
@@ -104,7 +107,10 @@ def growing(moments: FoldMoments) -> Iterator[Moments]:
 def score_growing(
     sums: Iterable[Moments], alpha: float, tried: TriedRows, factor: Factor
 ) -> list[tuple[int, float]]:
-    """Return (rows, score) for each of the sums: ridge on it, scored on rows that are in none of them."""
+    """Return (rows, score) for the moments of each subset that has enough rows.
+
+    Ridge is solved from the moments and scored on ``tried``, rows that no subset contains.
+    """
 
     def score(moments: Moments) -> float:
         machine, (shift, target_shift) = ridge(moments, alpha, factor), moments.shifts

@@ -58,7 +58,7 @@ class Rule(Protocol):
 
 
 @dataclass(frozen=True)
-class _Trial(Scored):
+class _SettingTrial(Scored):
     alpha: float
     n_rows: int
 
@@ -68,7 +68,7 @@ class Stage:
 
     def __init__(self, rule: Rule, rows: np.ndarray | None, scale: float | None):
         self.rule, self.rows = rule, rows
-        self.trials: dict[Setting, _Trial] = {}
+        self.trials: dict[Setting, _SettingTrial] = {}
         n = rule.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
         self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
@@ -128,7 +128,7 @@ class Stage:
         candidate = self.trial(setting)
         return candidate is not None and incumbent is not None and candidate.beats(incumbent)
 
-    def trial(self, setting: Setting) -> _Trial | None:
+    def trial(self, setting: Setting) -> _SettingTrial | None:
         """Return the score of a setting; None out of range."""
         alpha = self.rule.alpha(setting[0], self.scale)
         if alpha is None or abs(setting[1]) > self.rule.octaves:
@@ -142,7 +142,7 @@ class Stage:
         n_rows = self.numbers.size
         solution = self._ridge(setting[1]).solve(alpha)
         if solution is None:
-            self.trials[setting] = _Trial(-np.inf, np.inf, alpha, n_rows)
+            self.trials[setting] = _SettingTrial(-np.inf, np.inf, alpha, n_rows)
             return
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
@@ -150,7 +150,7 @@ class Stage:
             score = -np.inf  # there are rows whose left-out outputs are not known
         weights = None if self.rule.weights is None else self.rule.weights[self.numbers[scored]]
         error = max(mean_square(residuals, weights), self.least_error)
-        trial = _Trial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
+        trial = _SettingTrial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = setting, solution, residuals, scored
             self.grown = self._grown(self._ridge(setting[1]), residuals, scored)

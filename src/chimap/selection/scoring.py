@@ -76,7 +76,7 @@ class HeldOutScore:
 
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``."""
-        return scores_without(lambda some: self(outputs[some], rows[some]), parts)
+        return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
 
 
 class OutputScore(Protocol):
@@ -140,13 +140,13 @@ class MeanScore:
             return SortedOutputs.of(Y == 1, outputs).areas(self._seen(outputs, rows))
         scores = np.full(Y.shape[1], np.nan)
         for task, y in enumerate(Y.T):
-            seen = np.flatnonzero(np.isfinite(outputs[:, task]) & ~np.isnan(y))
-            if seen.size < 2 or (self.scoring is not None and y[seen].min() == y[seen].max()):
+            labelled = np.flatnonzero(np.isfinite(outputs[:, task]) & ~np.isnan(y))
+            if labelled.size < 2 or (self.scoring is not None and y[labelled].min() == y[labelled].max()):
                 continue
-            labels = y[seen] if self.classes is None else y[seen].astype(np.intp)
-            task_weights = None if columns is None else columns[seen, task]
+            labels = y[labelled] if self.classes is None else y[labelled].astype(np.intp)
+            task_weights = None if columns is None else columns[labelled, task]
             scores[task] = HeldOutScore(labels, self.classes, self.scoring, task_weights)(
-                outputs[seen, task : task + 1]
+                outputs[labelled, task : task + 1]
             )
         return scores
 
@@ -157,10 +157,13 @@ class MeanScore:
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """See ``OutputScore``; areas under curves take one sort for all parts."""
         if not self._is_area:
-            return scores_without(lambda some: self(outputs[some], rows[some]), parts)
-        curves, seen = SortedOutputs.of(self.Y[rows] == 1, outputs), self._seen(outputs, rows)
+            return scores_without(lambda kept: self(outputs[kept], rows[kept]), parts)
+        curves, entry_weights = SortedOutputs.of(self.Y[rows] == 1, outputs), self._seen(outputs, rows)
         return np.array(
-            [_mean(curves.areas(seen * (parts != part)[:, None])) for part in range(int(parts.max()) + 1)]
+            [
+                _mean(curves.areas(entry_weights * (parts != part)[:, None]))
+                for part in range(int(parts.max()) + 1)
+            ]
         )
 
     @property

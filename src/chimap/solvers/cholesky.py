@@ -118,7 +118,7 @@ def inverse_diagonal(R: np.ndarray, first: int = 0) -> np.ndarray:
 def inverse_blocks(
     R: np.ndarray, blocks: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]
 ) -> None:
-    """Call visit(k, [(R'R)^-1]_gg) for each block g of row numbers, at n_g (n - min g)^2 operations a block."""
+    """Call visit(k, [(R'R)^-1]_gg) for each block g of row numbers, at n_g (n - min g)^2 operations per block."""
     n = R.shape[0]
 
     def visit_block(k: int) -> None:

@@ -1,7 +1,7 @@
 """Anderson-mixed descent: repeat a step that never raises the objective, and mix the last steps to converge sooner.
 
 The problem is min_x f(x), given a map x <- T(x) with f(T(x)) <= f(x). Mixing costs O(MEMORY^2) products of the size of
-x and a linear system of MEMORY equations a step, and keeps 2 MEMORY arrays of that size.
+x and a linear system of MEMORY equations per step, and keeps 2 MEMORY arrays of that size.
 """
 
 from __future__ import annotations

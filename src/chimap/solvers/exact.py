@@ -4,7 +4,7 @@ The problem is
 
     min_{a, b}  sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2,   f = sum_j K(., x_j) a_j + b.
 
-One Cholesky factor a strength solves it, in n^3/3 operations and the memory of the kernel matrix (n, n). From the
+One Cholesky factor per strength solves it, in n^3/3 operations and the memory of the kernel matrix (n, n). From the
 factor, leaving out each row costs n^3/3 more.
 """
 

@@ -5,7 +5,7 @@ The problem of each target, with labels y_i of -1 and 1, is
     min_{a, b}  sum_i w_i max(0, 1 - y_i f(x_i))^2 + alpha/2 |f|^2,   f = sum_j K(., x_j) a_j + b.
 
 With s rows within the margin, a step costs s^3/3 operations for a factor and n s for the outputs; leaving rows out
-costs about s^3 more. Memory holds the kernel matrix (n, n) and systems of s rows in float64: one, or one a thread if
+costs about s^3 more. Memory holds the kernel matrix (n, n) and systems of s rows in float64: one, or one per thread if
 s is at most n/2.
 """
 
@@ -33,14 +33,14 @@ _MOST_HALVINGS = 20
 _LESS = 1e-7  # least relative gain of a step: less is the rounding of kernel values in float32
 _GATHERED = 20  # operations that take as long as copying a kernel value
 _FEW, _HALF = 1 / 4, 1 / 2
-# Bytes an entry of a system: the kernel value as gathered, the same in float64, and a share of the gathered rows.
+# Bytes per entry of a system: the kernel value as gathered, the same in float64, and a share of the gathered rows.
 _SYSTEM_BYTES = 16
 
 
 def margin_bytes(n_rows: int) -> int:
     """Return the bytes that ``DualMargins`` takes beside the matrix.
 
-    They hold a system of all rows, or of half of them a thread.
+    They hold a system of all rows, or of half of them per thread.
     """
     return int(_SYSTEM_BYTES * n_rows**2 * max(1.0, _HALF**2 * _threads.count()))
 

@@ -1,7 +1,7 @@
 """Downdates of the moments and of the errors when a fold is left out.
 
 For all rows but those of fold f, the scatter is Hc(rest) = Hc - F with F = Hc(f) + c d d' (see ``Fold``), and Vc(rest)
-likewise. A product F P costs O(D^2) operations a column, a subtraction O(D^2), and no second matrix is stored.
+likewise. A product F P costs O(D^2) operations per column, a subtraction O(D^2), and no second matrix is stored.
 """
 
 from __future__ import annotations

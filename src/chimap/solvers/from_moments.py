@@ -4,9 +4,9 @@ The problem is
 
     min_{w, b}  sum_i w_i |z_i'w + b - y_i|^2 / 2 + alpha/2 |w|^2,
 
-solved by Cholesky factors of Hc + alpha I (``ridge``): D^3/3 operations a strength and one (D, D) float64 buffer. With
-at most D/4 rows, the problem is first projected onto a basis of p = n + 8 columns that contains the span of the rows,
-in O(D^2 p) operations; a strength then costs p^3/3.
+solved by Cholesky factors of Hc + alpha I (``ridge``): D^3/3 operations per strength and one (D, D) float64 buffer.
+With at most D/4 rows, the problem is first projected onto a basis of p = n + 8 columns that contains the span of the
+rows, in O(D^2 p) operations; a strength then costs p^3/3.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def gmkl(
 
     This is l1-regularised generalised multiple kernel learning. With the optimal d_j for given channels, the objective
     is sqrt(2) sum_j |w_j| + C sum loss: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
-    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix an iteration, and memory for r
+    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix per iteration, and memory for r
     + 3 of them: use it for comparisons on some thousand rows.
 
     For given d, L-BFGS finds beta with f = R beta + b, R R' = K; around it, L-BFGS-B moves d along the gradient
@@ -108,7 +108,7 @@ def gmkl(
     _check(grams, Y)
     check_positive(C, "C")
     loss.check_targets(Y)
-    problem = _Problem(grams, Y, loss, C)
+    problem = _GramObjective(grams, Y, loss, C)
     scales = np.array([np.trace(K) / Y.shape[0] for K in grams])
     start = 1 / np.where(scales > 0, scales, 1) / len(grams)
     end = minimize(
@@ -121,7 +121,7 @@ def gmkl(
     return GramSolution(end.x, problem.duals, problem.intercept, objective, norms, gradient)
 
 
-class _Problem:
+class _GramObjective:
     """The objective and its gradient in d. It stores the inner solution, from which the next one starts."""
 
     def __init__(self, grams: list[np.ndarray], Y: np.ndarray, loss: Loss, C: float):

@@ -1,4 +1,4 @@
-"""Groups of features under any smooth loss, one pass over the rows a step.
+"""Groups of features under any smooth loss, one pass over the rows per step.
 
 The problem is
 
@@ -35,7 +35,7 @@ class LossProblem:
 
     A loss lies below a parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
     rows, and separately for the intercept. A step lowers this bound plus the penalty by a few sweeps over the groups,
-    which read no row; steps are Anderson-mixed. Together this is a proximal quasi-Newton method with one pass a step.
+    which read no row; steps are Anderson-mixed. Together this is a proximal quasi-Newton method with one pass per step.
     Scores, slopes and sums are in float64 whatever the dtype of the features, so that the optimality conditions can be
     met to 1e-6. The solutions are for features and targets less the shifts.
 

@@ -177,7 +177,7 @@ def lbfgs(
     """
     check_positive(tolerance, "tolerance")
     check_positive(max_passes, "max_passes", integer=True)
-    objective = _Objective(loss, rows, L2(alpha), whitening)
+    objective = _WhitenedObjective(loss, rows, L2(alpha), whitening)
     x = objective.begin(start)
     goal = tolerance * objective.norm_at_zero
     reason = ""
@@ -205,7 +205,7 @@ def lbfgs(
     return SmoothSolution(W, b, alpha, objective.value, objective.passes, norm, converged)
 
 
-class _Objective:
+class _WhitenedObjective:
     """The objective and its gradient in the coordinates of the search.
 
     The weights are W = scale L^-T V and b = scale v / sqrt(n), with the coordinates V and v flat in one array.

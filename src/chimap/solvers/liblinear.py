@@ -5,7 +5,7 @@ The problem of each target, with labels y_i of -1 and 1, is
     min_{w, b}  sum_i w_i max(0, 1 - y_i (z_i'w + b)) + alpha/2 (|w|^2 + b^2),
 
 where b, the weight of a constant feature, is penalised as in scikit-learn. LIBLINEAR solves it by dual coordinate
-descent, in O(nnz) operations an iteration for features with nnz nonzero entries. Memory holds the features of all rows
+descent, in O(nnz) operations per iteration for features with nnz nonzero entries. Memory holds the features of all rows
 and a copy of them in LIBLINEAR's format.
 """
 

@@ -8,7 +8,7 @@ Its normal equations have a matrix of their own,
 
     (H_j + alpha I) w_j = v_j,   H_j = sum_{i in O_j} (z_i - m_j)(z_i - m_j)',
 
-so that direct solution takes one matrix and one factor a target: t times the sums of a single target, in time and in
+so that direct solution takes one matrix and one factor per target: t times the sums of a single target, in time and in
 memory. But the matrix Hc of all rows is near every H_j: where a quarter of the entries is missing, H_j is about three
 quarters of it. So one factor of Hc + alpha I, in D^3/3 operations, preconditions the conjugate gradients of all
 targets, which take their steps together. A step is two products over the rows, Z P and Z' (mask o (Z P)), which give
@@ -55,7 +55,7 @@ class ObservedRidgeProblem(PassesProblem):
         self._whiten(alpha)
         final = _FINAL[self.moments.dtype.itemsize]
         goal = final if len(folds) == self.n_folds else max(_SEARCH, final)
-        return _Descent(self, alpha, folds).from_(start, goal)
+        return _ConjugateGradients(self, alpha, folds).from_(start, goal)
 
     def preconditioned(self, G: np.ndarray) -> np.ndarray:
         """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows."""
@@ -76,7 +76,7 @@ class ObservedRidgeProblem(PassesProblem):
         return sums.coef, sums.intercept
 
 
-class _Descent:
+class _ConjugateGradients:
     """Preconditioned conjugate gradients, with separate step lengths for each target.
 
     The unknowns are the weights W and the outputs c = b + W'm at the mean row m. In these coordinates the matrix of all

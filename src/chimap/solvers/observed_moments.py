@@ -5,9 +5,9 @@ missing, so
 
     H_j = H - sum_{i not in O_j} z_i z_i',
 
-and a missing entry adds nothing to the products of features and targets. So one (D, D) matrix a target suffices beside
-the moments of all rows: that of the rows where the target is missing. Targets without missing entries have none. A sum
-costs O(D^2 t) operations a fold, whatever the number of rows.
+and a missing entry adds nothing to the products of features and targets. So one (D, D) matrix per target suffices
+beside the moments of all rows: that of the rows where the target is missing. Targets without missing entries have none.
+A sum costs O(D^2 t) operations per fold, whatever the number of rows.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The problem is
 
     min_{w, b}  sum_i w_i loss(y_i, z_i'w + b) + alpha/2 |w|^2,
 
-whitened by a Cholesky factor of Hc + alpha/curvature I from the moments, D^3/3 operations a strength. Each step of
+whitened by a Cholesky factor of Hc + alpha/curvature I from the moments, D^3/3 operations per strength. Each step of
 ``lbfgs`` is one pass over the rows in O(n D t) operations; memory holds the factor and some ``2 PAIRS + 15`` arrays of
 the size of the weights (D, t).
 """
@@ -132,7 +132,7 @@ class PassesProblem:
 
 
 class PassesSolver:
-    """L-BFGS, one pass over the rows a step, over features in memory where they fit."""
+    """L-BFGS, one pass over the rows per step, over features in memory where they fit."""
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[Needs] = "rows"

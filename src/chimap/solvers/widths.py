@@ -7,9 +7,9 @@ The objective is a function of the features z and of log alpha alone, because ri
 
 Its derivative in the features of a row combines a few columns: the weights and, for weights that were not fitted to the
 error that is measured, the solution of another system with the same matrix (the adjoint). So the effect of the features
-through the weights costs one solve a fold; nothing is differentiated entry by entry. Training costs one factorisation,
-D^3/3 operations, and held-out error one for each fold; memory is one (D, D) float64 buffer and 2 K arrays (D, t). The
-derivative of n rows then takes O(n D K t) operations.
+through the weights costs one solve per fold; nothing is differentiated entry by entry. Training costs one
+factorisation, D^3/3 operations, and held-out error one for each fold; memory is one (D, D) float64 buffer and 2 K
+arrays (D, t). The derivative of n rows then takes O(n D K t) operations.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class ObjectiveSlopes:
 def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> ObjectiveSlopes:
     """Return 1 - R^2 on held-out folds: sum_k sum over fold k of |f_k(z) - y|^2, over sum |y - mean|^2.
 
-    f_k is ridge on the other folds. One factorisation a fold serves its weights and its adjoint.
+    f_k is ridge on the other folds. One factorisation per fold serves its weights and its adjoint.
 
     Raises
     ------

@@ -57,8 +57,8 @@ class CodeTables:
         return float(2.0**-20 * sizes.sum())
 
     def describe(self) -> str:
-        """Return a description such as "50 codes a bin"."""
-        return f"{self.tables.shape[1]} codes a bin"
+        """Return a description such as "50 codes per bin"."""
+        return f"{self.tables.shape[1]} codes per bin"
 
     def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return (scores (n, t) float64, outside (n,) bool) of checked rows; no row is outside."""

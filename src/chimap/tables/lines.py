@@ -82,8 +82,8 @@ class LineTables:
         return worst_error(self.errors, self.n_below)
 
     def describe(self) -> str:
-        """Return a description such as "48 straight pieces a bin"."""
-        return f"{self.n_pieces} straight pieces a bin"
+        """Return a description such as "48 straight pieces per bin"."""
+        return f"{self.n_pieces} straight pieces per bin"
 
     def scores(self, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Return (scores (n, t) float64, outside (n,) bool) of float32 rows (n, bins), dense or CSR.

@@ -44,9 +44,10 @@ def line_tables(
     while True:
         if grid.n_pieces > _MOST:
             raise ValueError(
-                f"tables of {_MOST} pieces a bin do not come within the tolerance of this model. Either the tolerance "
-                "is below the rounding of float32: give tolerance=1e-5 or more; or the map jumps, as StaircaseMap does "
-                "with constant steps: use AnchorMap without blocks, whose codes are looked up exactly."
+                f"tables of {_MOST} pieces per bin do not come within the tolerance of this model. Either the "
+                "tolerance is below the rounding of float32: give tolerance=1e-5 or more; or the map jumps, as "
+                "StaircaseMap does with constant steps: use AnchorMap without blocks, whose codes are looked up "
+                "exactly."
             )
         width = -(-functions.n_outputs // 4) * 4 if functions.n_outputs > 1 else 1
         needed = 8 * bins.size * grid.n_pieces * width * (2 if functions.is_signed else 1)

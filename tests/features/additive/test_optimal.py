@@ -164,7 +164,7 @@ def test_a_polynomial_a_doubling_has_the_digits_of_the_sum(kernel, gamma, dtype)
 
 
 def test_a_kernel_with_a_kink_is_not_analytic():
-    """A polynomial a doubling would be ten thousand times as far from it as one a segment."""
+    """A polynomial per doubling would be ten thousand times as far from it as one per segment."""
     assert not CATALOGUE["intersection"].is_analytic
 
 

@@ -216,7 +216,7 @@ def test_widths_are_the_unit_of_the_rows(kernel):
 
 @pytest.mark.parametrize("n_bins", [1, 3, 50])
 def test_the_equations_weigh_what_adds_up_over_the_bins(n_bins):
-    """Mean square of the sum over independent bins of errors e, E e^2 / bins + (1 - 1 / bins) (E e)^2 a squared bin."""
+    """Mean square of the mean of errors e over independent bins: E e^2 / bins + (1 - 1 / bins) (E e)^2."""
     kernel, amounts = stationary_by_name("additive-gaussian"), np.array([0.4, 0.5])
     points = np.sort(np.random.default_rng(0).gamma(1.0, size=40))
     exact = kernel.signature(points)

@@ -55,7 +55,7 @@ def test_nystroem_kernel_of_given_landmarks(kernel, dtype):
 @every_choice
 @every_kernel
 def test_exact_for_the_mapped_kernel(kernel, landmarks):
-    """With one term a bin the map is part of the kernel: exact to rounding about the kernel of mapped rows."""
+    """With one term per bin the map is part of the kernel: exact to rounding about the kernel of mapped rows."""
     X = rows_of(kernel)
     features = LandmarkFeatures(kernel, 20, landmarks=landmarks, random_state=0).fit(X)
     u, Z = features.unit_map_.values(X), features.transform(X)
@@ -243,4 +243,4 @@ def test_a_map_of_the_users():
     X = histograms(50)
     features = LandmarkFeatures("exp-intersection", 10, map=OptimalMap(n_terms=5), landmarks="uniform").fit(X)
     assert features.landmarks_.shape == (10, 60)
-    assert features.describe() == "10 landmarks, uniform, over OptimalMap, 5 terms a bin"
+    assert features.describe() == "10 landmarks, uniform, over OptimalMap, 5 terms per bin"

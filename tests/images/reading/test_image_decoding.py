@@ -146,5 +146,5 @@ def test_mask_gives_palette_indices():
 
 
 def test_mask_in_colours_is_refused():
-    with pytest.raises(ImageError, match="one index a pixel"):
+    with pytest.raises(ImageError, match="one index per pixel"):
         decode_mask(encoded(), "mask.png")

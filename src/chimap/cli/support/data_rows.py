@@ -62,7 +62,7 @@ def open_data(
         Whether to leave out the progress bar.
     check_labels : callable or None, default=None
         Called as check_labels(labels, name) and may raise; for images it runs before they are described.
-    table : Table
+    table : TableOptions, default=AS_IT_IS
         Roles of the columns.
     every_row : bool, default=False
         Whether to include rows without a label.

@@ -28,7 +28,7 @@ def fit_command(
         Value of DATA.
     labels : str or None
         Value of --labels.
-    table : Table
+    table : TableOptions
         Roles of the columns.
     given : dict
         Flags of ``chimap compare`` that ``chimap fit`` shares. Those with their default values are left out.

@@ -81,7 +81,7 @@ def train(
         Seconds between two writes of the checkpoint.
     images : ImageSettings or None, default=None
         How to describe images; None means the defaults.
-    table : Table
+    table : TableOptions, default=AS_IT_IS
         Roles of the columns.
     reading : Reading or None, default=None
         How rows are made from a column of text or molecules.
@@ -90,7 +90,7 @@ def train(
 
     Returns
     -------
-    Fitted
+    FittedModel
     """
     from chimap._memory import keep_no_large_blocks
     from chimap._validation import DataError

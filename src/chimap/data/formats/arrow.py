@@ -199,7 +199,7 @@ class ArrowSource(SeekableStream):
             start += batch.num_rows
 
     def _width(self) -> int:
-        """Return the number of bins a row; if lists have no fixed length, the length of the first one."""
+        """Return the number of bins per row; if lists have no fixed length, the length of the first one."""
         if self._columns.width is None:
             p, g = next(pg for pg in self._groups if self._parts[pg[0]].group_rows[pg[1]])
             batch = next(self._parts[p].batches(g, self._columns.names, 1))

@@ -27,7 +27,7 @@ class FeatureColumns:
 
     Parameters
     ----------
-    part : Part
+    part : ArrowPart
         The first part; all other parts must have its columns.
     features : str, list of str or None
         Name of a column of lists, or names of numeric columns. None takes the column of lists if there is exactly one,
@@ -42,7 +42,7 @@ class FeatureColumns:
     names : list of str
         Names of the columns to read.
     width : int or None
-        Bins a row, None while the length of the lists is not known.
+        Bins per row, None while the length of the lists is not known.
     dtype : dtype
         Type of the rows.
 

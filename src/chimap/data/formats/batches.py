@@ -114,7 +114,7 @@ class BatchSource(StreamSource):
         """Refuse a batch that differs in kind from the first one."""
         if X.shape[1] != self.n_features:
             raise DataError(
-                f"{self._where(number)}: {X.shape[1]} bins a row, expected {self.n_features} as in the first batch. "
+                f"{self._where(number)}: {X.shape[1]} bins per row, expected {self.n_features} as in the first batch. "
                 "All batches must have the same bins in the same order."
             )
         for what, has, expected in (

@@ -32,7 +32,7 @@ _OTHER_DELIMITERS = ";\t|"
 
 
 class CsvSource(StreamSource):
-    """The rows of a table of numbers, one row a line, with or without a heading.
+    """The rows of a table of numbers, one row per line, with or without a heading.
 
     The file is read once when the source is made, to count rows and read labels; each pass converts the numbers again,
     a few MiB at a time. Rows are float64. Blank lines are skipped. Fields may be quoted and then hold line breaks,

@@ -1,4 +1,4 @@
-"""JSON objects, one a line."""
+"""JSON objects, one per line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def object_of(line: bytes, where: str) -> JSON:
         ) from error
     except ValueError as error:
         raise DataError(
-            f"{where}: not JSON ({error}). The file is cut off or damaged; give one object a line."
+            f"{where}: not JSON ({error}). The file is cut off or damaged; give one object per line."
         ) from error
     if not isinstance(record, dict):
         raise DataError(

@@ -96,7 +96,7 @@ class NpzSource(Source):
         self.has_labels = self._y is not None
 
     def _may_be_column(self, archive: Archive, member: str) -> bool:
-        """Return whether an array has one value a row."""
+        """Return whether an array has one value per row."""
         try:
             header = archive.header(member)
         except DataError:
@@ -131,7 +131,7 @@ class NpzSource(Source):
         }
 
 
-class _StoredRows(Protocol):
+class _ArchivedRows(Protocol):
     """Rows as an archive stores them."""
 
     n_rows: int
@@ -144,10 +144,10 @@ class _StoredRows(Protocol):
         """Yield the rows of consecutive ranges."""
 
 
-def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
+def _find_rows(archive: Archive, member: str | None) -> _ArchivedRows:
     prefixes = _prefixes(archive)
     if member is not None and member not in archive.members and member in prefixes:
-        return _CsrRows(archive, member)
+        return _CsrMember(archive, member)
     if member is not None or "X" in archive.members:
         return _DenseMember(archive, member or "X")
     if "format" in archive.members:
@@ -158,7 +158,7 @@ def _find_rows(archive: Archive, member: str | None) -> _StoredRows:
                 "Save X.tocsr()."
             )
     if "" in prefixes:
-        return _CsrRows(archive, "")
+        return _CsrMember(archive, "")
     choices = openable(archive)
     hint = (
         f"Name the rows as {' or '.join(repr(f'{archive.path.name}::{name}') for name in choices[:6])}, and their "
@@ -217,7 +217,7 @@ class _DenseMember:
                 yield _arrays.as_rows(rows, self.dtype)
 
 
-class _CsrRows:
+class _CsrMember:
     is_sparse = True
 
     def __init__(self, archive: Archive, prefix: str) -> None:

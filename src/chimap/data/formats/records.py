@@ -18,7 +18,7 @@ from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece, un
 from chimap.data.io.files import base_name, existing_file, file_digest, files_under, is_folder, split_member
 from chimap.data.rows import digest
 
-BATCH = 1024  # records a batch
+BATCH = 1024  # records per batch
 
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
 LINES = (".jsonl", ".ndjson")
@@ -160,13 +160,13 @@ class ArrowRecords(Records):
 
 
 class JsonRecords(_OneFile):
-    """A JSON object a line; ``columns`` are the keys of the first one."""
+    """A JSON object per line; ``columns`` are the keys of the first one."""
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
         _, first = next(self._objects(), (0, None))
         if first is None:
-            raise DataError(f"{address}: no records, only blank lines. Write one JSON object a line.")
+            raise DataError(f"{address}: no records, only blank lines. Write one JSON object per line.")
         self.columns = list(first)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:

@@ -39,7 +39,7 @@ class StoredRows(ABC):
         """Return a function that reads ranges of rows. Ranges in order decode each storage chunk once."""
 
     def take(self, root: Group, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices; what is far from any of them is not read."""
+        """Return the rows with these increasing indices. Long gaps between them are not read."""
         read, blocks, done = self.reader(root), [], 0
         for start, stop in self._runs(rows.tolist()):
             last = int(np.searchsorted(rows, stop))

@@ -23,7 +23,7 @@ LARGEST_COLUMN = np.iinfo(np.int32).max
 
 
 class SvmlightSource(StreamSource):
-    """The rows of a text file ``label column:value column:value ...``, one row a line.
+    """The rows of a text file ``label column:value column:value ...``, one row per line.
 
     The file is read once when the source is made, to count rows, find the widest and check every line. Chunks read it
     again block by block, so that only a block of lines and a chunk are in memory. Comments (``#``) and ``qid`` are
@@ -76,7 +76,7 @@ class SvmlightSource(StreamSource):
             check_positive(n_features, "n_features", integer=True)
         self.path = existing_file(path)
         self.name = self.path.name
-        scan = _Scan(str(self.path), lowest=1 if zero_based is False else 0)
+        scan = _LineStatistics(str(self.path), lowest=1 if zero_based is False else 0)
         for first_line, block in _blocks(self.path):
             scan.read(first_line, block)
         if scan.n_rows == 0:
@@ -121,8 +121,8 @@ class SvmlightSource(StreamSource):
         self.path.check_unchanged()
 
 
-class _Scan:
-    """What one pass over the lines finds; each block is checked as it comes."""
+class _LineStatistics:
+    """Labels, sizes and column range of the file, gathered in one pass that also checks each block."""
 
     def __init__(self, where: str, lowest: int) -> None:
         self.where, self.lowest = where, lowest

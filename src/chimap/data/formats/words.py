@@ -26,9 +26,9 @@ class WordCounts(Reading):
     vocabulary : tuple of str, default=()
         The words that are counted; () learns them.
     least_rows : int, default=2
-        Learn words that occur in at least so many texts: a word of a single text says nothing about other texts.
+        Learn only words that occur in at least this many texts: a word of a single text says nothing about others.
     most_words : int, default=100000
-        Learn at most so many words, the most frequent ones.
+        Learn at most this many words: those that occur in the most texts.
 
     Raises
     ------

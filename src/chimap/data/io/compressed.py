@@ -64,7 +64,7 @@ def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> byte
     if len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
         ends = " Its lines end in CR alone; write them with LF." if b"\r" in rest[: 2**16] else ""
         raise DataError(
-            f"{file}, {place}: a line of more than {LONGEST_LINE >> 20} MiB. Is it text, with one row a line?{ends} "
+            f"{file}, {place}: a line of more than {LONGEST_LINE >> 20} MiB. Is it text, with one row per line?{ends} "
             "Write such wide rows as .npy, .npz or .parquet."
         )
     return piece + rest

@@ -22,7 +22,7 @@ def chunks_ahead(source: Source, chunk_rows: int, first: int = 0) -> Iterator[Ch
     source : Source
         The rows.
     chunk_rows : int
-        Rows a chunk.
+        Rows per chunk.
     first : int, default=0
         Index of the first row, a multiple of ``chunk_rows``; chunks before it are skipped.
 

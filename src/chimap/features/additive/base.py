@@ -140,9 +140,9 @@ class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
         return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
 
     def describe(self) -> str:
-        """Return a short description of the fitted map, such as "OptimalMap, 2 terms a bin"."""
+        """Return a short description of the fitted map, such as "OptimalMap, 2 terms per bin"."""
         n = self._n_terms_out
-        return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} a bin"
+        return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} per bin"
 
     def bin_of(self, column: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the bin and the term of output columns.

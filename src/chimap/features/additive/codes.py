@@ -55,7 +55,7 @@ def check_codes(codes: Rows, n_bins: int, n_codes: int) -> Rows:
         else:
             row, column = divmod(place, n_bins)
         raise DataError(
-            f"codes, row {row}, column {column}: {value}, but this map has {n_codes} codes a bin (0 to "
+            f"codes, row {row}, column {column}: {value}, but this map has {n_codes} codes per bin (0 to "
             f"{n_codes - 1}). Encode the rows with the map that the tables were made from."
         )
     return codes

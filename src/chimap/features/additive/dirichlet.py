@@ -172,8 +172,8 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         return self.array_features
 
     def describe(self) -> str:
-        """Return a short description of the map, "DirichletMap, one term a bin"."""
-        return "DirichletMap, one term a bin"
+        """Return a short description of the map, "DirichletMap, one term per bin"."""
+        return "DirichletMap, one term per bin"
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.

@@ -221,8 +221,8 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         return self.array_features
 
     def describe(self) -> str:
-        """Return a short description of the fitted map, such as "StationaryMap, 5 terms a bin"."""
-        return f"StationaryMap, {self.n_terms} term{'s' if self.n_terms != 1 else ''} a bin"
+        """Return a short description of the fitted map, such as "StationaryMap, 5 terms per bin"."""
+        return f"StationaryMap, {self.n_terms} term{'s' if self.n_terms != 1 else ''} per bin"
 
     @property
     def _n_features_out(self) -> int:

@@ -86,7 +86,7 @@ class KeptRows:
 
     @staticmethod
     def bytes_of(rows: Rows, n_terms: int) -> float:
-        """Return the bytes that a kept row takes, for rows (n, bins) such as ``rows`` and n_terms features a bin."""
+        """Return the bytes that a kept row takes, for rows (n, bins) such as ``rows`` and n_terms features per bin."""
         frequent, size = _frequent(rows), rows.dtype.itemsize
         if not _arrays.is_sparse(rows):
             return float(n_terms * frequent.size * size)

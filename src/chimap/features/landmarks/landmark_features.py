@@ -206,7 +206,7 @@ class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Trans
         return out
 
     def describe(self) -> str:
-        """Return a short description, such as "1,000 landmarks, kmeans, over OptimalMap, 1 term a bin"."""
+        """Return a short description, such as "1,000 landmarks, kmeans, over OptimalMap, 1 term per bin"."""
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
         wanted = self.n_components if isinstance(self.landmarks, str) else self.n_landmarks_
         fewer = f" (of {wanted:,} wanted)" if self.n_landmarks_ < wanted else ""

@@ -55,7 +55,7 @@ class UnitGaussianMap:
         return int(self.centre.size)
 
     def describe(self) -> str:
-        """Return a short description of the maps, such as "OptimalMap, 1 term a bin"."""
+        """Return a short description of the maps, such as "OptimalMap, 1 term per bin"."""
         return ", ".join(dict.fromkeys(factor.map.describe() for factor in self.factors))
 
     def mapped(self, rows: Rows) -> Rows:

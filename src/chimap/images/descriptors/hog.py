@@ -14,15 +14,15 @@ from chimap.images.descriptors.base import LocalDescriptor, Points, check_image,
 
 @dataclass(frozen=True)
 class HOG(LocalDescriptor):
-    """Histograms of unsigned gradients in blocks of 2 x 2 cells, one point a block, by scikit-image.
+    """Histograms of unsigned gradients in blocks of 2 x 2 cells, one point per block, by scikit-image.
 
-    Blocks are divided by their length, cut at 0.2 and divided again. Each pixel counts the gradient of the colour whose
-    gradient is strongest.
+    A block is divided by its Euclidean norm, clipped at 0.2, and divided by its norm again. Each pixel contributes the
+    gradient of its strongest colour channel.
 
     Parameters
     ----------
     cells : tuple of int, default=(6, 8, 12)
-        Side of a cell in pixels, one entry a scale.
+        Side of a cell in pixels, one entry per scale.
     orientations : int, default=9
         Number of bins of the half turn.
     border : int, default=0
@@ -82,7 +82,7 @@ class HOG(LocalDescriptor):
         return cell * blocks - np.float32(0.5)
 
     def points(self, image: np.ndarray) -> Points:
-        """Return one point a block, scale by scale, row by row."""
+        """Return one point per block, scale by scale, row by row."""
         image = check_image(image)
         scales = zip(self.cells, self.grids(image.shape), strict=True)
         parts = [self._scale(image, cell, x, y) for cell, (x, y) in scales if x.size and y.size]

@@ -55,7 +55,7 @@ class HOGBlocks(CodedDescriptor):
     size : tuple of int, default=(128, 64)
         (height, width) of the window in pixels; other images are scaled to it.
     cells : tuple of int, default=(8,)
-        Side of a cell in pixels, one entry a scale.
+        Side of a cell in pixels, one entry per scale.
     orientations : int, default=9
         Number of bins of the half turn.
     contrast : float, default=1.0
@@ -161,7 +161,7 @@ class HOGBlocks(CodedDescriptor):
         )
 
     def coded(self, image: np.ndarray) -> Coded:
-        """Return one point a block, with the numbers of the block as weights of its own words."""
+        """Return one point per block, with the numbers of the block as weights of its own words."""
         image = check_image(image)
         height, width = image.shape[:2]
         if (height, width) != self.size:

@@ -29,7 +29,7 @@ class LBP(CodedDescriptor):
     Parameters
     ----------
     radii : tuple of int, default=(1, 2)
-        Radius of the circle in pixels, one entry a scale; each scale has its own words.
+        Radius of the circle in pixels, one entry per scale; each scale has its own words.
     neighbours : int, default=8
         Number of neighbours on each circle.
 

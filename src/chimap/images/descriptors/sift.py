@@ -11,12 +11,12 @@ from chimap._validation import check_choice, check_positive
 from chimap.images.descriptors.base import LocalDescriptor, Points, check_image, opencv
 
 COLOURS = ("gray", "rgb", "hsv", "opponent")
-_SIDE, _ORIENTATIONS = 4, 8  # bins a side, and bins of the angle of gradients
+_SIDE, _ORIENTATIONS = 4, 8  # bins per side, and bins of the angle of gradients
 
 
 @dataclass(frozen=True)
 class SIFT(LocalDescriptor):
-    """Dense SIFT: histograms of 8 orientations in 4 x 4 bins around each point of a grid, 128 numbers a colour plane.
+    """Dense SIFT: histograms of 8 orientations in 4 x 4 bins around each point of a grid, 128 numbers per colour plane.
 
     A gradient counts by its length for the two nearest orientations and for the nearest bins, linearly by distance. The
     Gaussian window is replaced by its mean over each bin, so that bins are a triangular filter of the whole image and
@@ -27,7 +27,7 @@ class SIFT(LocalDescriptor):
     step : int, default=3
         Distance between neighbouring points, in pixels.
     sizes : tuple of int, default=(4, 6, 8, 10)
-        Side of a bin in pixels, one entry a scale; the scales share their centres.
+        Side of a bin in pixels, one entry per scale; the scales share their centres.
     colour : str, default="gray"
         "gray", or one vector for each plane of "rgb", "hsv" or "opponent", side by side.
     magnification : float, default=6.0

@@ -1,4 +1,4 @@
-"""Scan blocks of oriented gradients: computed once an image, weighted at every place of a window."""
+"""Scan windows of gradient blocks: compute each block of an image once, and weight it for every place in a window."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class _Kind(NamedTuple):
 class BlockScan(Scan):
     """Scan of blocks of oriented gradients.
 
-    A block of the image belongs to many windows, at another place of each. Its features are computed once, and its
-    contributions at all places are the product of the features with the weights there. Blocks at the border of a window
-    differ from those inside, since gradients across the border are 0: each block has up to nine versions.
+    A block of the image belongs to many windows, and has a different place in each. Its features are computed once;
+    their product with the weights of all places gives its contributions to all windows. Blocks at the border of a
+    window differ from those inside, since gradients across the border are 0: each block has up to nine versions.
     """
 
     @staticmethod

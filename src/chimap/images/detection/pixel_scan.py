@@ -11,7 +11,7 @@ from chimap.images.descriptors import OnGrids, OnPixels
 from chimap.images.detection.scans import Layout, Scan, cells
 from chimap.tables import BinFunctions
 
-_WINDOWS = 64  # windows a block, so that their rows stay in cache
+_WINDOWS = 64  # windows per block, so that their rows stay in cache
 
 
 class PixelScan(Scan):

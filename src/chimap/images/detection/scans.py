@@ -1,4 +1,4 @@
-"""Scans: the contribution of a descriptor to the scores of all windows of an image, one class a kind of descriptor."""
+"""Scans: what a descriptor contributes to the scores of all windows of an image, one class per kind of descriptor."""
 
 from __future__ import annotations
 

@@ -105,7 +105,8 @@ def decode_mask(content: bytes, name: str = "mask") -> np.ndarray:
     picture = _loaded(open_picture(content, name), name)
     if picture.mode not in ("P", "L", "1", *_DEEP):
         raise ImageError(
-            f"{name}: a mask needs one index a pixel (palette or gray); its mode is {picture.mode}. Save it as either."
+            f"{name}: a mask needs one index per pixel (palette or gray); its mode is {picture.mode}. Save it as "
+            "either."
         )
     return np.asarray(picture).astype(np.int64)
 

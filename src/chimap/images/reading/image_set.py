@@ -29,7 +29,7 @@ class ImageSet:
     names : list of str
         Path of each of the n images in ``files``.
     labels : ndarray of shape (n,) or (n, classes), or None, default=None
-        One label an image, text or numbers; or int8 with a column for each of ``classes``, where an image may have
+        One label per image, text or numbers; or int8 with a column for each of ``classes``, where an image may have
         several: 1 if it has the class, -1 if not, 0 if it has the class but is too hard to count.
     splits : ndarray of shape (n,) or None, default=None
         Part of the data set that each image belongs to, such as "train".

@@ -35,7 +35,7 @@ def open_images(
         with the bytes of images. An ``ImageSet`` is returned as it is.
     labels : str, array or None, default=None
         Name of a column of a table; name of one class, where images may have several; or an array or a file of labels,
-        one an image in the order of ``names``, see ``read_labels``. None takes the labels found at the path.
+        one per image in the order of ``names``, see ``read_labels``. None takes the labels found at the path.
     layout : str or None, default=None
         Name of a data set of ``chimap.images.sets.CATALOGUE`` that lies at the path in its published layout.
 

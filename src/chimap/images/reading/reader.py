@@ -18,7 +18,7 @@ from chimap.engines import Progress
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.image_set import ImageSet
 
-_AHEAD = 3  # images a thread that are started or finished, so that a slow image does not stop the others
+_AHEAD = 3  # images per thread that are started or finished, so that a slow image does not stop the others
 _SHOWN = 5  # broken images that a message lists
 
 

@@ -31,7 +31,7 @@ BYTES = ("image", "img", "bytes", "jpg", "jpeg", "png", "content")
 
 
 def listed_images(path: str, labels: Labels = None) -> ImageSet:
-    """Return the images of a CSV or TSV file that has one line an image, with its path and its label.
+    """Return the images of a CSV or TSV file that has one line per image, with its path and its label.
 
     Paths are relative to the folder of the file. With a heading, columns are found by name (``PATHS``, ``LABELS``,
     ``SPLITS``); ``labels`` names another column of labels, or is an array or file, see ``read_labels``. Without a
@@ -76,7 +76,7 @@ def _records(path: str) -> tuple[list[str] | None, list[list[str]]]:
     records = [[field.strip() for field in record] for record in records]
     heading = records.pop(0) if records and not any(map(is_image_name, records[0])) else None
     if not records:
-        raise DataError(f"{path}: no lines with images. Write one line an image: path,label.")
+        raise DataError(f"{path}: no lines with images. Write one line per image: path,label.")
     width = len(heading or records[0])
     for number, record in enumerate(records, 1 + (heading is not None)):
         if len(record) != width:

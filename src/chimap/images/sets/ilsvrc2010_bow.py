@@ -31,7 +31,7 @@ SPLITS = ("train", "val", "test")
 
 
 class Ilsvrc2010Bow(StreamSource):
-    """Counts of 1000 visual words in the cells of grids, one row an image, in CSR of float32.
+    """Counts of 1000 visual words in the cells of grids, one row per image, in CSR of float32.
 
     A file ``*.sbow.mat`` holds the array of structures ``image_sbow`` with the fields ``ID`` and ``sbow``; ``sbow`` has
     one entry a descriptor in each of ``word`` (from 0), ``x``, ``y``, ``scale`` and ``norm``. A file of the training
