@@ -91,7 +91,7 @@ class Settings:
     engine: Annotated[
         EngineChoice,
         typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
-    ] = EngineChoice.local
+    ] = EngineChoice("local")
     blocks: Annotated[
         str | None,
         typer.Option(
