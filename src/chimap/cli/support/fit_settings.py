@@ -9,7 +9,7 @@ import typer
 
 from chimap.cli.support import fit_options, flag_values, options
 from chimap.cli.support.declared import default
-from chimap.cli.support.options import EngineChoice, Precision, Task
+from chimap.cli.support.options import IN_PROCESS, EngineChoice, Precision, Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +91,7 @@ class Settings:
     engine: Annotated[
         EngineChoice,
         typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
-    ] = EngineChoice("local")
+    ] = IN_PROCESS
     blocks: Annotated[
         str | None,
         typer.Option(

@@ -68,3 +68,4 @@ class Precision(StrEnum):
 
 EngineChoice = StrEnum("EngineChoice", [(n, n) for n in names("engines/__init__.py", "ENGINES")])  # type: ignore[misc]
 """Where the rows are read: a name of ``chimap.engines.ENGINES``."""
+IN_PROCESS = EngineChoice("local")
