@@ -6,6 +6,7 @@ The source is parsed, not imported, so that ``--help`` does not load the librari
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +45,16 @@ def names(file: str, catalogue: str = "CATALOGUE") -> tuple[str, ...]:
         if isinstance(node.value, ast.Dict) and [ast.unparse(target) for target in targets] == [catalogue]:
             return tuple(ast.literal_eval(key) for key in node.value.keys if key is not None)
     raise LookupError(f"{path} writes out no dictionary {catalogue}")
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words as a list to choose from.
+
+    >>> either(("local", "dask", "moon"))
+    'local, dask or moon'
+    """
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 @cache
