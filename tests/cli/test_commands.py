@@ -22,6 +22,20 @@ from .terminal import run, run_many, start
 pytestmark = pytest.mark.slow
 
 
+def test_help_names_what_the_catalogues_have():
+    from chimap import HistogramClassifier, HistogramRegressor
+    from chimap.cli.support import fit_settings
+    from chimap.features.families import FAMILIES
+    from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
+    from chimap.kernels import names
+
+    exponential = [f"exp-{name}" for name in fit_settings._ADDITIVE]
+    assert {*fit_settings._ADDITIVE, *exponential, *fit_settings._OTHERS} == set(names())
+    assert tuple(FAMILIES) == fit_settings._FEATURES
+    assert tuple(SAMPLINGS) == fit_settings._SAMPLINGS
+    assert set(fit_settings._LOSSES) == {*HistogramClassifier._losses, *HistogramRegressor._losses}
+
+
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["compare", "--help"]])
 def test_help_needs_no_numpy(arguments):
     script = (

@@ -69,6 +69,10 @@ CASES: dict[str, tuple[list[str], str]] = {
     ),
     "memory not a size": (["fit", "digits.npz", "--memory", "much", *OUT], r"--memory must be .*'512MiB'.*got 'much'"),
     "unknown kernel": (["fit", "digits.npz", "--kernel", "rbf", *OUT], r"--kernel must be auto or .*chi2, .*got 'rbf'"),
+    "features": (
+        ["fit", "digits.npz", "--features", "nonsense", *OUT],
+        r"error: --features must be one of auto, additive, .*exact; got 'nonsense'",
+    ),
     "gamma": (["fit", "digits.npz", "--gamma", "-1", *OUT], r"--gamma must be 'mean' or a positive number.*got '-1'"),
     "alpha": (["fit", "digits.npz", "--alpha", "0", *OUT], r"--alpha must be 'auto' or a positive number"),
     "components": (["fit", "digits.npz", "--components", "3.5", *OUT], r"--components must be auto or .*got '3\.5'"),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import io
 
 import numpy as np
 import pytest
 
+from chimap import HistogramClassifier
 from chimap._progress import LineProgress
 from chimap.cli.support import blas, data_rows, errors, flag_values
+from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 
 
@@ -63,10 +67,37 @@ def test_task_of_labels(labels, expected):
         ("gamma='mean': all rows are equal", "--gamma mean: all rows are equal"),
         ("data/n_terms.npz: cut off", "data/n_terms.npz: cut off"),
         ("the machine has no memory left", "the machine has no memory left"),
+        (
+            "features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and does not support "
+            "loss='logistic'. Leave that out, or use features='landmarks'.",
+            "--features exact solves --loss square or squared_hinge on the kernel matrix, and does not support "
+            "--loss logistic. Leave that out, or use --features landmarks.",
+        ),
+        ("does not support blocks={'a': slice(0, 3, None)}.", "does not support --blocks."),
+        ("normalize='l1' divides; got normalize=None", "--normalization l1 divides; got no --normalization"),
+        ("features must be one of auto", "--features must be one of auto"),
+        ("the features of all rows", "the features of all rows"),
+        ("give features=FourierFeatures()", "give features=FourierFeatures()"),
+        ("Use selection='auto', or selection=5.", "Use no --folds, or --folds 5."),
+        ("give selection='gcv'", "give selection='gcv'"),  # which no flag gives
+        ("bin_weights=None, or bin_weights='learn'", "--bin-weights none, or --bin-weights learn"),
+        ("have a class_weight", "have a --class-weight"),
     ],
 )
 def test_messages_name_flags(message, expected):
     assert errors.in_flags(message) == expected
+
+
+def test_every_parameter_with_a_flag_is_named_by_it():
+    flags = {errors.flag_of(field.name) for field in dataclasses.fields(Settings)}
+    flagged = [
+        name for name in inspect.signature(HistogramClassifier).parameters if errors.flag_of(name) in flags
+    ]
+    assert {"features", "selection", "normalize", "n_terms", "random_state", "kernel"} <= set(flagged)
+    for name in flagged:
+        value = "5" if name == "selection" else "'some'"
+        message = f"here {name}={value} is given"
+        assert errors.in_flags(message) == f"here {errors.flag_of(name)} {value.strip(chr(39))} is given"
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "nan", "inf"])

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from chimap import PCA, HistogramClassifier, HistogramRegressor, Moments, MomentsRidge, _loops, load
+from chimap.backends import BACKENDS, DeviceKind, backend_of, check_device
+from chimap.backends.host import HOST
 from chimap.data import ArraySource
 from chimap.features.rounded import RoundedFeatures
 
@@ -17,6 +20,26 @@ from ..histograms import classes
 X, y = classes(3000, 24)
 X = X.astype(np.float32)
 SETTINGS = {"n_components": 96, "random_state": 0}
+
+
+@pytest.fixture(autouse=True)
+def _torch_by_its_own_name_of_the_cpu(monkeypatch):
+    """Let "cpu:0" be computed by torch, so that its backend is tested where no GPU is; no check lets it pass."""
+    host, torch = BACKENDS["cpu"], BACKENDS["cuda"]
+    either = replace(host, backend=lambda device: (torch if ":" in device else host).backend(device))
+    monkeypatch.setitem(BACKENDS, "cpu", either)
+
+
+def test_a_kind_of_device_is_a_line(monkeypatch):
+    def check(device):
+        if device != "abacus:1":
+            raise ValueError(f"{device} is not there")
+
+    monkeypatch.setitem(BACKENDS, "abacus", DeviceKind(lambda device: HOST, check))
+    check_device("abacus:1")
+    assert backend_of("abacus:1") is HOST
+    with pytest.raises(ValueError, match="abacus:2 is not there"):
+        check_device("abacus:2")
 
 
 def neighbours_in_bfloat16(values):
@@ -89,7 +112,7 @@ def test_what_cannot_be():
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", n_principal=5).fit(
             X, y
         )
-    for wrong in ("gpu", 0, "cpu:0"):
+    for wrong in ("gpu", 0, "cpu:0", "cuda:", "cuda1"):
         with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:1'"):
             HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device=wrong).fit(X, y)
     with pytest.raises(ValueError, match="precision must be"):
@@ -111,6 +134,7 @@ def torch_cpu(monkeypatch):
             monkeypatch.setattr(module, "on_host", lambda name: False)
         if hasattr(module, "check_device"):
             monkeypatch.setattr(module, "check_device", lambda name: None)
+    monkeypatch.setitem(BACKENDS, "cpu", BACKENDS["cuda"])
     monkeypatch.setattr("chimap.backends.torch_sums.PIECE_ROWS", 700)
     return torch
 

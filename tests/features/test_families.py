@@ -10,8 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import AnchorMap, CompressedMap, DirectMap, FourierFeatures, HistogramClassifier, NystroemFeatures
+from chimap.features.additive import StationaryMap
 from chimap.features.base import FeatureSettings
-from chimap.features.families import FAMILIES, family_of, make_features, settings_of
+from chimap.features.families import FAMILIES, family_of, made_by, make_features, settings_of
+from chimap.features.fourier.families import FourierFamily
 from chimap.features.fourier.projection import Hadamard
 from chimap.kernels import CATALOGUE as KERNELS
 
@@ -32,7 +34,7 @@ def test_every_kernel_has_features_of_the_size_that_was_foretold(kernel, word):
     family = family_of(settings)
     assert family.takes(settings.exact)
     features = make_features(settings, seed=0).fit(X)
-    assert isinstance(features, family.makes)
+    assert isinstance(features, made_by(family))
     assert features._n_features_out <= family.footprint(settings, X.shape[1]).features
     assert family.fitting_bytes(settings, 60, 96.0, 8) > 0
 
@@ -44,6 +46,12 @@ def test_objects_are_copied_and_keep_their_kernel():
     assert model.coef_.shape == (1, 7)
     assert not hasattr(given, "kernel_")
     assert settings_of(FourierFeatures("exp-hellinger", 32)).exact.name == "exp-hellinger"
+
+
+def test_a_family_makes_what_it_names_or_its_own_class():
+    assert made_by(FourierFamily) is FourierFeatures
+    assert not hasattr(StationaryMap, "makes")
+    assert made_by(StationaryMap) is family_of(settings_of(StationaryMap(n_terms=3))) is StationaryMap
 
 
 def test_what_is_no_family_is_refused():

@@ -8,7 +8,9 @@ import pytest
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
 from chimap.data import ArraySource
+from chimap.features.base import FeatureSettings, Footprint
 from chimap.features.exact import ExactFeatures
+from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.fit import automatic
@@ -93,3 +95,51 @@ def test_too_many_components_are_refused_with_the_most_that_fit(features):
     HistogramClassifier("exp-chi2", n_components=most, **settings).fit(rows, y)
     with pytest.raises(MemoryBudgetError):
         HistogramClassifier("exp-chi2", n_components=most + 1, **settings).fit(rows, y)
+
+
+class Sketch(FourierFeatures):
+    """A family that is the class of its features and says nothing but what ``Family`` asks for."""
+
+    @classmethod
+    def takes(cls, kernel):
+        return True
+
+    @classmethod
+    def of(cls, settings, seed):
+        return cls(settings.exact, settings.size(40), random_state=seed)
+
+    @classmethod
+    def footprint(cls, settings, n_bins):
+        return Footprint(settings.size(40), n_bins, settings.size(40))
+
+    @classmethod
+    def fitting_bytes(cls, settings, n_rows, row_bytes, itemsize):
+        return 0
+
+
+@pytest.fixture
+def sketch(monkeypatch):
+    monkeypatch.setitem(FAMILIES, "sketch", (Sketch,))
+
+
+def test_families_with_a_number_of_components(sketch):
+    def taken(kernel, **settings):
+        settings = FeatureSettings(kernel, **settings)
+        return automatic.takes_components(settings), automatic.takes_landmarks(settings)
+
+    assert taken("exp-chi2") == taken("pq") == taken("exp-chi2", n_components="auto") == (True, True)
+    assert taken("exp-chi2", landmarks=X[:20]) == (True, True)
+    assert (
+        taken("gaussian", features="fourier", sampling="structured") == taken("skewed-chi2") == (True, False)
+    )
+    assert taken("exp-chi2", features="sketch") == (True, False)
+    for kernel in ("chi2", "linear", "dirichlet", "additive-gaussian"):
+        assert taken(kernel) == (False, False)
+    assert taken("exp-chi2", features="exact") == (False, False)
+    assert taken(["exp-chi2", "chi2"]) == taken("exp-chi2", features=FourierFeatures()) == (False, False)
+
+
+def test_a_new_family_is_told_how_many_components_fit(sketch):
+    asked = {"features": "sketch", "n_components": 10**6, "memory": "400MiB"}
+    with pytest.raises(MemoryBudgetError, match=r"At most about n_components=\d+ fits it"):
+        HistogramClassifier(**EXP, **asked).fit(X, Y)

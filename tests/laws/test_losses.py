@@ -170,3 +170,7 @@ def test_names_and_parameters_are_checked():
     ):
         with pytest.raises(ValueError, match="must be a positive number"):
             make()
+
+
+def test_names_in_the_catalogue_are_those_of_the_losses():
+    assert list(CATALOGUE) == [loss.name for loss in CATALOGUE.values()]

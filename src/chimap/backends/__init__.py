@@ -4,37 +4,43 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from chimap._validation import ParameterError
 from chimap.backends.base import Backend
 from chimap.backends.host import HOST
 
 
-def on_host(device: str) -> bool:
-    """Whether the compiled loops and BLAS do the work, which is the case for device "cpu"."""
-    return device == "cpu"
+@dataclass(frozen=True)
+class DeviceKind:
+    """A kind of device: how its backend is made, and how it is checked that this machine has the device.
+
+    ``check`` raises ValueError for a device that is not there, and ImportError for a library that is missing.
+    """
+
+    backend: Callable[[str], Backend]
+    check: Callable[[str], None]
 
 
-def backend_of(device: str) -> Backend:
-    """Return the backend for a device."""
-    if on_host(device):
-        return HOST
+def _host(device: str) -> Backend:
+    return HOST
+
+
+def _torch(device: str) -> Backend:
     from chimap.backends.torch import Torch
 
     return Torch(device)
 
 
-def check_device(device: object) -> None:
-    """Check that ``device`` names a device of this machine.
+def _check_host(device: str) -> None:
+    if not on_host(device):
+        raise ParameterError("device", device, _DEVICES)
 
-    Raises ValueError for any other value, and ImportError if torch is needed but missing.
-    """
-    if not isinstance(device, str):
-        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
-    if on_host(device):
-        return
+
+def _check_cuda(device: str) -> None:
     if not re.fullmatch(r"cuda(:\d+)?", device):
-        raise ParameterError("device", device, "'cpu', 'cuda' or 'cuda:1'")
+        raise ParameterError("device", device, _DEVICES)
     if importlib.util.find_spec("torch") is None:
         raise ImportError(f"device={device!r} needs torch: pip install 'chimap[torch]', or use device='cpu'.")
     import torch
@@ -48,3 +54,36 @@ def check_device(device: object) -> None:
             f"device={device!r}: torch {torch.__version__} finds {n_devices} CUDA device(s) here. Use device='cpu', "
             "or a build of torch for this machine's device."
         )
+
+
+BACKENDS: dict[str, DeviceKind] = {
+    "cpu": DeviceKind(_host, _check_host),
+    "cuda": DeviceKind(_torch, _check_cuda),
+}
+"""The kinds of device by what stands before the colon of ``device``."""
+
+_DEVICES = "'cpu', 'cuda' or 'cuda:1'"
+
+
+def on_host(device: str) -> bool:
+    """Whether the compiled loops and BLAS do the work, which is the case for device "cpu"."""
+    return device == "cpu"
+
+
+def backend_of(device: str) -> Backend:
+    """Return the backend for a device that ``check_device`` accepts."""
+    return BACKENDS[_kind(device)].backend(device)
+
+
+def check_device(device: object) -> None:
+    """Check that ``device`` names a device of this machine.
+
+    Raises ValueError for any other value, and ImportError if torch is needed but missing.
+    """
+    if not isinstance(device, str) or _kind(device) not in BACKENDS:
+        raise ParameterError("device", device, _DEVICES)
+    BACKENDS[_kind(device)].check(device)
+
+
+def _kind(device: str) -> str:
+    return device.partition(":")[0]

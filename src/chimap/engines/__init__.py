@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, cast
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
 
 from chimap._progress import Progress, RichProgress, Stopwatch
 from chimap.engines.local import Engine, LocalEngine
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 __all__ = [
+    "ENGINES",
     "Engine",
     "Job",
     "LocalEngine",
@@ -27,31 +28,42 @@ __all__ = [
 ]
 
 
-@contextmanager
-def engine_of(engine: str | Engine | Client) -> Iterator[Engine]:
+def _local() -> AbstractContextManager[Engine]:
+    return nullcontext(LocalEngine())
+
+
+def _dask() -> AbstractContextManager[Engine]:
+    from chimap.engines.dask import dask_engine
+
+    return dask_engine("dask")
+
+
+ENGINES: dict[str, Callable[[], AbstractContextManager[Engine]]] = {"local": _local, "dask": _dask}
+"""Functions by the value of ``engine`` and ``--engine``; the engine that one returns runs within a ``with`` block."""
+
+
+def engine_of(engine: str | Engine | Client) -> AbstractContextManager[Engine]:
     """Return a context manager that gives the engine for a name or an object.
 
-    "local" is this process. "dask" starts workers on this machine, which end with the block. The address of a scheduler
-    connects to it. A client of ``dask.distributed`` is used as it is, and so is an ``Engine``.
+    A name is one of ``ENGINES``: "local" is this process, and "dask" starts workers on this machine, which end with the
+    block. The address of a scheduler connects to it. A client of ``dask.distributed`` is used as it is, and so is an
+    ``Engine``.
 
     Raises ValueError for other names, ImportError if Dask is needed but not installed, and DataError if a scheduler
     does not answer.
     """
-    if isinstance(engine, str) and engine == "local":
-        yield LocalEngine()
-        return
-    if hasattr(engine, "can_keep"):
-        yield cast("Engine", engine)
-        return
-    if isinstance(engine, str) and engine != "dask" and "://" not in engine:
-        raise ValueError(
-            f"engine must be 'local', 'dask', the address of a Dask scheduler such as 'tcp://host:8786', or a client; "
-            f"got {engine!r}."
-        )
+    if isinstance(engine, Engine):
+        return nullcontext(engine)
+    if isinstance(engine, str) and "://" not in engine:
+        if engine not in ENGINES:
+            raise ValueError(
+                f"engine must be {', '.join(map(repr, ENGINES))}, the address of a Dask scheduler such as "
+                f"'tcp://host:8786', or a client; got {engine!r}."
+            )
+        return ENGINES[engine]()
     from chimap.engines.dask import dask_engine
 
-    with dask_engine(engine) as running:
-        yield running
+    return dask_engine(engine)
 
 
 def current_engine() -> str | Client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -60,6 +60,7 @@ Reached = Callable[[Work, int], None]
 """Called after each chunk with the work and the first row that has not been added."""
 
 
+@runtime_checkable
 class Engine(Protocol):
     """Reads the rows of a source and processes them.
 

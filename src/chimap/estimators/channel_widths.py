@@ -23,8 +23,8 @@ from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.width_groups import partition
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.design import FeatureBlock, parts_of
+from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
@@ -199,19 +199,19 @@ class ChannelDesign(WidthDesign):
         partition(self.blocks, sample.shape[1])
         return ChannelWidths(self.parts(sample.shape[1]), n_components, self.widths, seed).fit(sample)
 
-    def objective(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> ChannelObjective:
+    def objective(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> ChannelObjective:
         """See ``WidthDesign``."""
         plain = features.at(features.start_)
-        whole = rows.moments(plain, recipe.dtype).whole()
+        whole = rows.moments(plain, conditions.dtype).whole()
         loss, penalty = loss_of(self.weights.loss, whole), self.weights.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
-    def first_alpha(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
         """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
         if isinstance(self.tuning.alpha, float):
             return self.tuning.alpha
         plain = features.at(features.start_)
-        moments = rows.moments(plain, recipe.dtype)
+        moments = rows.moments(plain, conditions.dtype)
         with rows.clock("choose alpha"):
             whole, penalty = moments.whole(), self.weights.penalty(plain)
             largest = largest_alpha(whole, penalty)
@@ -220,7 +220,7 @@ class ChannelDesign(WidthDesign):
             errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
             return float(of_path(moments, whole, alphas, errors).best["alpha"])
 
-    def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+    def tuning_job(self, conditions: Conditions, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
         settings = replace(self.settings, n_components=n_components)
         source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
@@ -229,10 +229,10 @@ class ChannelDesign(WidthDesign):
             parts,
             rows.codec.n_targets,
             n_folds,
-            recipe.dtype,
-            normalises=recipe.changes_rows,
+            conditions.dtype,
+            normalises=conditions.changes_rows,
         )
         if self.weights.needs == "moments":
             return job
         n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
-        return replace(job, n_kept=n_rows, kept_itemsize=recipe.dtype.itemsize)
+        return replace(job, n_kept=n_rows, kept_itemsize=conditions.dtype.itemsize)

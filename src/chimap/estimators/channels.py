@@ -15,7 +15,8 @@ from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.width_groups import partition
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.fit.design import Design, PlainDesign, features_of
+from chimap.fit.design import PlainDesign, features_of
+from chimap.fit.designing import Design
 from chimap.fit.recipe import checked_alpha
 from chimap.kernels import Kernel
 from chimap.losses import Loss

@@ -30,7 +30,8 @@ from chimap.fit.automatic import (
     takes_wide,
     words_of_a_batch,
 )
-from chimap.fit.design import Design, FeatureBlock, PlainDesign, parts_of
+from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
+from chimap.fit.designing import Design
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.solving import PenalisedLoss

@@ -28,8 +28,8 @@ from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.design import FeatureBlock, parts_of
+from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.selection import choose_alpha
 
@@ -98,7 +98,7 @@ class WidthDesign:
     def learn(
         self,
         features: Adaptable,
-        recipe: Recipe,
+        conditions: Conditions,
         rows: PreparedRows,
         sample: Rows,
         clock: Stopwatch,
@@ -109,36 +109,36 @@ class WidthDesign:
         n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
         n_components = tune_components(tuning.n_components, n_rows)
         if n_components is not None and n_components < self.settings.size(2048):
-            features = self.adaptable(n_components, sample, recipe.seed)
-        tuned, validation = self._tuning_rows(recipe, rows, features.n_components, clock)
+            features = self.adaptable(n_components, sample, conditions.seed)
+        tuned, validation = self._tuning_rows(conditions, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < _LEAST_VALIDATION:
             validation = None
-        objective = self.objective(features, tuned, recipe)
+        objective = self.objective(features, tuned, conditions)
         search = SEARCHES[tuning.objective](
             objective, validation, tuning.is_classifier, progress, tuning.max_iter, tuning.tol, tuning.patience,
             isinstance(tuning.alpha, float),
         )  # fmt: skip
         is_small = tuned.n_rows * features.n_components <= _SMALL
         with _threads.one_thread() if is_small else nullcontext():
-            widths = search.run(self.first_alpha(features, tuned, recipe))
+            widths = search.run(self.first_alpha(features, tuned, conditions))
         return full.at(widths.log_widths), _attributes(full, widths, features.start_, objective.evaluations)
 
-    def objective(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> WidthObjective:
+    def objective(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> WidthObjective:
         """Return the function of the widths to minimise."""
         return WidthObjective(features, rows, self.tuning.objective, self.tuning.penalty)
 
-    def first_alpha(self, features: Adaptable, rows: TuningRows, recipe: Recipe) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
         """Return the given strength, or the best one at the widths to start from."""
         alpha = self.tuning.alpha
         if isinstance(alpha, float):
             return alpha
-        moments = rows.moments(features.at(features.start_), recipe.dtype)
+        moments = rows.moments(features.at(features.start_), conditions.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
             choice = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
-        return max(float(choice.best["alpha"]), least_alpha(whole, recipe.dtype))
+        return max(float(choice.best["alpha"]), least_alpha(whole, conditions.dtype))
 
-    def tuning_job(self, recipe: Recipe, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+    def tuning_job(self, conditions: Conditions, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
         return job_of(
@@ -146,12 +146,12 @@ class WidthDesign:
             parts,
             rows.codec.n_targets,
             n_folds,
-            recipe.dtype,
-            normalises=recipe.changes_rows,
+            conditions.dtype,
+            normalises=conditions.changes_rows,
         )
 
     def _tuning_rows(
-        self, recipe: Recipe, rows: PreparedRows, n_components: int, clock: Stopwatch
+        self, conditions: Conditions, rows: PreparedRows, n_components: int, clock: Stopwatch
     ) -> tuple[TuningRows, TuningRows | None]:
         """Return rows to learn the widths on, and rows to validate them or None.
 
@@ -160,7 +160,7 @@ class WidthDesign:
         tuning, source = self.tuning, rows.source
         whole: Source = source
         if tuning.n_rows is not None and tuning.n_rows < source.n_rows:
-            chosen = choose_rows(source.n_rows, tuning.n_rows, recipe.seed + 1)
+            chosen = choose_rows(source.n_rows, tuning.n_rows, conditions.seed + 1)
             with clock("sample"):
                 labels = source.labels()
                 whole = ArraySource(
@@ -169,20 +169,20 @@ class WidthDesign:
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
         if round(tuning.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
-            learning, validation = split_source(whole, tuning.validation_fraction, recipe.seed)
+            learning, validation = split_source(whole, tuning.validation_fraction, conditions.seed)
         n_folds = min(tuning.n_folds, learning.n_rows // 2)
         if n_folds < 2:
             raise DataError(
                 f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, which learning widths "
                 "needs; 4 rows suffice."
             )
-        job = self.tuning_job(recipe, rows, n_components, n_folds)
+        job = self.tuning_job(conditions, rows, n_components, n_folds)
         # Memory holds weights, adjoints and their columns side by side; the rows, if they are a part in memory; and
         # the sample.
         kept_bytes = whole.n_rows * source.row_bytes if whole is not source else 0.0
         kept_bytes += job.n_sampled * job.mapped_row_bytes
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
-        chunk_rows = chunk_rows_within(job, recipe.budget)
+        chunk_rows = chunk_rows_within(job, conditions.budget)
 
         def reading(part: Source) -> TuningRows:
             return TuningRows(rows.over(part, n_folds), chunk_rows, clock)

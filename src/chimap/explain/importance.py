@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
 from chimap.features.mapped import MappedModel
-
-if TYPE_CHECKING:
-    pass
-
 
 _ROWS = 1000  # rows whose gradients are averaged
 

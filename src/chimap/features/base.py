@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
@@ -141,10 +141,9 @@ class Footprint:
 class Family(Protocol):
     """An entry of the catalogue: which kernels it serves, how it makes features, and what memory they take.
 
-    ``makes`` is the class of its features, which may be the family itself.
+    It may be the class of its features itself. If it is not, a class attribute ``makes`` names that class, so that an
+    object given as ``features`` is planned by the family; see ``features.families.made_by``.
     """
-
-    makes: ClassVar[type]
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:

@@ -70,6 +70,12 @@ def family_of(settings: FeatureSettings) -> type[Family]:
     return able[settings.features]
 
 
+def made_by(family: type[Family]) -> type:
+    """Return the class of the features of a family: the one that it names as ``makes``, or the family itself."""
+    made: type = getattr(family, "makes", family)
+    return made
+
+
 def make_features(settings: FeatureSettings, seed: int) -> Features:
     """Return unfitted features: from the catalogue, or a clone of given features."""
     if isinstance(settings.features, str):
@@ -93,7 +99,7 @@ def settings_of(features: Features) -> FeatureSettings:
 
 def _family_of_object(features: object) -> type[Family]:
     for family in (family for families in FAMILIES.values() for family in families):
-        if isinstance(features, family.makes):
+        if isinstance(features, made_by(family)):
             return family
     missing = [
         name for name in ("features_into", "footprint", "fitting_bytes") if not hasattr(features, name)

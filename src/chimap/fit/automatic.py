@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,8 +20,6 @@ from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
-from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
-from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
 from chimap.fit.exact import exact_bytes
 from chimap.kernels import Exponential
 from chimap.solvers.exact_machines import bytes_beside
@@ -126,14 +125,19 @@ def takes_components(settings: FeatureSettings) -> bool:
     """Whether these settings give landmarks or random features, whose number is n_components."""
     if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
         return False
-    return takes_landmarks(settings) or family_of(settings) in (FourierFamily, SkewedFourierFamily)
+    family = family_of(settings)
+    fewer, more = (family.footprint(replace(settings, n_components=n), 1).features for n in (2, 3))
+    return fewer < more
 
 
 def takes_landmarks(settings: FeatureSettings) -> bool:
-    """Whether these settings give landmarks."""
+    """Whether these settings give landmarks, chosen among the rows or given."""
     if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
         return False
-    return family_of(settings) in (LandmarkFamily, NystroemFamily)
+    chosen = replace(
+        settings, n_components=2, landmarks="kmeans"
+    )  # given ones do not count as rows of the sample
+    return family_of(settings).footprint(chosen, 1).landmarks > 0
 
 
 def landmarks_of(n_rows: int) -> int:

@@ -1,15 +1,14 @@
-"""How features are designed: which blocks of columns they have, how they are made, and how large they are.
+"""Designs of features: blocks of columns, how their features are made, and how large they are.
 
-A ``Design`` belongs to the recipe. Before the rows are read it gives the parts and their sizes, for the memory plan;
-then it fits the features on a sample. ``PlainDesign`` has a given kernel for each block; learners of kernels have
-designs of their own, which adapt the features to the targets in ``learn``.
+``PlainDesign`` has a given kernel for each block, and learns nothing from the targets. ``fit.designing`` says what any
+design does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from chimap import _arrays, _scaling
 from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
 from chimap.data import Source
-from chimap.engines import Progress, Stopwatch
 from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
 from chimap.features.blocks import BlockFeatures
 from chimap.features.families import family_of, make_features, settings_of
@@ -121,11 +119,11 @@ class PlainDesign:
     side_by_side: bool = False
 
     def parts(self, n_columns: int) -> list[FeatureBlock]:
-        """See ``Design``."""
+        """See ``designing.Design``."""
         return parts_of(self.settings, self.blocks, n_columns)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
-        """See ``Design``."""
+        """See ``designing.Design``."""
         return self.parts(n_columns)
 
     def fit(self, sample: Rows, seed: int) -> FittedFeatures:
@@ -146,34 +144,6 @@ class PlainDesign:
     def learn(self, features: Any, *_: object) -> tuple[FittedFeatures, Parameters]:
         """Return the features unchanged."""
         return features, {}
-
-
-class Design(Protocol):
-    """How features are made: from settings, a sample of rows and, for some, the labels of more rows."""
-
-    def parts(self, n_columns: int) -> list[FeatureBlock]:
-        """Return the blocks of the columns, by which rows are checked and normalised."""
-        ...
-
-    def sized(self, n_columns: int) -> list[FeatureBlock]:
-        """Return parts whose features have the sizes of the model's features."""
-        ...
-
-    def fit(self, sample: Rows, seed: int) -> Any:
-        """Return features fitted on prepared rows, or an object for ``learn`` to adapt."""
-        ...
-
-    def learn(
-        self,
-        features: Any,
-        recipe: Any,
-        rows: Any,
-        sample: Rows,
-        clock: Stopwatch,
-        progress: Progress,
-    ) -> tuple[FittedFeatures, Parameters]:
-        """Return features adapted to ``rows`` (``PreparedRows``), and further attributes that were learned, by name."""
-        ...
 
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26

@@ -20,7 +20,8 @@ from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
-from chimap.fit.design import Design, FeatureBlock
+from chimap.fit.design import FeatureBlock
+from chimap.fit.designing import Design
 from chimap.fit.holding_out import HoldingOut, holding_out
 from chimap.fit.rows import NORMALIZATIONS, Preparation
 from chimap.fit.solving import Learned

@@ -26,7 +26,12 @@ from chimap.kernels.stationary import (
     stationary_student,
 )
 
-CATALOGUE = {k.name: k for k in (chi2, intersection, jensen_shannon, hellinger)}
+CATALOGUE = {
+    "chi2": chi2,
+    "intersection": intersection,
+    "jensen_shannon": jensen_shannon,
+    "hellinger": hellinger,
+}
 
 OTHERS: dict[str, type[Kernel]] = {
     "linear": Linear,

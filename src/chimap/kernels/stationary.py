@@ -250,7 +250,11 @@ def stationary_student(degrees: float = 1.0) -> StationaryKernel:
     return StationaryKernel(name, _StudentSignature(float(degrees)), _StudentSpectrum(float(degrees)))
 
 
-STATIONARY = {k.name: k for k in (stationary_gaussian, stationary_laplace, stationary_student())}
+STATIONARY = {
+    "additive-gaussian": stationary_gaussian,
+    "additive-laplace": stationary_laplace,
+    "additive-student": stationary_student(),
+}
 """Stationary kernels of width 1 by name."""
 
 

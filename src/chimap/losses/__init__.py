@@ -10,7 +10,11 @@ from chimap.losses.squared_hinge import SquaredHinge
 from chimap.losses.sums import FeatureRows, LossAt, LossSums
 
 CATALOGUE: dict[str, type[Loss]] = {
-    cls.name: cls for cls in (Square, Logistic, SquaredHinge, SmoothHinge, EpsilonInsensitive)
+    "square": Square,
+    "logistic": Logistic,
+    "squared_hinge": SquaredHinge,
+    "smooth_hinge": SmoothHinge,
+    "epsilon_insensitive": EpsilonInsensitive,
 }
 """Loss classes by name."""
 

@@ -7,7 +7,4 @@ from chimap.penalties.l2 import L2
 from chimap.penalties.l21 import L21
 from chimap.penalties.sum import PenaltySum
 
-CATALOGUE: dict[str, type[Penalty]] = {"l2": L2, "l1": L1, "l21": L21, "sum": PenaltySum}
-"""Penalty classes by name."""
-
-__all__ = ["CATALOGUE", "L1", "L2", "L21", "Penalty", "PenaltySum", "check_groups"]
+__all__ = ["L1", "L2", "L21", "Penalty", "PenaltySum", "check_groups"]

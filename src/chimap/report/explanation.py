@@ -114,11 +114,6 @@ class ExplainedRow:
     picture: str | None = None
     painted: str | None = None
 
-    @property
-    def is_wrong(self) -> bool:
-        """Whether the predicted class is known to be wrong; False for a regression."""
-        return self.truth is not None and self.rival is not None and self.truth != self.predicted
-
     def top(self, k: int = 10) -> np.ndarray:
         """Return the indices of the bins with the largest absolute contributions, by descending contribution.
 

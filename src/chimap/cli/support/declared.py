@@ -1,11 +1,12 @@
-"""Defaults of options, read from the source of the estimators.
+"""Defaults of options and names of catalogues, read from the source of the package.
 
-The source is parsed, not imported, so that ``--help`` does not load the libraries that an estimator needs.
+The source is parsed, not imported, so that ``--help`` does not load the libraries that the package needs.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,36 @@ def default(parameter: str) -> Any:
     'auto'
     """
     return _defaults()[parameter]
+
+
+@cache
+def names(file: str, catalogue: str = "CATALOGUE") -> tuple[str, ...]:
+    """Return the names in a catalogue, a dictionary that a file of the package writes out with its names.
+
+    >>> names("engines/__init__.py", "ENGINES")
+    ('local', 'dask')
+    """
+    path = Path(__file__).parents[2] / file
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
+            targets = [node.target]
+        else:
+            continue
+        if isinstance(node.value, ast.Dict) and [ast.unparse(target) for target in targets] == [catalogue]:
+            return tuple(ast.literal_eval(key) for key in node.value.keys if key is not None)
+    raise LookupError(f"{path} writes out no dictionary {catalogue}")
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words as a list to choose from.
+
+    >>> either(("local", "dask", "moon"))
+    'local, dask or moon'
+    """
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 @cache

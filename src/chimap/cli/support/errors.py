@@ -22,6 +22,7 @@ written: list[str] = []  # files that this run has finished, for the message aft
 # Flags that do not follow from the parameter name. All others are the name without n_ and with hyphens.
 _FLAGS = {
     "selection": "--folds",
+    "normalize": "--normalization",
     "n_train": "--per-class",
     "max_iter": "--iterations",
     "width_strength": "--width-penalty",
@@ -29,14 +30,21 @@ _FLAGS = {
 }
 # Parameters that messages name anywhere in a sentence,
 _NAMED = (
-    *_FLAGS, "n_tune_components", "n_tune_rows", "n_components", "n_principal", "n_terms", "n_jobs", "n_test_rows",
-    "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction", "alpha",
+    *(name for name in _FLAGS if name != "normalize"),
+    "bin_weights", "class_weight", "race_seconds", "n_tune_components", "n_tune_rows", "n_components", "n_principal",
+    "n_terms", "n_jobs", "n_test_rows", "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction",
+    "alpha",
 )  # fmt: skip
 # and parameters that are also ordinary words, replaced only where the context is clear.
 _WORDS = (
-    "blocks", "coding", "device", "engine", "format", "gamma", "grids", "kernel", "labels", "loss", "map", "memory",
-    "objective", "precision", "sampling", "seed", "tolerance", "widths",
+    "blocks", "coding", "device", "engine", "features", "format", "gamma", "grids", "kernel", "labels", "loss", "map",
+    "memory", "normalize", "objective", "precision", "sampling", "scoring", "seed", "threshold", "tolerance", "widths",
 )  # fmt: skip
+# What stands for a value that is the absence of a flag, or has another word there,
+_SPELT = {"selection='auto'": "no --folds", "bin_weights=None": "--bin-weights none"}
+# a value, and further ones after it, as in loss='square' or 'hinge'; a call is an object, which no flag takes.
+_VALUE = r"'?[\w.+\-]++(?!\()'?(?:(?:,| or|, or) '[\w.+\-]+')*"
+_VALUES = {"selection": r"\d+"}  # of parameters whose flag takes some values only
 
 
 def explain(error: BaseException) -> int:
@@ -95,14 +103,28 @@ def in_flags(message: str) -> str:
     >>> in_flags("device='cuda' takes loss='square'; got n_principal=None.")
     '--device cuda takes --loss square; got no --principal.'
     """
+    for spelling, flag in _SPELT.items():
+        message = re.sub(rf"(?<![\w\-./]){spelling}(?!\w)", flag, message)
     for name in (*_NAMED, *_WORDS):
-        flag = flag_of(name)
-        message = re.sub(rf"(?<![\w\-./]){name}=None\b", f"no {flag}", message)
-        message = re.sub(rf"(?<![\w\-./]){name}='?([\w.+\-]+)'?", rf"{flag} \1", message)
-        message = re.sub(rf"^{name}(?= must\b)", flag, message)
-        if name in _NAMED:
-            message = re.sub(rf"(?<![\w\-./]){name}\b(?!/|\.\w)", flag, message)
+        message = _with_flag(message, name, flag_of(name))
     return message
+
+
+def _with_flag(message: str, name: str, flag: str) -> str:
+    """Return the message with one parameter replaced by its flag."""
+
+    def set_to(found: re.Match[str]) -> str:
+        values = found[1].replace("'", "")
+        return f"{flag} {values}"
+
+    there = rf"(?<![\w\-./]){name}"
+    message = re.sub(rf"{there}=None\b", f"no {flag}", message)
+    message = re.sub(
+        rf"{there}=\{{[^{{}}]*\}}", flag, message
+    )  # a dictionary, such as blocks, is longer as text
+    message = re.sub(rf"{there}=({_VALUES.get(name, _VALUE)})", set_to, message)
+    message = re.sub(rf"^{name}(?= must\b)", flag, message)
+    return re.sub(rf"{there}\b(?!/|\.\w|=)", flag, message) if name in _NAMED else message
 
 
 def say(kind: str, message: str, code: int = 2) -> None:

@@ -8,14 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import fit_options, flag_values, options
-from chimap.cli.support.declared import default
-from chimap.cli.support.options import EngineChoice, Precision, Task
+from chimap.cli.support.declared import default, either, names
+from chimap.cli.support.options import IN_PROCESS, EngineChoice, Precision, Task
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
+
+
+_ADDITIVE = names("kernels/__init__.py")
+_OTHERS = (
+    "gaussian", *names("kernels/__init__.py", "OTHERS"), *names("kernels/stationary.py", "STATIONARY")
+)  # fmt: skip
+_FEATURES = names("features/families.py", "FAMILIES")
+_SAMPLINGS = names("features/fourier/sampling.py")
+_LOSSES = (*names("losses/__init__.py"), "hinge")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,8 +35,8 @@ class Settings:
         str,
         typer.Option(
             metavar="NAME",
-            help="Kernel: auto to race several; chi2, intersection, jensen_shannon or hellinger, each also with the "
-            "prefix exp-; gaussian, skewed-chi2, pq and others. exp- gives the exponential form, and + a sum: chi2+pq.",
+            help=f"Kernel: auto to race several; {either(_ADDITIVE)}, each also with the prefix exp-; "
+            f"{either(_OTHERS)}. exp- gives the exponential form, and + a sum: chi2+pq.",
         ),
     ] = default("kernel")
     gamma: Annotated[
@@ -50,23 +59,21 @@ class Settings:
     ] = "optimal"
     features: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="Features of the kernel: auto, additive, exact, landmarks or fourier."
-        ),
+        typer.Option(metavar="NAME", help=f"Features of the kernel: {either(('auto', *_FEATURES))}."),
     ] = default("features")
     sampling: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="How to draw the frequencies of random features: auto, orthogonal, structured, iid or qmc.",
+            help=f"How to draw the frequencies of random features: {either(('auto', *_SAMPLINGS))}.",
         ),
     ] = default("sampling")
     loss: Annotated[
         str,
         typer.Option(
             metavar="NAME",
-            help="Loss: square, logistic, squared_hinge, smooth_hinge, epsilon_insensitive or hinge. square takes one "
-            "pass over DATA, the others some tens of passes; hinge keeps the features of all rows in memory.",
+            help=f"Loss: {either(_LOSSES)}. square takes one pass over DATA, the others some tens of passes; hinge "
+            "keeps the features of all rows in memory.",
         ),
     ] = default("loss")
     class_weight: fit_options.ClassWeight = None
@@ -91,7 +98,7 @@ class Settings:
     engine: Annotated[
         EngineChoice,
         typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
-    ] = EngineChoice.local
+    ] = IN_PROCESS
     blocks: Annotated[
         str | None,
         typer.Option(
@@ -165,6 +172,7 @@ class Settings:
             raise ValueError(
                 f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks."
             )
+        flag_values.check_features(self.features)
         flag_values.check_sampling(self.sampling)
         check_device(self.device)
         flag_values.check_loss(self.loss)

@@ -162,6 +162,15 @@ def check_sampling(name: str) -> None:
         raise ValueError(f"--sampling must be one of {', '.join(known)}; got {name!r}.")
 
 
+def check_features(name: str) -> None:
+    """Raise ValueError if the catalogue of families of features does not have the name."""
+    from chimap.features.families import FAMILIES
+
+    known = ("auto", *FAMILIES)
+    if name not in known:
+        raise ValueError(f"--features must be one of {', '.join(known)}; got {name!r}.")
+
+
 def check_loss(name: str, task: Task = Task.auto) -> None:
     """Raise ValueError if the name is not a loss of this task."""
     from chimap import HistogramClassifier, HistogramRegressor

@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from chimap.cli.support.declared import names
+
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
     ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
@@ -64,8 +66,6 @@ class Precision(StrEnum):
     bfloat16 = "bfloat16"
 
 
-class EngineChoice(StrEnum):
-    """Where the rows are read: in this process, or by workers of ``dask.distributed``."""
-
-    local = "local"
-    dask = "dask"
+EngineChoice = StrEnum("EngineChoice", [(n, n) for n in names("engines/__init__.py", "ENGINES")])  # type: ignore[misc]
+"""Where the rows are read: a name of ``chimap.engines.ENGINES``."""
+IN_PROCESS = EngineChoice("local")

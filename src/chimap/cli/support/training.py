@@ -11,7 +11,7 @@ from chimap.cli.support import data_rows, errors, flag_values, image_models, sho
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.held_out_rows import Parts, warn_of_groups
 from chimap.cli.support.image_options import ImageSettings
-from chimap.cli.support.options import EngineChoice, Task
+from chimap.cli.support.options import Task
 from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def train(
     images = images or ImageSettings()
     is_images = image_models.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
-    if scheduler is not None and settings.engine is not EngineChoice.dask:
+    if scheduler is not None and settings.engine.value != "dask":
         raise ValueError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -69,8 +69,6 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     >>> bool(abs(Z @ Z.T - psi.kernel_(X)).mean() < 0.01)
     True
     """
-
-    makes: ClassVar[type]
 
     n_features_in_: int
     kernel_: StationaryKernel
@@ -289,6 +287,3 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-StationaryMap.makes = StationaryMap
