@@ -24,13 +24,12 @@ _FLAGS = {
     "selection": "--folds",
     "n_train": "--per-class",
     "max_iter": "--iterations",
-    "width_strength": "--width-penalty",
     "random_state": "--seed",
 }
 # Parameters that messages name anywhere in a sentence,
 _NAMED = (
     *_FLAGS, "n_tune_components", "n_tune_rows", "n_components", "n_principal", "n_terms", "n_jobs", "n_test_rows",
-    "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction", "alpha",
+    "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction", "width_strength", "alpha",
 )  # fmt: skip
 # and parameters that are also ordinary words, replaced only where the context is clear.
 _WORDS = (
