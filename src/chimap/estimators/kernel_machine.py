@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -207,7 +207,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
 
     def _held_out(
         self,
-        folds: Any,
+        folds: BaseCrossValidator | None,
         gram: np.ndarray,
         targets: np.ndarray,
         y: np.ndarray,

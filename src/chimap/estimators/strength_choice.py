@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,6 +11,9 @@ from sklearn.utils import check_random_state
 from chimap._types import RandomState
 from chimap.selection import SelectionResult, fold_count
 from chimap.selection.scoring import labels_of
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator
 
 _SHARES = np.array(
     [1e-3, 1e-2, 0.1, 1.0, 10.0]
@@ -27,19 +30,23 @@ def strengths_of(given: float | tuple[float, ...] | None, scale: float) -> np.nd
     return scale * _SHARES if given is None else np.unique(given)
 
 
-def checked_folds(selection: Any, given: float | tuple[float, ...] | None) -> Any:
+def checked_folds(
+    selection: str | int | BaseCrossValidator, given: float | tuple[float, ...] | None
+) -> int | BaseCrossValidator:
     """Return the scikit-learn splitter or the number of folds; one fold serves only where nothing is chosen."""
-    if hasattr(selection, "split") and not isinstance(selection, str):
-        return selection
-    return fold_count(selection, 1 if isinstance(given, float) else 2)
+    if isinstance(selection, str) or not hasattr(selection, "split"):
+        return fold_count(selection, 1 if isinstance(given, float) else 2)
+    return selection
 
 
-def folds_of(selection: Any, y: np.ndarray, random_state: RandomState) -> Any:
+def folds_of(
+    selection: int | BaseCrossValidator, y: np.ndarray, random_state: RandomState
+) -> BaseCrossValidator | None:
     """Return the given splitter, or so many folds, with rows of every class if there are enough.
 
     Return None if there are too few rows to hold some out.
     """
-    if hasattr(selection, "split"):
+    if not isinstance(selection, int):
         return selection
     n_folds = min(selection, len(y) // 2)
     if n_folds < 2:
@@ -56,7 +63,7 @@ def chosen_strength(
     strengths: np.ndarray,
     scale: float,
     solve: Solve,
-    folds: Any,
+    folds: BaseCrossValidator | None,
     gram: np.ndarray,
     targets: np.ndarray,
     y: np.ndarray,
