@@ -18,6 +18,7 @@ from chimap import (
     OptimalMap,
     chi2,
 )
+from chimap.features.additive.base import AdditiveMap
 from chimap.images.reading import ImageSet
 from chimap.kernels import as_kernel
 
@@ -53,10 +54,10 @@ class Method(NamedTuple):
 
 def main_methods() -> dict[str, Method]:
     return {
-        "linear": Method(lambda c, _: KernelClassifier("linear", C=c)),
-        "chi2 map": Method(lambda c, _: KernelClassifier(map=OptimalMap("chi2", 3), C=c)),
-        "chi2 exact": Method(_precomputed, prepare=_exact("chi2 exact", chi2)),
-        "exp-chi2 exact": Method(_precomputed, prepare=_exponential),
+        "linear": Method(lambda c, s: KernelClassifier("linear", alpha=_spread(s.X) / c)),
+        "chi2 map": Method(_on_map(OptimalMap("chi2", 3))),
+        "chi2 exact": Method(_precomputed("chi2 exact"), prepare=_exact("chi2 exact", chi2)),
+        "exp-chi2 exact": Method(_precomputed("exp-chi2 exact"), prepare=_exponential),
     }
 
 
@@ -64,13 +65,13 @@ def table_methods() -> dict[str, Method]:
     """Return the other rows of Tables 3 and 4 of the paper on the Dirichlet kernel."""
     counts = as_kernel("jensen_shannon+pq")
     return {
-        "homogeneous map": Method(lambda c, _: KernelClassifier(map=HomogeneousMap("chi2", 3), C=c)),
-        "DPWT": Method(lambda c, _: KernelClassifier(map=DirichletMap(), C=c)),
+        "homogeneous map": Method(_on_map(HomogeneousMap("chi2", 3))),
+        "DPWT": Method(_on_map(DirichletMap())),
         "SIKMA": Method(
             lambda a, _: OnlineIntersectionClassifier(alpha=a, random_state=0), (1e-3, 1e-4, 1e-5)
         ),
         # five in six bins are empty, and a bin that is empty in either row adds nothing
-        "JS + PQ": Method(_precomputed, prepare=_exact("JS + PQ", counts, sp.csr_matrix)),
+        "JS + PQ": Method(_precomputed("JS + PQ"), prepare=_exact("JS + PQ", counts, sp.csr_matrix)),
         "MKL": Method(lambda c, _: GaussianAndLinear(c), (7.6,)),  # the paper's penalty
         "MKL of levels": Method(_level_kernels, (9.0, 3.0)),
     }
@@ -86,8 +87,24 @@ def _level_kernels(strength: float, split: Split) -> MultipleKernelLearner:
     )
 
 
-def _precomputed(c: float, _: Split) -> KernelClassifier:
-    return KernelClassifier("precomputed", C=c)
+def _spread(Z: np.ndarray) -> float:
+    """Return the mean diagonal of the centred kernel of features, in units of which the strengths are 1/c."""
+    return float(Z.var(axis=0).sum())
+
+
+def _on_map(psi: AdditiveMap) -> Callable[[float, Split], KernelClassifier]:
+    def machine(c: float, split: Split) -> KernelClassifier:
+        return KernelClassifier(map=psi, alpha=_spread(np.asarray(psi.fit_transform(split.X))) / c)
+
+    return machine
+
+
+def _precomputed(name: str) -> Callable[[float, Split], KernelClassifier]:
+    def machine(c: float, split: Split) -> KernelClassifier:
+        gram = split.values[name][0]
+        return KernelClassifier("precomputed", alpha=float(gram.diagonal().mean() - gram.mean()) / c)
+
+    return machine
 
 
 def _exact(name: str, kernel, of_rows: Callable = np.asarray) -> Callable[[Split], tuple[float, float]]:

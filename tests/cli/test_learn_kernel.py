@@ -35,10 +35,21 @@ BAD = {
     "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),
     "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
     "share": (["--validation-fraction", "1"], r"--validation-fraction must be at least 0 and below 1; got 1"),
-    "penalty": (["--width-penalty=-1"], r"--width-penalty must be a number of at least 0; got -1"),
-    "rounds": (["--objective", "gradients", "--width-penalty", "1"], r"--objective gradients takes no --width-penalty"),
+    "penalty": (["--width-strength=-1"], r"--width-strength must be a number of at least 0; got -1"),
+    "rounds": (["--objective", "gradients", "--width-strength", "1"], r"gradients takes no --width-strength"),
     "page": (["--page", "nowhere/page.html"], r"the folder nowhere does not exist"),
 }  # fmt: skip
+
+
+def test_an_option_of_widths_has_the_name_of_its_parameter():
+    from chimap.cli.support.errors import flag_of, in_flags
+    from chimap.cli.support.kernel_settings import KernelSettings
+    from chimap.cli.support.options import Task
+
+    model = KernelSettings(width_strength=0.25, components="8").estimator(Task.classify)
+    assert (model.width_strength, model.width_penalty) == (0.25, "l2")
+    assert flag_of("width_strength") == "--width-strength"
+    assert in_flags("Leave width_strength at 0.") == "Leave --width-strength at 0."
 
 
 def test_widths_a_page_and_predictions(folder):

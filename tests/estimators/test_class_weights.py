@@ -41,7 +41,7 @@ LEARNERS = {
     "exact": HistogramClassifier("exp-chi2", features="exact", alpha=1.0, random_state=0),
     "logistic": HistogramClassifier("chi2", loss="logistic", random_state=0),
     "hinge": HistogramClassifier("chi2", loss="hinge", random_state=0),
-    "kernel matrix": KernelClassifier("chi2", C=1.0, random_state=0),
+    "kernel matrix": KernelClassifier("chi2", alpha=1.0, random_state=0),
     "widths": FourierKernelLearner(**SMALL, n_tune_components=8, max_iter=2),
     "several kernels": MultipleKernelLearner(blocks=[slice(0, 10), slice(10, 20)], n_alphas=4, **SMALL),
     "exact widths": ExactKernelLearner("gaussian", max_iter=2, random_state=0),

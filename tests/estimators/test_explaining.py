@@ -97,7 +97,7 @@ def test_most_neighbours_are_of_the_predicted_class(features):
 
 
 def test_neighbours_of_an_exact_machine_are_its_rows():
-    model = KernelClassifier("exp-chi2", C=1.0).fit(X, Y)
+    model = KernelClassifier("exp-chi2", alpha=1.0).fit(X, Y)
     row = int(np.abs(model.dual_coef_[0]).argmax())
     assert model.nearest(X[row : row + 1])[0].similarities.max() == pytest.approx(1)
 

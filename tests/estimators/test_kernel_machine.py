@@ -12,7 +12,14 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC, LinearSVC
 
-from chimap import KernelClassifier, OptimalMap, chi2
+from chimap import (
+    HistogramClassifier,
+    HomogeneousMap,
+    KernelClassifier,
+    MomentsRidgeClassifier,
+    OptimalMap,
+    chi2,
+)
 from chimap._validation import DataError, MemoryBudgetError
 
 
@@ -23,42 +30,56 @@ def digits():
 
 
 def test_svm_is_scikit_learns_one_versus_rest(digits):
+    """The strength is 1/C on the kernel as it is."""
     X, y, new = digits
-    gram, values = chi2(X), chi2(new, X)
+    gram = chi2(X)
+    expected = OneVsRestClassifier(SVC(kernel="precomputed", C=0.02)).fit(gram, y)
+    found = KernelClassifier("chi2", alpha=50.0).fit(X, y)
     middle = np.eye(300) - 1 / 300
-    scale = np.trace(middle @ gram @ middle) / len(gram)
-    expected = OneVsRestClassifier(SVC(kernel="precomputed", C=2.0)).fit(gram / scale, y)
-    found = KernelClassifier("chi2", C=2.0).fit(X, y)
-    assert found.scale_ == pytest.approx(scale, rel=1e-12)
+    assert found.scale_ == pytest.approx(np.trace(middle @ gram @ middle) / len(gram), rel=1e-12)
     np.testing.assert_allclose(
-        found.decision_function(new), expected.decision_function(values / scale), atol=2e-3
+        found.decision_function(new), expected.decision_function(chi2(new, X)), atol=2e-3
     )
-    assert (found.predict(new) == expected.predict(values / scale)).all()
+    assert (found.predict(new) == expected.predict(chi2(new, X))).all()
 
 
 def test_ridge_is_kernel_ridge_with_a_free_intercept(digits):
     X, y, _ = digits
-    found = KernelClassifier("chi2", C=5.0, loss="square").fit(X, y)
+    found = KernelClassifier("chi2", alpha=20.0, loss="square").fit(X, y)
     np.testing.assert_allclose(found.dual_coef_.sum(axis=1), 0, atol=1e-9)
-    gram = KernelCenterer().fit_transform(chi2(X)) / found.scale_
+    gram = KernelCenterer().fit_transform(chi2(X))
     for t, name in enumerate(found.classes_):
         target = np.where(y == name, 1.0, -1.0)
-        machine = KernelRidge(alpha=1 / 5.0, kernel="precomputed").fit(gram, target - target.mean())
-        np.testing.assert_allclose(found.dual_coef_[t] * found.scale_, machine.dual_coef_, atol=1e-8)
+        machine = KernelRidge(alpha=20.0, kernel="precomputed").fit(gram, target - target.mean())
+        np.testing.assert_allclose(found.dual_coef_[t], machine.dual_coef_, atol=1e-10)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 3.0])
+def test_a_strength_means_the_same_as_in_the_other_classifiers(digits, alpha):
+    X, y, new = digits
+    found = KernelClassifier("gaussian", gamma=1e-3, alpha=alpha, loss="square").fit(X, y)
+    exact = HistogramClassifier("gaussian", gamma=1e-3, features="exact", alpha=alpha).fit(X, y)
+    np.testing.assert_allclose(exact.decision_function(new), found.decision_function(new), atol=1e-4)
+    psi = HomogeneousMap("chi2", 3).fit(X)
+    mapped = KernelClassifier(map=psi, alpha=alpha, loss="square").fit(X, y)
+    linear = MomentsRidgeClassifier(alpha=alpha).fit(psi.transform(X).astype(float), y)
+    np.testing.assert_allclose(
+        linear.decision_function(psi.transform(new)), mapped.decision_function(new), atol=1e-4
+    )
 
 
 @pytest.mark.parametrize("loss", ["hinge", "square"])
 def test_a_map_gives_the_linear_machine_on_its_features(digits, loss):
     X, y, new = digits
     psi = OptimalMap("chi2", 3)
-    found = KernelClassifier(map=psi, C=10, loss=loss).fit(X, y)
+    found = KernelClassifier(map=psi, alpha=20.0, loss=loss).fit(X, y)
     Z, Zn = psi.fit(X).transform(X), psi.transform(new)
-    by_gram = KernelClassifier("precomputed", C=10, loss=loss).fit(Z @ Z.T, y)
+    by_gram = KernelClassifier("precomputed", alpha=20.0, loss=loss).fit(Z @ Z.T, y)
     np.testing.assert_allclose(found.decision_function(new), by_gram.decision_function(Zn @ Z.T), atol=1e-6)
     np.testing.assert_allclose(Zn @ found.coef_.T + found.intercept_, found.decision_function(new), atol=1e-9)
     if loss == "hinge":
         linear = LinearSVC(
-            C=10 / found.scale_, loss="hinge", intercept_scaling=100, max_iter=100_000, random_state=0
+            C=1 / 20.0, loss="hinge", intercept_scaling=100, max_iter=100_000, random_state=0
         ).fit(Z, y)
         assert (linear.predict(Zn) == found.predict(new)).mean() > 0.97
 
@@ -66,9 +87,9 @@ def test_a_map_gives_the_linear_machine_on_its_features(digits, loss):
 @pytest.mark.parametrize("kernel", ["chi2", "exp-chi2", "pq"])
 def test_sparse_rows_and_threads_give_the_same(digits, kernel):
     X, y, new = digits
-    dense = KernelClassifier(kernel, C=10, n_jobs=1).fit(X, y).decision_function(new)
+    dense = KernelClassifier(kernel, alpha=0.1, n_jobs=1).fit(X, y).decision_function(new)
     sparse = (
-        KernelClassifier(kernel, C=10, n_jobs=3)
+        KernelClassifier(kernel, alpha=0.1, n_jobs=3)
         .fit(sp.csr_matrix(X), y)
         .decision_function(sp.csr_matrix(new))
     )
@@ -89,18 +110,24 @@ def test_bad_settings(digits):
         MemoryBudgetError, match=r"memory='10MiB' is too small for the kernel matrix of 300 rows"
     ):
         KernelClassifier(memory="10MiB").fit(X, y)
-    with pytest.raises(ValueError, match="C must be a positive number"):
-        KernelClassifier(C=0).fit(X, y)
+    with pytest.raises(ValueError, match="alpha must be a positive number"):
+        KernelClassifier(alpha=0).fit(X, y)
     with pytest.raises(ValueError, match="loss must be one of 'hinge', 'square'"):
         KernelClassifier(loss="logistic").fit(X, y)
     with pytest.raises(DataError, match="Negative values"):
         KernelClassifier().fit(-X, y)
     with pytest.raises(DataError, match="one class only"):
         KernelClassifier().fit(X, np.zeros(300))
-    with pytest.raises(ValueError, match="C must be one of 'auto'"):
-        KernelClassifier(C="best").fit(X, y)
-    with pytest.raises(ValueError, match="selection must be a positive whole number"):
-        KernelClassifier(selection=0).fit(X, y)
+    with pytest.raises(ValueError, match="alpha must be one of 'auto'"):
+        KernelClassifier(alpha="best").fit(X, y)
+    with pytest.raises(ValueError, match="alpha must be 'auto', a number or several numbers"):
+        KernelClassifier(alpha=[]).fit(X, y)
+    for selection in (0, 2.5, None):
+        with pytest.raises(ValueError, match=r"selection \(folds\) must be a positive whole number"):
+            KernelClassifier(selection=selection).fit(X, y)
+    for selection in (1, "gcv"):
+        with pytest.raises(ValueError, match="selection must be 'auto' or at least 2 folds"):
+            KernelClassifier(selection=selection).fit(X, y)
 
 
 def shifted(mean, dtype, n=240):
@@ -119,24 +146,41 @@ def test_rows_far_from_zero_lose_nothing(kernel, loss, dtype):
         assert machine.score(X[160:], y[160:]) > 0.9
 
 
-def test_the_cost_is_chosen_by_folds_and_said(digits):
+def test_the_strength_is_chosen_by_folds_and_said(digits):
     X, y, _ = digits
     folds = StratifiedKFold(3, shuffle=True, random_state=1)
-    machine = KernelClassifier("chi2", C=[1e-4, 1.0, 10.0], selection=folds).fit(X, y)
-    by_hand = GridSearchCV(KernelClassifier("chi2"), {"C": [1e-4, 1.0, 10.0]}, cv=folds).fit(X, y)
-    scores = by_hand.cv_results_["mean_test_score"]
-    np.testing.assert_allclose(list(machine.C_scores_.values()), scores, atol=0.02)
-    assert machine.C_scores_[1e-4] < machine.C_scores_[machine.C_]
-    assert max(machine.C_scores_, key=machine.C_scores_.get) == machine.C_
-    alone = KernelClassifier("chi2", C=machine.C_).fit(X, y)
+    strengths = [1e6, 10.0, 100.0]
+    machine = KernelClassifier("chi2", alpha=strengths, selection=folds).fit(X, y)
+    by_hand = GridSearchCV(KernelClassifier("chi2"), {"alpha": sorted(strengths)}, cv=folds).fit(X, y)
+    result = machine.selection_
+    assert (result.rule, result.measure, result.alphas.tolist()) == ("folds", "accuracy", [10.0, 100.0, 1e6])
+    assert result.weights.tolist() == [100, 100, 100]
+    for k in range(3):
+        np.testing.assert_allclose(
+            result.scores[:, k], by_hand.cv_results_[f"split{k}_test_score"], atol=0.02
+        )
+    assert result.means[2] < result.means[result.chosen] == result.means.max()
+    assert machine.alpha_ == result.best["alpha"]
+    assert result.describe().startswith("cross-validated over 3 folds: accuracy 0.")
+    alone = KernelClassifier("chi2", alpha=machine.alpha_, selection=1).fit(X, y)
     np.testing.assert_array_equal(alone.dual_coef_, machine.dual_coef_)
-    assert (alone.C_, alone.C_scores_) == (machine.C_, None)
-    assert list(KernelClassifier(random_state=0).fit(X, y).C_scores_) == [0.1, 1, 10, 100, 1000]
+    assert (alone.alpha_, alone.selection_) == (machine.alpha_, None)
+    usual = KernelClassifier(random_state=0).fit(X, y)
+    np.testing.assert_allclose(usual.selection_.alphas / usual.scale_, [1e-3, 1e-2, 0.1, 1, 10])
+    assert KernelClassifier(selection="auto", random_state=0).fit(X, y).selection_.n_folds == 5
+
+
+def test_of_strengths_that_tie_the_largest_is_taken():
+    rows = np.repeat(np.eye(2), 20, axis=0)
+    machine = KernelClassifier("linear", alpha=[0.01, 0.1, 1.0], random_state=0).fit(rows, rows[:, 0])
+    assert machine.selection_.means.tolist() == [1, 1, 1]
+    assert machine.alpha_ == 1.0
 
 
 def test_few_rows_hold_nothing_out(digits):
     X = digits[0][:3]
     machine = KernelClassifier().fit(X, [0, 1, 1])
-    assert (machine.C_, machine.C_scores_) == (10, None)
+    assert machine.selection_ is None
+    assert machine.alpha_ == pytest.approx(0.1 * machine.scale_)
     rare = KernelClassifier(random_state=0).fit(digits[0][:9], [0, 0, 0, 0, 1, 1, 1, 1, 2])
     assert set(rare.classes_) == {0, 1, 2}

@@ -130,6 +130,20 @@ def test_group_lasso():
     assert model.kkt_residual_ < 1e-6
 
 
+@pytest.mark.parametrize("weight", [None, 2.0])
+def test_the_loss_of_sparse_models_is_a_mean(weight):
+    """The strength beside the sum of the losses, as in ridge, is N alpha; N is the sum of the weights."""
+    Z, y = data(80)
+    weights = None if weight is None else np.full(80, weight)
+    total = 80 * (weight or 1.0)
+    sparse = MomentsLasso(alpha=0.3, l1_ratio=1e-9).fit(Z, y, sample_weight=weights)
+    ridge = MomentsRidge(alpha=total * 0.3).fit(Z, y, sample_weight=weights)
+    np.testing.assert_allclose(sparse.coef_, ridge.coef_, atol=1e-6)
+    lasso = MomentsLasso(alpha=0.1).fit(Z, y, sample_weight=weights)
+    groups = MomentsGroupLasso(alpha=0.1).fit(Z, y, sample_weight=weights)  # a column each
+    np.testing.assert_allclose(groups.coef_, lasso.coef_, atol=1e-5)
+
+
 @pytest.mark.parametrize("model", [MomentsRidge(random_state=0), MomentsLasso(n_alphas=4, random_state=0)])
 def test_batches_are_as_good_as_the_whole(model):
     Z, y = data(mean=1e3)
@@ -146,11 +160,15 @@ def test_batches_are_as_good_as_the_whole(model):
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (MomentsRidge(-1.0), "each of alpha must be a positive number"),
-        (MomentsRidge("best"), "alpha must be 'auto', a number or several numbers; got 'best'"),
+        (MomentsRidge(-1.0), "alpha must be a positive number"),
+        (MomentsRidge([1.0, -1.0]), "each of alpha must be a positive number"),
+        (MomentsLasso([]), "alpha must be 'auto', a number or several numbers"),
+        (MomentsRidge("best"), "alpha must be one of 'auto'; got 'best'"),
         (MomentsRidge(n_components=0), "n_components must be a positive whole number"),
         (MomentsRidge(n_components=[3, 13]), "n_components=13, but there are 12 features"),
         (MomentsRidge(selection=1), r"selection must be 'auto' or at least 2 folds; got 1"),
+        (MomentsRidge([1.0, 10.0], selection=1), r"selection must be 'auto' or at least 2 folds; got 1"),
+        (MomentsRidge(1.0, [2, 3], selection=1), r"selection must be 'auto' or at least 2 folds; got 1"),
         (MomentsLasso(selection="gcv"), r"selection must be 'auto' or at least 2 folds; got 'gcv'"),
         (MomentsRidge(selection=0), r"selection \(folds\) must be a positive whole number"),
         (MomentsLasso(l1_ratio=1.5), r"l1_ratio must be in \(0, 1\]; got 1.5"),

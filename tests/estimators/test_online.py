@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from chimap import OnlineIntersectionClassifier, intersection
+from chimap import KernelClassifier, OnlineIntersectionClassifier, intersection
 from chimap._validation import DataError
 
 from ..histograms import classes
@@ -48,6 +48,21 @@ def test_close_to_the_exact_machine():
     model = OnlineIntersectionClassifier(max_iter=20, random_state=0).fit(X[train], y[train])
     exact = SVC(kernel=intersection).fit(X[train], y[train])
     assert model.score(X[test], y[test]) > exact.score(X[test], y[test]) - 0.03
+
+
+def test_the_strength_is_that_of_the_exact_machine_over_rows_and_scale():
+    """The documented objective: its strength beside the sum of the losses is N m alpha."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:200], y[:200] % 2
+    scale = intersection.diagonal(X).mean()
+    model = OnlineIntersectionClassifier(alpha=0.02, n_knots=16, max_iter=400, random_state=0).fit(X, y)
+
+    def gap(factor):
+        exact = KernelClassifier("intersection", alpha=factor * 200 * scale * 0.02).fit(X, y)
+        return np.abs(exact.decision_function(X) - model.decision_function(X)).max()
+
+    assert gap(1) < 0.05
+    assert min(gap(0.5), gap(2)) > 3 * gap(1)
 
 
 def test_in_parts_as_in_one():

@@ -173,7 +173,7 @@ def test_intervals_hold_the_share_of_truths_that_they_say(rows, name, alpha):
         HistogramClassifier("exp-chi2", features="landmarks", n_components=200, random_state=0),
         HistogramClassifier("chi2", loss="hinge", alpha=100.0),
         HistogramClassifier("chi2", loss="logistic", alpha=100.0),
-        KernelClassifier("chi2", C=1.0),
+        KernelClassifier("chi2", alpha=1.0),
     ],
     ids=["exact", "landmarks", "hinge", "logistic", "kernel machine"],
 )

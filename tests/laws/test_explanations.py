@@ -59,7 +59,7 @@ def test_they_add_up_whatever_the_features(settings):
 
 @pytest.mark.parametrize("kernel", names())
 def test_they_add_up_for_exact_machines(kernel):
-    model = KernelClassifier(kernel, loss="square", C=1.0).fit(X, Y)
+    model = KernelClassifier(kernel, loss="square", alpha=1.0).fit(X, Y)
     assert off(model, X[:3]) < 1e-6
     assert off(model, sp.csr_matrix(X[:3])) < 1e-6
 
@@ -122,6 +122,6 @@ def test_a_saved_model_explains_itself_the_same(tmp_path):
 
 
 def test_a_precomputed_kernel_has_no_bins():
-    model = KernelClassifier("precomputed", C=1.0).fit(X @ X.T, Y)
+    model = KernelClassifier("precomputed", alpha=1.0).fit(X @ X.T, Y)
     with pytest.raises(ValueError, match="precomputed"):
         model.explain(X @ X.T)

@@ -58,8 +58,8 @@ CLASSIFIERS = {
     "components": HistogramClassifier("linear", n_principal=4, alpha=0.3, **FIXED),
     "exact": HistogramClassifier("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidgeClassifier(alpha=0.3),
-    "kernel matrix, square": KernelClassifier("chi2", loss="square", C=3.0),
-    "kernel matrix, map": KernelClassifier(loss="square", C=3.0, map=FunctionTransformer(np.sqrt)),
+    "kernel matrix, square": KernelClassifier("chi2", loss="square", alpha=0.3),
+    "kernel matrix, map": KernelClassifier(loss="square", alpha=0.3, map=FunctionTransformer(np.sqrt)),
     "widths": ExactKernelLearner("gaussian", objective="training", max_iter=4),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
 }
@@ -193,9 +193,9 @@ def test_kernel_matrices_with_rows_of_weight_0():
     X, y, weights, repeated = rows()
     gram = chi2(X)
     for loss, atol in (("square", 1e-9), ("hinge", 0.02)):
-        model = KernelClassifier("precomputed", loss=loss, C=3.0)
+        model = KernelClassifier("precomputed", loss=loss, alpha=0.3)
         found = model.fit(gram, y, sample_weight=weights).decision_function(gram)
-        expected = KernelClassifier("chi2", loss=loss, C=3.0).fit(X[repeated], y[repeated])
+        expected = KernelClassifier("chi2", loss=loss, alpha=0.3).fit(X[repeated], y[repeated])
         np.testing.assert_allclose(found, expected.decision_function(X), atol=atol)
 
 
@@ -332,7 +332,7 @@ def test_kernel_matrices_leave_rows_out(loss):
     X, y, weights, _ = rows(2, 40)
     weights = weights + 0.5
     seen = []
-    model = KernelClassifier("chi2", loss=loss, C=3.0, selection=4, random_state=0)
+    model = KernelClassifier("chi2", loss=loss, alpha=0.3, selection=4, random_state=0)
     model._take_held_out = seen.append
     model.fit(X, y, sample_weight=weights)
     found = seen[0]
@@ -343,7 +343,7 @@ def test_kernel_matrices_leave_rows_out(loss):
     gram = chi2(X)
     for k in (0, 17, 39):
         rest = np.arange(40) != k
-        peer = KernelRidge(alpha=model.scale_ / 3.0, kernel="precomputed")
+        peer = KernelRidge(alpha=0.3, kernel="precomputed")
         target = np.where(y == 1, 1.0, -1.0)
         # kernel ridge with a free intercept is that of centred rows
         w = weights[rest] / weights[rest].sum()

@@ -19,11 +19,11 @@ from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.additive.identity import IdentityMap
+from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, Targets, provisional_mean
 from chimap.selection import SelectionResult, fold_count
 from chimap.solvers import LinearSolution
-from chimap.solvers.sparse import check_alphas
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -149,16 +149,16 @@ class MomentsModel(BaseEstimator):
 
     def _chooses(self) -> bool:
         """Whether folds choose a setting."""
-        return isinstance(self.alpha, str) or np.ndim(self.alpha) > 0
+        return not isinstance(self._given_alpha, float)
+
+    @property
+    def _given_alpha(self) -> float | tuple[float, ...] | None:
+        """One strength, several to choose from, or None for "auto"."""
+        return checked_alpha(self.alpha)
 
     def _check_parameters(self, n_features: int) -> None:
         # Given strengths make a path, which takes no folds.
-        fold_count(self.selection, 2 if isinstance(self.alpha, str) else 1)
-        if isinstance(self.alpha, str):
-            if self.alpha != "auto":
-                raise ValueError(f"alpha must be 'auto', a number or several numbers; got {self.alpha!r}.")
-        else:
-            check_alphas(self.alpha)
+        fold_count(self.selection, 2 if self._given_alpha is None else 1)
 
     @abstractmethod
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:

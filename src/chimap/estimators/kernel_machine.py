@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -16,10 +16,11 @@ from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
 from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
-from chimap.estimators.cost_choice import Solve, chosen_cost, folds_of, given_costs
 from chimap.estimators.explained_machine import ExplainedMachine
+from chimap.estimators.strength_choice import Solve, checked_folds, chosen_strength, folds_of, strengths_of
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
+from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import Kernel, as_kernel
@@ -33,13 +34,17 @@ if TYPE_CHECKING:
 
 
 class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
-    """Exact kernel machine, one class against the rest: f(x) = sum_i alpha_i K(x_i, x) + b over all training rows x_i.
+    """Exact kernel machine, one class against the rest: f(x) = sum_i a_i K(x_i, x) + b over all training rows x_i.
 
-    The kernel matrix is computed once for all classes, in float64. It is centred (minus the means of its rows and
-    columns, which the intercept takes up) and divided by its mean diagonal, so that C means the same for every kernel
-    and for rows far from 0. Time and memory grow with the square of the number of rows: it is meant for up to about ten
-    thousand rows, and as the exact machine that explicit features are compared with. ``HistogramClassifier`` takes any
-    number of rows.
+    For each class, the machine solves
+
+        minimise over a, b:  sum_i loss(y_i, f(x_i)) + alpha/2 |w|^2,   |w|^2 = sum_ij a_i a_j K(x_i, x_j),
+
+    with y_i = 1 for the class and -1 otherwise. The penalty is that of ``HistogramClassifier`` on the kernel as it is,
+    and alpha is LIBSVM's 1/C. The kernel matrix is computed once for all classes, in float64, and centred (minus the
+    means of its rows and columns, which the intercept takes up). Time and memory grow with the square of the number of
+    rows: it is meant for up to about ten thousand rows, and as the exact machine that explicit features are compared
+    with. ``HistogramClassifier`` takes any number of rows.
 
     Parameters
     ----------
@@ -52,18 +57,19 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         A transformer that replaces the kernel: K is then the dot product of its features, and the machine is the linear
         one on these features, with weights ``coef_``. It is found in the span of the training rows, which is faster if
         they are fewer than the features.
-    C : float, sequence of float or "auto", default="auto"
-        Cost of an error; 1/C is the strength of ridge. "auto" takes the most accurate of 0.1, 1, 10, 100 and 1000 on
-        held-out folds, and the smallest of those that tie. Several numbers are compared in the same way.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, 1/C of LIBSVM, or several to choose from.
+        "auto" compares 0.001, 0.01, 0.1, 1 and 10 times ``scale_``. The most accurate on held-out folds is taken, and
+        the largest of those that tie.
     loss : {"hinge", "square"}, default="hinge"
-        "hinge" is a support vector machine by LIBSVM; "square" is ridge, solved for all classes at once.
+        "hinge", max(0, 1 - y f), is a support vector machine by LIBSVM; "square", (y - f)^2 / 2, is ridge, solved for
+        all classes at once.
     class_weight : "balanced", dict or None, default=None
-        Factors of the row weights by class; C is the cost of an error in a row of weight 1. See
-        ``HistogramClassifier``.
+        Factors of the row weights by class. See ``HistogramClassifier``.
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
-    selection : int or splitter, default=3
-        Folds that choose C: their number, or a scikit-learn splitter.
+    selection : int, "auto" or splitter, default=3
+        Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter.
     memory : str or int, default="2GiB"
         Memory budget of the matrices.
     n_jobs : int or None, default=None
@@ -76,15 +82,15 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
     classes_ : ndarray of shape (classes,)
         The class labels.
     dual_coef_ : ndarray of shape (t, n)
-        Weights alpha of the training rows; t is 1 for two classes.
+        Dual weights a of the training rows; t is 1 for two classes.
     intercept_ : ndarray of shape (t,)
         Intercepts b.
     scale_ : float
         Mean diagonal of the centred kernel.
-    C_ : float
-        The cost used.
-    C_scores_ : dict or None
-        Held-out accuracy by cost; None if there was nothing to choose.
+    alpha_ : float
+        The strength used.
+    selection_ : SelectionResult or None
+        Accuracies of every strength on every fold; None if there was nothing to choose.
     kernel_ : Kernel
         The kernel, with its parameters set to numbers.
     rows_ : array or sparse matrix of shape (n, bins)
@@ -113,7 +119,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         *,
         gamma: float | str = "mean",
         map: AdditiveMap | None = None,
-        C: str | float | Sequence[float] = "auto",
+        alpha: str | float | Sequence[float] = "auto",
         loss: str = "hinge",
         class_weight: ClassWeight = None,
         threshold: str | float | None = None,
@@ -125,7 +131,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         self.kernel = kernel
         self.gamma = gamma
         self.map = map
-        self.C = C
+        self.alpha = alpha
         self.loss = loss
         self.class_weight = class_weight
         self.threshold = threshold
@@ -156,7 +162,8 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         MemoryBudgetError
             If the kernel matrix does not fit.
         """
-        costs = given_costs(self.C)
+        given = checked_alpha(self.alpha)
+        selection = checked_folds(self.selection, given)
         check_choice(self.loss, "loss", tuple(SOLVERS))
         X, y = frame_rows(X, y)
         valid_rows, labels = validate_data(
@@ -176,17 +183,17 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
             w = np.ones(len(labels)) if weights is None else weights
             gram, means = self._training_gram(rows, w / w.sum())
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
-            gram /= self.scale_
             targets = np.asarray(self._encode(labels))
-            folds = folds_of(self.selection, labels, self.random_state)
-            self.C_, self.C_scores_ = chosen_cost(
-                costs, self._solve, folds, gram, targets, labels, w, self.classes_
-            )
-            alpha, intercept = self._solve(gram, targets, w, self.C_)
-            self._take_held_out(self._held_out(folds, gram, targets, labels, w, alpha))
-        self.dual_coef_ = alpha.T / self.scale_
+            folds = folds_of(selection, labels, self.random_state)
+            self.alpha_, self.selection_ = chosen_strength(
+                strengths_of(given, self.scale_), self.scale_, self._solve, folds, gram, targets, labels, w,
+                self.classes_,
+            )  # fmt: skip
+            duals, intercept = self._solve(gram, targets, w, self.alpha_)
+            self._take_held_out(self._held_out(folds, gram, targets, labels, w, duals))
+        self.dual_coef_ = duals.T
         if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
-            dual_coef = np.zeros((alpha.shape[1], n_given))
+            dual_coef = np.zeros((duals.shape[1], n_given))
             dual_coef[:, places], column_means = self.dual_coef_, np.zeros(n_given)
             column_means[places] = means
             self.dual_coef_, means = dual_coef, column_means
@@ -200,22 +207,21 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
 
     def _held_out(
         self,
-        folds: Any,
+        folds: BaseCrossValidator | None,
         gram: np.ndarray,
         targets: np.ndarray,
         y: np.ndarray,
         w: np.ndarray,
-        alpha: np.ndarray,
+        duals: np.ndarray,
     ) -> HeldOutRows | None:
         """Return outputs for left-out rows: ridge leaves out each row alone, the hinge holds out one fold."""
         if self.loss == "square":
-            strength = 1 / self.C_
-            inverse = np.linalg.inv(gram + np.diag(strength / w))
-            return HeldOutRows(kernel_left_out(inverse.diagonal(), alpha, targets, strength, w), y, w)
+            inverse = np.linalg.inv(gram + np.diag(self.alpha_ / w))
+            return HeldOutRows(kernel_left_out(inverse.diagonal(), duals, targets, self.alpha_, w), y, w)
         if folds is None:
             return None
         train, test = next(iter(folds.split(np.zeros(len(y)), y)))
-        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.C_)
+        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
         return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
 
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -246,7 +252,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
 
     @property
     def _solve(self) -> Solve:
-        """The solver: it returns weights (n, t) that sum to 0 and intercepts (t,), given weights (n,) of the rows."""
+        """The solver: it returns dual weights (n, t) that sum to 0 and intercepts (t,)."""
         return SOLVERS[self.loss]
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:

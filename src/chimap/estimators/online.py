@@ -30,19 +30,26 @@ _FEWEST_ROWS = 10  # with fewer rows, none are held out
 class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
     """One-versus-rest support vector machine with the intersection kernel, learned in one step per row (SIKMA).
 
-    A function in the space of the kernel is a sum of functions of single bins, f(x) = sum_i f_i(x_i) + b. Each is kept
-    as a table of its values at equally spaced knots from 0 to the largest value of the bin. For each row, with y = +-1,
+    For each class, with y = 1 for the class and -1 otherwise, the machine learns
 
-        f <- (1 - eta alpha) f + eta y K(x, .)   where y f(x) < 1,   f <- (1 - eta alpha) f   elsewhere,
+        minimise over f, b:  sum_n max(0, 1 - y_n (f(x_n) + b)) / N + alpha/2 |f|^2
 
-    with eta = 1/(alpha (t0 + t)) at step t. These are stochastic subgradients of alpha/2 |f|^2 + mean hinge loss. A
-    step takes O(bins n_knots), whatever the number of rows seen, and a prediction O(bins). The kernel is divided by the
-    mean K(x, x) of the first rows, so that alpha does not depend on the units of the data.
+    over N rows, where |f| is the norm of the kernel K / m and m is the mean K(x, x) of the first rows. The loss is a
+    mean and K / m has mean diagonal 1, so alpha depends neither on the number of rows nor on the units of the data. The
+    strength beside the sum of the losses on the kernel as it is, as in ``KernelClassifier``, is N m alpha.
+
+    A function in the space of the kernel is a sum of functions of single bins, f(x) = sum_i f_i(x_i). Each is kept as a
+    table of its values at equally spaced knots from 0 to the largest value of the bin. For each row,
+
+        f <- (1 - eta alpha) f + eta y K(x, .) / m   where y (f(x) + b) < 1,   f <- (1 - eta alpha) f   elsewhere,
+
+    with eta = 1/(alpha (t0 + t)) at step t. These are stochastic subgradients of the objective. A step takes O(bins
+    n_knots), whatever the number of rows seen, and a prediction O(bins).
 
     Parameters
     ----------
     alpha : float, default=0.0001
-        Strength of ridge relative to the mean loss, as in scikit-learn's ``SGDClassifier``.
+        Strength of the penalty beside the mean loss, as in scikit-learn's ``SGDClassifier``.
     n_knots : int, default=50
         Number of knots per bin, besides 0.
     max_iter : int, default=10

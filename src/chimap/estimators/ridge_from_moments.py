@@ -19,7 +19,7 @@ from chimap.estimators.real_targets import RealTargets
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Square
 from chimap.moments import FoldMoments, Moments
-from chimap.selection import choose_alpha, score_principal
+from chimap.selection import choose_alpha, fold_count, score_principal
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
 from chimap.solvers.held_out import left_out, leverages
@@ -52,6 +52,7 @@ class RidgeFromMoments(MomentsModel):
 
     def _check_parameters(self, n_features: int) -> None:
         super()._check_parameters(n_features)
+        fold_count(self.selection, 2 if self._chooses() else 1)
         check_device(self.device)
         for p in () if self.n_components is None else np.atleast_1d(self.n_components):
             check_positive(p.item(), "n_components", integer=True)
@@ -63,10 +64,10 @@ class RidgeFromMoments(MomentsModel):
         if self.n_components is None:
             return self._solve_features(folds, whole, scale)
         components = np.atleast_1d(self.n_components)
-        auto = isinstance(self.alpha, str)
-        alphas = scale * DECADES if auto else np.atleast_1d(self.alpha)
+        given = self._given_alpha
+        alphas = scale * DECADES if given is None else np.atleast_1d(given)
         self.selection_ = None
-        n_components, alpha = int(components.max()), scale if auto else float(alphas.max())
+        n_components, alpha = int(components.max()), scale if given is None else float(alphas.max())
         if len(folds.folds) > 1:
             self.selection_ = score_principal(folds, whole, components, alphas, device=self.device)
             n_components, alpha = (self.selection_.best[name] for name in ("n_components", "alpha"))
@@ -133,25 +134,26 @@ class RidgeFromMoments(MomentsModel):
         )
 
     def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
+        given = self._given_alpha
         if len(folds.folds) > 1:
-            alpha = self.alpha if isinstance(self.alpha, str) else np.asarray(self.alpha)
-            self.selection_ = choose_alpha(folds, whole, alpha)
+            self.selection_ = choose_alpha(folds, whole, "auto" if given is None else np.atleast_1d(given))
             return ridge(whole, self.selection_.best["alpha"])
         self.selection_ = None
-        return ridge(whole, scale if isinstance(self.alpha, str) else float(np.max(self.alpha)))
+        return ridge(whole, scale if given is None else float(np.max(given)))
 
 
 class MomentsRidge(RealTargets, RidgeFromMoments):
     """Ridge regression from moments, on all features or on their leading principal components.
 
-        min sum (z'w + b - y)^2 + alpha |w|^2,
+        minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / 2 + alpha/2 |w|^2,
 
     with w in the span of the first ``n_components`` components of the rows.
 
     Parameters
     ----------
     alpha : float, sequence of float or "auto", default="auto"
-        Strength of the penalty, scikit-learn's ``alpha``: a number, several to choose from, or "auto". Folds choose.
+        Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, ``alpha`` of scikit-learn's ``Ridge``: a
+        number, several to choose from, or "auto". Folds choose.
     n_components : int, sequence of int or None, default=None
         Number of principal components, or several to choose from by exact folds, with components and weights fitted
         anew for each fold. None takes all features as they are.

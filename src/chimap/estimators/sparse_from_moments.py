@@ -21,7 +21,6 @@ from chimap.solvers.group_lasso import group_lasso, largest_group_alpha
 from chimap.solvers.sparse import (
     SparsePath,
     alphas_below,
-    check_alphas,
     elastic_net,
     largest_alpha,
 )
@@ -49,9 +48,8 @@ class _SparseModel(RealTargets, MomentsModel):
         return path.solutions[chosen]
 
     def _alphas(self, whole: Moments) -> np.ndarray:
-        if isinstance(self.alpha, str):
-            return alphas_below(self._largest(whole), self.n_alphas)
-        return check_alphas(self.alpha)
+        given = self._given_alpha
+        return alphas_below(self._largest(whole), self.n_alphas) if given is None else np.atleast_1d(given)
 
     @abstractmethod
     def _largest(self, moments: Moments) -> float:
@@ -86,13 +84,16 @@ class _SparseModel(RealTargets, MomentsModel):
 class MomentsLasso(_SparseModel):
     """LASSO or elastic net from moments.
 
-        min sum (z'w + b - y)^2 / (2n) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2).
+        minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / (2N) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2),
+
+    with N rows, or N the sum of their weights. The loss is a mean, as in scikit-learn, so alpha does not grow with the
+    rows; the strength beside the sum of the losses, as in ``MomentsRidge``, is N alpha.
 
     Parameters
     ----------
     alpha : float, sequence of float or "auto", default="auto"
-        Strength, scikit-learn's ``alpha``: a number, several to choose from, or "auto", a path of ``n_alphas``
-        strengths. Folds choose.
+        Strength beside the mean loss, ``alpha`` of scikit-learn's ``ElasticNet``: a number, several to choose from, or
+        "auto", a path of ``n_alphas`` strengths. Folds choose.
     l1_ratio : float, default=1.0
         Share of the l1 norm, in (0, 1]; 1 is the LASSO.
     n_alphas : int, default=30
@@ -157,14 +158,17 @@ class MomentsLasso(_SparseModel):
 class MomentsGroupLasso(_SparseModel):
     """Group LASSO from moments: whole groups of features are used or left out.
 
-        min sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2.
+        minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / (2N) + alpha sum_g sqrt(|g|) |w_g|_2,
+
+    with N rows, or N the sum of their weights, and |g| columns in group g. The loss is a mean, as in ``MomentsLasso``;
+    the strength beside the sum of the losses is N alpha.
 
     Parameters
     ----------
     groups : sequence of lists or slices, default=None
         Columns of each group; each column must be in exactly one. None makes each column a group.
     alpha : float, sequence of float or "auto", default="auto"
-        Strength. See ``MomentsLasso``.
+        Strength beside the mean loss. See ``MomentsLasso``.
     n_alphas : int, default=30
         Number of strengths on the automatic path.
     selection : int or "auto", default="auto"

@@ -16,7 +16,7 @@ import numpy as np
 
 from chimap._memory import parse_memory
 from chimap._types import Parameters, Scoring
-from chimap._validation import check_choice, check_positive
+from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
@@ -230,6 +230,8 @@ def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
     if np.ndim(alpha) == 0:
         check_positive(alpha, "alpha")
         return float(alpha)
+    if not len(alpha):
+        raise ParameterError("alpha", alpha, "'auto', a number or several numbers")
     for strength in alpha:
         check_positive(strength, "each of alpha")
     return tuple(float(strength) for strength in alpha)

@@ -2,11 +2,11 @@
 
 It is the exact counterpart of weighted channels. The problem is
 
-    min_{d >= 0, w, b}  |w|^2 / 2 + C sum_i loss(y_i, f(x_i)) + sum_j d_j
+    min_{d >= 0, w, b}  sum_i loss(y_i, f(x_i)) + alpha/2 |w|^2 + alpha sum_j d_j
 
-with the kernel sum_j d_j K_j. L-BFGS-B moves d; for given d, L-BFGS solves for f. An evaluation costs an
-eigendecomposition of an n x n matrix, O(n^3), and memory is r + 3 such matrices for r kernels: the solver serves
-comparisons on some thousand rows.
+with the kernel sum_j d_j K_j: the problem of the papers times alpha = 1/C. L-BFGS-B moves d; for given d, L-BFGS solves
+for f. An evaluation costs an eigendecomposition of an n x n matrix, O(n^3), and memory is r + 3 such matrices for r
+kernels: the solver serves comparisons on some thousand rows.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class GramSolution:
     weights : ndarray of shape (r,)
         Weights d of the kernels.
     duals : ndarray of shape (n, t)
-        Dual weights alpha: f(x) = sum_i K(x, x_i) alpha_i + intercept with K = sum_j d_j K_j.
+        Dual weights a: f(x) = sum_i K(x, x_i) a_i + intercept with K = sum_j d_j K_j.
     intercept : ndarray of shape (t,)
         Intercepts.
     objective : float
         Objective at the solution.
     norms : ndarray of shape (r,)
-        |w_j| = d_j sqrt(alpha'K_j alpha), the norms of the channels' weights in the equivalent l21 problem.
+        |w_j| = d_j sqrt(a'K_j a), the norms of the channels' weights in the equivalent l21 problem.
     gradient : ndarray of shape (r,)
         Gradient of the objective in d. At the minimum it is at least 0 where d_j is 0, and 0 elsewhere.
     """
@@ -53,17 +53,17 @@ class GramSolution:
 
 
 def gmkl(
-    grams: Sequence[np.ndarray], Y: np.ndarray, loss: Loss, C: float, *, max_iterations: int = 500
+    grams: Sequence[np.ndarray], Y: np.ndarray, loss: Loss, alpha: float, *, max_iterations: int = 500
 ) -> GramSolution:
-    """Minimise |w|^2 / 2 + C sum loss(y, f(x)) + sum_j d_j over d >= 0, w and b, with the kernel sum_j d_j K_j.
+    """Minimise sum loss(y, f(x)) + alpha/2 |w|^2 + alpha sum_j d_j over d >= 0, w and b, with the kernel sum d_j K_j.
 
     This is l1-regularised generalised multiple kernel learning. With the optimal d_j for given channels, the objective
-    is sqrt(2) sum_j |w_j| + C sum loss: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
-    sqrt(2) / C, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix per iteration, and memory for r
-    + 3 of them: use it for comparisons on some thousand rows.
+    is sum loss + sqrt(2) alpha sum_j |w_j|: the l21 problem of ``LossProblem`` and ``SquareProblem`` at the strength
+    sqrt(2) alpha, with d_j = |w_j| / sqrt(2). It costs a factorisation of an n x n matrix per iteration, and memory for
+    r + 3 of them: use it for comparisons on some thousand rows.
 
     For given d, L-BFGS finds beta with f = R beta + b, R R' = K; around it, L-BFGS-B moves d along the gradient
-    1 - alpha'K_j alpha / 2, alpha = -C loss'(y, f), which is exact because beta is optimal.
+    alpha (1 - a'K_j a / 2), a = -loss'(y, f) / alpha, which is exact because beta is optimal.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def gmkl(
         Targets, which share their kernels.
     loss : Loss
         The loss.
-    C : float
-        Cost of an error, positive.
+    alpha : float
+        Strength of the penalty, positive: 1/C of the papers.
     max_iterations : int, default=500
         Limit of the iterations that move d.
 
@@ -99,16 +99,16 @@ def gmkl(
     >>> from chimap.losses import Square
     >>> rng = np.random.default_rng(0)
     >>> Z, noise = rng.standard_normal((2, 60, 3))
-    >>> solution = gmkl([Z @ Z.T, noise @ noise.T], Z[:, :1], Square(), C=0.05)
+    >>> solution = gmkl([Z @ Z.T, noise @ noise.T], Z[:, :1], Square(), alpha=20.0)
     >>> solution.weights.round(2).tolist()
     [0.43, 0.0]
     """
     grams = [np.asarray(K, dtype=np.float64) for K in grams]
     Y = np.asarray(Y, dtype=np.float64)
     _check(grams, Y)
-    check_positive(C, "C")
+    check_positive(alpha, "alpha")
     loss.check_targets(Y)
-    problem = _GramObjective(grams, Y, loss, C)
+    problem = _GramObjective(grams, Y, loss, alpha)
     scales = np.array([np.trace(K) / Y.shape[0] for K in grams])
     start = 1 / np.where(scales > 0, scales, 1) / len(grams)
     end = minimize(
@@ -124,8 +124,8 @@ def gmkl(
 class _GramObjective:
     """The objective and its gradient in d. It stores the inner solution, from which the next one starts."""
 
-    def __init__(self, grams: list[np.ndarray], Y: np.ndarray, loss: Loss, C: float):
-        self.grams, self.Y, self.loss, self.C = grams, Y, loss, C
+    def __init__(self, grams: list[np.ndarray], Y: np.ndarray, loss: Loss, alpha: float):
+        self.grams, self.Y, self.loss, self.alpha = grams, Y, loss, alpha
         self.intercept = np.zeros(Y.shape[1])
         self.duals = np.zeros(Y.shape)
 
@@ -134,17 +134,18 @@ class _GramObjective:
         values, vectors = np.linalg.eigh(K)
         kept = values > _NOISE * max(float(values[-1]), np.finfo(float).tiny)
         values, vectors = values[kept], vectors[:, kept]
-        # The inner Hessian is about 1 + C curvature times the eigenvalue: scaled by it, nearly the identity.
-        roots = np.sqrt(values / (1 + self.C * self.loss.curvature * values))
-        R, shares = vectors * roots, 1 / (1 + self.C * self.loss.curvature * values)
+        # The inner Hessian is about alpha + curvature times the eigenvalue: scaled by it, nearly the identity.
+        bends = self.alpha + self.loss.curvature * values
+        roots = np.sqrt(values / bends)
+        R, shares = vectors * roots, self.alpha / bends
         n, t = self.Y.shape
-        scale = 1 / np.sqrt(self.C * self.loss.curvature * n)
+        scale = 1 / np.sqrt(self.loss.curvature * n)
 
         def inner(x: np.ndarray) -> tuple[float, np.ndarray]:
             beta, b = x[:-t].reshape(-1, t), scale * x[-t:]
             scores = R @ beta + b
-            slopes = self.C * self.loss.gradient(self.Y, scores)
-            value = self.C * self.loss.value(self.Y, scores).sum() + (shares[:, None] * beta**2).sum() / 2
+            slopes = self.loss.gradient(self.Y, scores)
+            value = self.loss.value(self.Y, scores).sum() + (shares[:, None] * beta**2).sum() / 2
             gradient = R.T @ slopes + shares[:, None] * beta
             return float(value), np.concatenate([gradient.reshape(-1), scale * slopes.sum(axis=0)])
 
@@ -156,9 +157,9 @@ class _GramObjective:
             options={"maxiter": 5000, "maxfun": 10_000, "maxcor": 20, "ftol": 0.0, "gtol": _INNER * at_zero},
         )  # fmt: skip
         beta, self.intercept = dual.x[:-t].reshape(-1, t), scale * dual.x[-t:]
-        self.duals = -self.C * self.loss.gradient(self.Y, R @ beta + self.intercept)
+        self.duals = -self.loss.gradient(self.Y, R @ beta + self.intercept) / self.alpha
         pulls = np.array([float((self.duals * (gram @ self.duals)).sum()) for gram in self.grams])
-        return float(dual.fun) + float(weights.sum()), 1 - pulls / 2
+        return float(dual.fun) + self.alpha * float(weights.sum()), self.alpha * (1 - pulls / 2)
 
 
 def _check(grams: list[np.ndarray], Y: np.ndarray) -> None:

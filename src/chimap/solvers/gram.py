@@ -2,10 +2,11 @@
 
 The problem of each target is
 
-    min_{alpha, b}  C sum_i w_i loss(y_i, f(x_i)) + alpha'K alpha / 2,   f = K alpha + b,
+    min_{a, b}  sum_i w_i loss(y_i, f(x_i)) + alpha/2 a'K a,   f = K a + b,
 
-with the hinge max(0, 1 - y f) or the square (y - f)^2 / 2. Ridge costs n^3/3 operations and two further (n, n)
-matrices; LIBSVM takes between n^2 and n^3 operations and a cache of ``CACHE_MIB`` a thread.
+with the hinge max(0, 1 - y f), where alpha is LIBSVM's 1/C, or the square (y - f)^2 / 2. Ridge
+costs n^3/3 operations and two further (n, n) matrices; LIBSVM takes between n^2 and n^3 operations and a cache of
+``CACHE_MIB`` a thread.
 """
 
 from __future__ import annotations
@@ -18,16 +19,16 @@ CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
 
 
 def support_vectors(
-    gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float
+    gram: np.ndarray, targets: np.ndarray, w: np.ndarray, alpha: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return weights (n, t) and intercepts (t,) under the hinge loss, fitted column by column.
+    """Return dual weights (n, t) and intercepts (t,) under the hinge loss, fitted column by column.
 
     Targets (n, t) are -1 and 1; w (n,) are the weights of the rows.
     """
     from sklearn import config_context
     from sklearn.svm import SVC
 
-    alpha, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
+    duals, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
 
     def solve(t: int) -> None:
         if np.ptp(targets[:, t]) == 0:  # the fold lacks one of the classes
@@ -36,21 +37,23 @@ def support_vectors(
         with config_context(
             assume_finite=True, skip_parameter_validation=True
         ):  # the checks take half of the time on few rows
-            machine = SVC(kernel="precomputed", C=cost, cache_size=CACHE_MIB).fit(gram, targets[:, t], w)
-        alpha[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
+            machine = SVC(kernel="precomputed", C=1 / alpha, cache_size=CACHE_MIB).fit(gram, targets[:, t], w)
+        duals[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
 
     _threads.tasks(range(targets.shape[1]), solve)
-    return alpha, intercept
+    return duals, intercept
 
 
-def ridge(gram: np.ndarray, targets: np.ndarray, w: np.ndarray, cost: float) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise 1/(2C) alpha' K alpha + 1/2 sum w (K alpha + b - y)^2, b not penalised.
+def ridge(
+    gram: np.ndarray, targets: np.ndarray, w: np.ndarray, alpha: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Minimise sum w (K a + b - y)^2 / 2 + alpha/2 a'K a over a (n, t) and b (t,), b not penalised.
 
-    The solution satisfies (K + diag(1/w)/C) alpha = y - b and sum alpha = 0.
+    The solution satisfies (K + alpha diag(1/w)) a = y - b and sum a = 0.
     """
     from scipy.linalg import solve
 
-    ridged = gram + np.diag(1 / (cost * w))
+    ridged = gram + np.diag(alpha / w)
     solution = solve(ridged, np.column_stack([targets, np.ones(len(gram))]), assume_a="pos")
     ones = solution[:, -1]
     intercept = solution[:, :-1].sum(axis=0) / ones.sum()

@@ -11,14 +11,13 @@ of a target costs O(D^2). Memory holds a few (D, D) float64 matrices, and the (D
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
-from chimap._validation import DataError, check_positive
+from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -161,10 +160,3 @@ def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np
         solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)
     ]
     return SparsePath(alphas, solutions, residuals)
-
-
-def check_alphas(alphas: float | Sequence[float]) -> np.ndarray:
-    """Return the strengths as an array (s,) float64. Raises ParameterError unless all are positive."""
-    for alpha in np.atleast_1d(alphas):
-        check_positive(float(alpha), "each of alpha")
-    return np.atleast_1d(np.asarray(alphas, dtype=np.float64))

@@ -25,7 +25,6 @@ _FLAGS = {
     "normalize": "--normalization",
     "n_train": "--per-class",
     "max_iter": "--iterations",
-    "width_strength": "--width-penalty",
     "random_state": "--seed",
 }
 # Parameters that messages name anywhere in a sentence,
@@ -33,7 +32,7 @@ _NAMED = (
     *(name for name in _FLAGS if name != "normalize"),
     "bin_weights", "class_weight", "race_seconds", "n_tune_components", "n_tune_rows", "n_components", "n_principal",
     "n_terms", "n_jobs", "n_test_rows", "exact_rows", "n_rows", "n_words", "validation_fraction", "test_fraction",
-    "alpha",
+    "width_strength", "alpha",
 )  # fmt: skip
 # and parameters that are also ordinary words, replaced only where the context is clear.
 _WORDS = (

@@ -45,7 +45,7 @@ COMPONENTS = {Method.widths: 2048, Method.multiple: 512}
 """Default number of random features: of the model for widths, of each block for multiple."""
 
 _OF_WIDTHS = (
-    "widths", "objective", "width_penalty", "tune_components", "tune_rows", "validation_fraction", "iterations"
+    "widths", "objective", "width_strength", "tune_components", "tune_rows", "validation_fraction", "iterations"
 )  # fmt: skip
 
 
@@ -119,7 +119,7 @@ class KernelSettings(Settings):
             "rows."
         ),
     ] = ObjectiveOption.held_out
-    width_penalty: Annotated[
+    width_strength: Annotated[
         float,
         typer.Option(
             metavar="RHO", help="Strength of a penalty on the squared widths, in units of the initial widths."
@@ -146,11 +146,11 @@ class KernelSettings(Settings):
             raise ValueError(
                 f"--validation-fraction must be at least 0 and below 1; got {self.validation_fraction:g}."
             )
-        if not 0 <= self.width_penalty < float("inf"):
-            raise ValueError(f"--width-penalty must be a number of at least 0; got {self.width_penalty:g}.")
-        if self.objective is ObjectiveOption.gradients and self.width_penalty:
+        if not 0 <= self.width_strength < float("inf"):
+            raise ValueError(f"--width-strength must be a number of at least 0; got {self.width_strength:g}.")
+        if self.objective is ObjectiveOption.gradients and self.width_strength:
             raise ValueError(
-                "--objective gradients takes no --width-penalty, as it minimises no objective: leave one of them out."
+                "--objective gradients takes no --width-strength, as it minimises no objective: leave one of them out."
             )
         if self.method is Method.widths and len(self.kernels) > 1:
             raise ValueError(
@@ -177,7 +177,7 @@ class KernelSettings(Settings):
             widths=self.widths.value,
             n_terms=self.n_terms or 2,
             objective=self.objective.value,
-            width_strength=self.width_penalty,
+            width_strength=self.width_strength,
             n_tune_components=self.tune_components,
             n_tune_rows=self.tune_rows,
             validation_fraction=self.validation_fraction,

@@ -21,7 +21,7 @@ _PANELS = {
         "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
         "class_weight", "threshold", "kernel_errors", "kind",
         "selection", "principal", "landmarks", "method", "widths", "tune_components", "tune_rows", "objective",
-        "validation_fraction", "iterations", "width_penalty",
+        "validation_fraction", "iterations", "width_strength",
     ),
     "Images": ("descriptors", "words", "coding", "grids", "step", "sizes", "strict", "like"),
 }  # fmt: skip
