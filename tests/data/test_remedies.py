@@ -80,7 +80,7 @@ def test_the_call_that_is_named_makes_a_file_that_is_read(ending, tmp_path, monk
     exec(call, names)
     has_kind = ending not in (".mat", ".arff")
     source = open_source(
-        tmp_path / ("rows.npz" if ending == ".mat" else "rows.parquet"), "kind" if has_kind else None
+        tmp_path / ("rows.npy" if ending == ".mat" else "rows.parquet"), "kind" if has_kind else None
     )
     np.testing.assert_array_equal(next(source.chunks(9)).X, FRAME[["a", "b"]])
 

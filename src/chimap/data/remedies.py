@@ -47,9 +47,9 @@ FILES: dict[str, str] = {
     "index=False), and name the column with --smiles smiles, MorganCounts('smiles') in Python",
     ".sdf": "rdkit.Chem.PandasTools.LoadSDF('FILE', smilesName='smiles', molColName=None).to_csv('rows.csv', "
     "index=False), and name the column with --smiles smiles, MorganCounts('smiles') in Python",
-    ".mat": "numpy.savez('rows.npz', X=numpy.ascontiguousarray(scipy.io.loadmat('FILE')['X'])), with the name of your matrix",
-    ".pkl": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run any code",
-    ".pickle": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run any code",
+    ".mat": "numpy.save('rows.npy', scipy.io.loadmat('FILE')['X'].copy('C')), with the name of the matrix",
+    ".pkl": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run code",
+    ".pickle": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run code",
     ".orc": "pandas.read_orc('FILE').to_parquet('rows.parquet')",
     ".avro": "polars.read_avro('FILE').write_parquet('rows.parquet')",
     ".arff": "pandas.DataFrame(scipy.io.arff.loadarff('FILE')[0]).to_parquet('rows.parquet')",

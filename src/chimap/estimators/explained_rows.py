@@ -9,7 +9,7 @@ import numpy as np
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, rows_as_fitted
 from chimap.data import Source, matched
-from chimap.estimators.given_rows import source_of
+from chimap.estimators.rows_to_predict import source_to_predict
 from chimap.explain import rows_like
 
 
@@ -28,7 +28,7 @@ class ExplainedRows:
         """Whether bins may be negative."""
 
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
-        source = X if isinstance(X, Source) else source_of(self, X)
+        source = X if isinstance(X, Source) else source_to_predict(self, X)
         if source is not None:
             names = getattr(self, "feature_names_in_", None)
             source = matched(source, names, self.n_features_in_, type(self).__name__)

@@ -17,7 +17,7 @@ from chimap.data import ArraySource, Source, matched
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
-from chimap.estimators.given_rows import source_of
+from chimap.estimators.rows_to_predict import source_to_predict
 from chimap.features.additive.base import keeps_zeros
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Prediction:
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
         self._refresh()
-        source = source_of(self, X)
+        source = source_to_predict(self, X)
         if source is not None:
             return self.predict_source(source)
         rows = rows_as_fitted(self, X)

@@ -7,7 +7,7 @@ from chimap.data import Source
 from chimap.data.layouts import opener_of
 
 
-def source_of(model: object, X: MatrixLike) -> Source | None:
+def source_to_predict(model: object, X: MatrixLike) -> Source | None:
     """Return a source if X is not a matrix of rows; None if it is.
 
     Parameters
