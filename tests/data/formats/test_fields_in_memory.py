@@ -125,3 +125,38 @@ def test_counts_by_name_in_a_column():
     np.testing.assert_array_equal(model.predict(frame["counts"]), model.predict(frame))
     bins = pandas.DataFrame([[1.0, 2.0], [3.0, 0.0]], columns=["fox", "hen"])
     np.testing.assert_array_equal(model.predict(bins), model.predict(counts[:2]))
+
+
+def test_the_index_of_pandas_names_the_rows():
+    names = [f"row {i}" for i in range(40)]
+    frame = FRAME[["review", "kind"]].set_axis(names)
+    assert open_source(frame, "kind", reading=WordCounts("review")).row_ids.tolist() == names
+    assert open_source(frame["review"], KINDS, reading=WordCounts()).row_ids.tolist() == names
+    assert open_source(FRAME["review"], KINDS, reading=WordCounts()).row_ids is None
+    by_column = open_source(frame.assign(id=FRAME["id"].to_numpy()), "kind", reading=WordCounts("review"))
+    assert by_column.row_ids.tolist() == FRAME["id"].tolist()
+
+
+@pytest.mark.parametrize("mark", [None, np.nan, "?"])
+def test_missing_labels_of_a_frame(mark):
+    frame = FRAME.assign(kind=[mark, *KINDS[1:]])
+    source = open_source(frame, "kind", reading=WordCounts("review"), missing="?")
+    assert source.n_left_out == 1
+    assert source.labels().tolist() == KINDS[1:]
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "Arrow"])
+def test_several_columns_of_labels_beside_the_text(kind):
+    table = FRAME.assign(task_a=np.arange(40) % 2, task_b=[np.nan, *np.arange(39) % 3])
+    table = {"pandas": lambda: table, "polars": lambda: pytest.importorskip("polars").from_pandas(table),
+             "Arrow": lambda: pytest.importorskip("pyarrow").Table.from_pandas(table)}[kind]()  # fmt: skip
+    source = open_source(table, "task_*", reading=WordCounts("review"))
+    assert source.task_names == ("task_a", "task_b")
+    assert source.labels()[:3].tolist()[1:] == [[1, 0], [0, 1]]
+    assert np.isnan(source.labels()[0, 1])
+    assert "task_a" not in source.column_names
+
+
+def test_a_column_beside_the_text_is_read_again():
+    source = open_source(FRAME, "kind", reading=WordCounts("review"), aside="id")
+    assert source.column("id").tolist() == FRAME["id"].tolist()

@@ -179,7 +179,8 @@ class FieldSource(OrderedSource):
             if isinstance(id, int)
             else id or next((name for name in _IDS if name in columns and name != self._field), None)
         )
-        is_guess = id is None and len(columns) > 1 and columns[0] not in (self._field, label)
+        may_be_guessed = id is None and records.row_names is None and len(columns) > 1
+        is_guess = may_be_guessed and columns[0] not in (self._field, label)
         id = columns[0] if is_guess else id
         texts: Fields = []
         ids: Fields = []
@@ -194,6 +195,7 @@ class FieldSource(OrderedSource):
             raise DataError(f"{records.address}: no records. Give at least one.")
         self.reading, self.dtype, self.is_sparse = reading, reading.dtype, reading.is_sparse
         self.column_names, self.n_features = reading.names, len(reading.names)
+        self.row_ids = records.row_names
         if id is not None and not (is_guess and not _may_be_ids(ids)):
             self.row_ids = checked_names(
                 np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}"

@@ -63,7 +63,7 @@ class FrameSource(ArraySource):
         roles = roles_of(names, label, choice, name)
         bins, ids = roles.bins, roles.id
         first = next((place for place in range(len(names)) if place != label), 0)
-        is_bin, index = first in bins, _naming_index(table)
+        is_bin, index = first in bins, naming_index(table)
         may_be_id = len(bins) > 1 and not roles.is_explicit if is_bin else index is None
         if ids is None and may_be_id:
             values = column_of(table, first)
@@ -208,10 +208,10 @@ def _is_unique_text(values: np.ndarray) -> bool:
     )
 
 
-def _naming_index(table: Any) -> np.ndarray | None:
-    """Return the index of a data frame as ids of its rows; None if there is none, or it only counts them."""
+def naming_index(table: Any) -> np.ndarray | None:
+    """Return the index of a data frame or series as ids of its rows; None if there is none, or it only counts them."""
     index = getattr(table, "index", None)
-    if index is None or type(index).__name__ == "RangeIndex":
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     values = np.asarray(index)
     return None if values.dtype.kind in "iu" and counts(values) else np.asarray(index.astype(str), dtype=str)

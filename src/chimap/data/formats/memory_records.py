@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from chimap._frames import is_frame
 from chimap._types import JSON
-from chimap.data.formats.frames import checked_names_of, column_of
+from chimap.data.formats.frames import checked_names_of, column_of, naming_index
 from chimap.data.formats.records import BATCH, Batch, Records
 from chimap.data.formats.streams import Tables, tables_of
 
@@ -35,8 +37,11 @@ class MemoryRecords(Records):
 class ListRecords(MemoryRecords):
     """Values of a single field."""
 
-    def __init__(self, values: Iterable[object], column: str, address: str) -> None:
+    def __init__(
+        self, values: Iterable[object], column: str, address: str, row_names: np.ndarray | None
+    ) -> None:
         self.address, self.columns, self._values = address, [column], list(values)
+        self.row_names = row_names
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
@@ -49,7 +54,7 @@ class FrameRecords(MemoryRecords):
     """The rows of a data frame of pandas or polars, or of an Arrow table."""
 
     def __init__(self, table: pd.DataFrame | pl.DataFrame | pa.Table) -> None:
-        self.address, self._table = type(table).__name__, table
+        self.address, self._table, self.row_names = type(table).__name__, table, naming_index(table)
         self.columns = checked_names_of(table, self.address)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
@@ -95,10 +100,10 @@ def records_in(data: object, column: str) -> Records | None:
     if (tables := tables_of(data)) is not None:
         return StreamRecords(tables, type(data).__name__)
     values = _values_of(data)
-    return None if values is None else ListRecords(values, column, type(data).__name__)
+    return None if values is None else ListRecords(values, column, type(data).__name__, naming_index(data))
 
 
-def _values_of(data: Any) -> Sequence[object] | None:
+def _values_of(data: object) -> Sequence[object] | None:
     """Return the values of a sequence, a series or a one-dimensional array; None if an entry is a row of values."""
     if isinstance(data, Sequence) and not isinstance(data, str | bytes):
         is_row = len(data) > 0 and hasattr(data[0], "__len__") and not isinstance(data[0], str | bytes | dict)
@@ -108,5 +113,5 @@ def _values_of(data: Any) -> Sequence[object] | None:
     return list(data.tolist() if hasattr(data, "tolist") else data) if _is_line(data) else None
 
 
-def _is_line(data: Any) -> bool:
+def _is_line(data: object) -> bool:
     return hasattr(data, "__iter__") and len(getattr(data, "shape", ())) == 1

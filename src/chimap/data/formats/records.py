@@ -38,10 +38,13 @@ class Records(ABC):
         The file or folder, for messages.
     columns : list of str
         Names of the fields, as far as they are known beforehand.
+    row_names : ndarray of shape (records,), or None
+        Names of the records beside their fields, such as the index of a data frame.
     """
 
     address: str
     columns: list[str]
+    row_names: np.ndarray | None = None
 
     @property
     def name(self) -> str:

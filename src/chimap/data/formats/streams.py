@@ -197,7 +197,7 @@ def tables_of(X: object) -> Tables | None:
     return _tables_of(X) if is_known else None
 
 
-def _tables_of(X: Any) -> Tables | None:
+def _tables_of(X: object) -> Tables | None:
     if hasattr(X, "collect_batches"):  # polars
         return lambda: (
             frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True)
