@@ -34,7 +34,7 @@ from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import is_join, joined, labelled, values_by_id
 from chimap.data.labels import Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
-from chimap.data.remedies import file_remedy
+from chimap.data.remedies import unread_file
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
 from chimap.data.targets import clean_targets, task_words
@@ -293,10 +293,5 @@ def _kind_of(path: str) -> Callable[..., Source]:
         return opener
     kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
     if kind is None:
-        remedy = file_remedy(path)
-        if remedy is not None:
-            raise DataError(
-                f"{path}: this kind of file is not read as it is. Turn it into one that is: {remedy}."
-            )
-        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+        raise unread_file(path, ENDINGS)
     return kind

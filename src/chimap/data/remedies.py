@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from chimap._validation import DataError
 
@@ -74,6 +75,16 @@ def file_remedy(path: str) -> str | None:
     """
     remedy = FILES.get(os.path.splitext(path)[1].lower())
     return None if remedy is None else remedy.replace("FILE", path)
+
+
+def unread_file(path: str, endings: Iterable[str]) -> DataError:
+    """Return the error for a file of a kind that is not read, with its remedy or the endings that are read."""
+    remedy = file_remedy(path)
+    if remedy is not None:
+        return DataError(
+            f"{path}: this kind of file is not read as it is. Turn it into one that is: {remedy}."
+        )
+    return DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(endings)}.")
 
 
 def remedy_after(path: str) -> str:

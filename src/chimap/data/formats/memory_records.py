@@ -110,8 +110,9 @@ def _values_of(data: object) -> Sequence[object] | None:
         return None if is_row else data
     if hasattr(data, "to_pylist"):  # an Arrow array
         return list(data.to_pylist())
-    return list(data.tolist() if hasattr(data, "tolist") else data) if _is_line(data) else None
-
-
-def _is_line(data: object) -> bool:
-    return hasattr(data, "__iter__") and len(getattr(data, "shape", ())) == 1
+    if len(getattr(data, "shape", ())) != 1:
+        return None
+    to_list = getattr(data, "tolist", None) or getattr(
+        data, "to_list", None
+    )  # of NumPy and pandas, of polars
+    return None if to_list is None else list(to_list())
