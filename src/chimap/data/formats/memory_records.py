@@ -112,7 +112,5 @@ def _values_of(data: object) -> Sequence[object] | None:
         return list(data.to_pylist())
     if len(getattr(data, "shape", ())) != 1:
         return None
-    to_list = getattr(data, "tolist", None) or getattr(
-        data, "to_list", None
-    )  # of NumPy and pandas, of polars
+    to_list = getattr(data, "tolist", None) or getattr(data, "to_list", None)  # polars has the second only
     return None if to_list is None else list(to_list())
