@@ -27,6 +27,14 @@ CASES: dict[str, tuple[list[str], str]] = {
     "a folder": (["fit", ".", *OUT], r"a folder without parts; expected files that end in .*or images in a folder for"),
     "no such data set": (["fit", "caltech:digits.npz", *OUT], r"no data set is called 'caltech'; known are caltech"),
     "a data set's name alone": (["fit", "imagenet", *OUT], r"without its folder; give imagenet:FOLDER"),
+    "no bins of molecules": (
+        ["fit", "names.csv", "--smiles", "zero", "--morgan-size", "0", *OUT],
+        r"--morgan-size must be a positive whole number; got 0",
+    ),
+    "no radius of molecules": (
+        ["fit", "names.csv", "--smiles", "zero", "--morgan-radius", "-1", *OUT],
+        r"--morgan-radius must be a whole number, 0 or more; got -1",
+    ),
     "no archive": (["fit", "zip://rows.npy", *OUT], r"zip://rows\.npy is in an archive, but the archive is not named"),
     "cannot be reached": (["fit", "ftp://127.0.0.1:9/a.npy", *OUT], r"ftp://127\.0\.0\.1:9/a\.npy: cannot be reached"),
     "empty file": (["fit", "empty.npz", *OUT], r"empty\.npz is empty \(0 bytes\)"),

@@ -121,3 +121,15 @@ def test_unique_ids_and_columns_with_gaps_are_passed_over(tmp_path):
 )
 def test_shared_data(name, labels, expected):
     assert group_column(open_source(DATA / name, labels)) == expected
+
+
+@pytest.mark.parametrize("rows_each", [5, 200, 1500, 2500])
+def test_groups_of_any_number_of_rows_are_compared_with_each_other(rows_each):
+    films = np.repeat(np.arange(8), rows_each)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.random((8, 12))[films] + 0.01 * rng.random((films.size, 12))).add_prefix("bin_")
+    frame = frame.assign(film=films, species=rng.permutation(np.array(["cat", "dog"])[films % 2]))
+    assert group_column(open_source(frame, "species", aside="film")) == "film"
+    assert (
+        group_column(open_source(frame.assign(film=rng.permutation(films)), "species", aside="film")) is None
+    )

@@ -71,9 +71,9 @@ def test_labels_of_text_and_of_numbers(folder):
 
 
 def test_unknown_endings_list_the_known_ones(folder):
-    (folder / "rows.xls").write_text("1")
-    with pytest.raises(DataError, match=r"rows\.xls: unknown kind of file") as caught:
-        open_source(folder / "rows.xls")
+    (folder / "rows.pdf").write_text("1")
+    with pytest.raises(DataError, match=r"rows\.pdf: unknown kind of file") as caught:
+        open_source(folder / "rows.pdf")
     assert all(ending in str(caught.value) for ending in ENDINGS)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
@@ -18,6 +19,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.inspection import partial_dependence, permutation_importance
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from chimap import AnchorMap, HistogramClassifier, HistogramRegressor, LookupClassifier, load
 
@@ -70,6 +73,19 @@ def test_boosting_weighs_the_rows():
     assert StackingClassifier([("a", classifier())], cv=2).fit(X, Y).score(X, Y) > 0.95
 
 
+def test_a_compiled_model_is_fitted_with_weights():
+    weights = np.random.default_rng(0).integers(0, 3, Y.size)
+    model = classifier().set_params(random_state=0)
+    again = clone(model).fit(X[:100], Y[:100]).compile().fit(X, Y, weights)
+    expected = clone(model).fit(X, Y, sample_weight=weights).compile()
+    assert not np.allclose(again.decision_function(X), model.fit(X, Y).decision_function(X), atol=1e-2)
+    np.testing.assert_allclose(again.decision_function(X), expected.decision_function(X))
+    assert has_fit_parameter(again, "sample_weight")
+    routed = classifier().fit(X, Y).compile()
+    with config_context(enable_metadata_routing=True):
+        assert routed.set_fit_request(sample_weight=True) is routed
+
+
 def test_a_compiled_model_is_fitted_anew_as_it_was_made():
     compiled = classifier().fit(X[:100], Y[:100]).compile(tolerance=1e-2)
     again = compiled.fit(X, Y)
@@ -79,8 +95,23 @@ def test_a_compiled_model_is_fitted_anew_as_it_was_made():
     codes = LookupClassifier(AnchorMap("chi2", n_anchors=5)).fit(X, Y).compile()
     with pytest.raises(NotFittedError, match="holds no model that could be fitted"):
         codes.fit(X, Y)
+    with pytest.raises(NotFittedError, match="holds no model that could be fitted"):
+        clone(codes).fit(X, Y)
+
+
+def test_clones_of_a_compiled_model_are_fitted_as_it_was_made():
+    compiled = classifier().fit(X[:100], Y[:100]).compile(tolerance=1e-2)
+    unfitted = clone(clone(compiled))
     with pytest.raises(NotFittedError):
-        clone(compiled).fit(X, Y)
+        check_is_fitted(unfitted)
+    with pytest.raises(NotFittedError, match="is not fitted"):
+        unfitted.predict(X)
+    expected = classifier().fit(X, Y).compile(1e-2).decision_function(X)
+    np.testing.assert_allclose(unfitted.fit(X, Y).decision_function(X), expected)
+    assert AdaBoostClassifier(compiled, n_estimators=3, random_state=0).fit(X, Y).score(X, Y) > 0.95
+    assert cross_val_score(compiled, X, Y, cv=2).mean() > 0.9
+    numbers = regressor().fit(X, TARGETS).compile()
+    assert AdaBoostRegressor(numbers, n_estimators=3, random_state=0).fit(X, TARGETS).score(X, TARGETS) > 0.9
 
 
 def test_object_labels_stay_objects(tmp_path):

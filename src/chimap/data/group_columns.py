@@ -12,6 +12,7 @@ from chimap.data.source import Source
 _ROWS = 2000  # most rows that are compared with each other
 _COLUMNS = 4  # most columns that are tested; each is another pass over the file
 _FEWEST_VALUES, _FEWEST_ROWS = 5, 20
+_FEWEST_COMPARED = 20  # at least so many values are compared, if there are as many
 # How far the share of rows whose nearest row has the same value must exceed chance, as a share of 1 - chance.
 _EXCESS = 0.5
 # Largest median ratio of the distance to the nearest row of the same value to that of another value.
@@ -97,12 +98,20 @@ def _may_be_classes(y: np.ndarray) -> bool:
 
 
 def _whole_groups(codes: np.ndarray) -> np.ndarray:
-    """Return the sorted positions of at most ``_ROWS`` rows: whole groups in random order, the last one cut short."""
-    order = np.random.default_rng(0).permutation(int(codes.max()) + 1)
+    """Return the sorted positions of at most ``_ROWS`` rows: groups in random order, the last one cut short.
+
+    Groups are whole, but for long ones: their first rows are taken, neighbours in the file, so that all chosen rows
+    cannot come from one or two groups.
+    """
+    counts = np.bincount(codes)
+    order = np.random.default_rng(0).permutation(counts.size)
     rank = np.empty(order.size, dtype=np.intp)
     rank[order] = np.arange(order.size)
-    chosen = np.argsort(rank[codes], kind="stable")[:_ROWS]
-    return np.sort(chosen)
+    by_group = np.argsort(rank[codes], kind="stable")
+    first = np.concatenate([[0], np.cumsum(counts[order])[:-1]])  # place of the first row of each group
+    place_in_group = np.arange(codes.size) - np.repeat(first, counts[order])
+    most = _ROWS // min(counts.size, _FEWEST_COMPARED)
+    return np.sort(by_group[place_in_group < most][:_ROWS])
 
 
 def _distances(rows: Rows) -> np.ndarray:

@@ -1,13 +1,18 @@
-"""Files that hold nothing but labels: ``.npy`` arrays, text with one label a line, and tables of a single column."""
+"""Files that hold nothing but labels: ``.npy`` arrays, text with one label a line, and tables of a single column.
+
+Text may be compressed.
+"""
 
 from __future__ import annotations
 
 import csv
+import zlib
 
 import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.formats.npy_format import fill, read_header
+from chimap.data.io.compressed import decompressed
 from chimap.data.io.files import DataFile
 
 
@@ -42,7 +47,13 @@ def read_table(path: DataFile, delimiter: str) -> list[str]:
 
 def _read_text(path: DataFile) -> str:
     try:
-        with path.open() as file:
+        with decompressed(path) as file:
             return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DataError(f"labels in {path}: not text in UTF-8 ({error}). Use text, .npy or .npz.") from error
+        raise DataError(
+            f"labels in {path}: not text in UTF-8 ({error}). Use text, plain or compressed, or .npy or .npz."
+        ) from error
+    except (EOFError, OSError, zlib.error) as error:
+        raise DataError(
+            f"labels in {path}: cannot be read ({error}). The file is damaged or cut off; copy it again."
+        ) from error

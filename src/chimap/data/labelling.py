@@ -9,16 +9,19 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.data.formats.arrow_parts import IPC, PARQUET
+from chimap.data.formats.records import ArrowRecords
 from chimap.data.ids import unique_ids
 from chimap.data.io.compressed import decompressed, uncompressed_name
-from chimap.data.io.files import existing_file, needed, split_member
+from chimap.data.io.files import base_name, existing_file, split_member
 from chimap.data.label_text import TextLabels, as_number, same_value
 from chimap.data.labels import Labels, clean_labels
+from chimap.data.remedies import file_remedy
 from chimap.data.source import Source
 from chimap.data.table import place_of
 from chimap.data.views import ChosenRows
 
-_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), (".parquet", ".pq", ".feather", ".arrow", ".ipc")
+_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv", ".txt"), PARQUET + IPC
 
 
 def labelled(source: Source, missing: object = None) -> Source:
@@ -146,7 +149,8 @@ def is_join(labels: Labels) -> bool:
     if not isinstance(labels, str):
         return False
     address, member = split_member(labels)
-    return bool(member and address and uncompressed_name(address).endswith(_TEXT_TABLES + _ARROW_TABLES))
+    name = uncompressed_name(base_name(address))
+    return bool(member) and name.endswith(_TEXT_TABLES + _ARROW_TABLES)
 
 
 def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:
@@ -157,7 +161,7 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     source : Source
         The rows, with ids.
     labels : str
-        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file.
+        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file, or of a ``.txt`` file as a TSV or CSV.
     id : str or int, default=None
         Name of the column of ids. The table uses the same name if it has it, else its first column.
     missing : object, default=None
@@ -223,20 +227,22 @@ def _id_and_label(
     address: str, column: str, id: str | int | None, missing: object
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids, as text, and the labels of all rows of a table."""
-    if uncompressed_name(address).endswith(_TEXT_TABLES):
-        return _from_text(address, column, id, missing)
-    pyarrow_dataset = needed("pyarrow.dataset", "Parquet and Arrow files")
     file = existing_file(address)
-    kind = "parquet" if file.suffix in _ARROW_TABLES[:2] else "ipc"
-    try:
-        table = pyarrow_dataset.dataset(file.address, format=kind).to_table()
-    except Exception as error:  # the reader may raise anything on a damaged file
-        raise DataError(f"{address}: cannot be read ({error}). Copy or write it again.") from error
-    names = table.column_names
-    id_place, label_place = _places(names, column, id, address)
-    ids = np.array([str(value) for value in table.column(id_place).to_pylist()])
-    values = np.array(table.column(label_place).to_pylist(), dtype=object)
-    return ids, clean_labels(values, ids.size, f"{address}::{column}")
+    if uncompressed_name(file.name).endswith(_TEXT_TABLES):
+        return _from_text(address, column, id, missing)
+    if file.suffix not in _ARROW_TABLES:
+        raise DataError(
+            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
+        )
+    records = ArrowRecords(address)
+    places = _places(records.columns, column, id, address)
+    names = [records.columns[place] for place in places]
+    for name in names:
+        if records.columns.count(name) > 1:
+            raise DataError(f"{address}: two columns are called {name!r}. Rename one of them.")
+    rows = [row for batch in records.batches(names) for row in batch]
+    ids, labels = np.array([str(row[0]) for row in rows]), np.array([row[1] for row in rows], dtype=object)
+    return ids, clean_labels(labels, ids.size, f"{address}::{column}")
 
 
 def _from_text(

@@ -14,9 +14,11 @@ from chimap import _arrays
 from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.io.archive import Archive
+from chimap.data.io.compressed import uncompressed_name
 from chimap.data.io.files import DataFile, existing_file, split_member
 from chimap.data.label_files import read_lines, read_npy, read_table
 from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
+from chimap.data.remedies import remedy_after
 from chimap.data.targets import clean_targets
 
 if TYPE_CHECKING:
@@ -97,10 +99,10 @@ def read_labels(
     ----------
     labels : array, str, path, MarkedLabels or None
         An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
-        archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes
-        that column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other
-        ending is text with one label per line. ``MarkedLabels`` also gives the value that marks missing labels. None
-        stays None.
+        archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes that
+        column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other ending
+        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.zst``). ``MarkedLabels`` also gives
+        the value that marks missing labels. None stays None.
     n_rows : int
         Number of rows.
     data_path : DataFile, default=None
@@ -142,14 +144,17 @@ def read_labels(
     path = existing_file(address)
     ending = path.suffix
     if member is not None and ending != ".npz":
-        raise DataError(f"{path}: only .npz files have members, so leave '::{member}' out.")
+        raise DataError(
+            f"{path}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
+            f"columns of labels, so leave '::{member}' out, or write it as one of these{remedy_after(path.address)}."
+        )
     if ending == ".npy":
         return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
     if ending == ".npz":
         member, column = split_column(member or "y")
         y = one_column(Archive(path).read(member), column, f"labels in {path}::{member}")
         return clean_labels(y, n_rows, f"labels in {path}::{member}")
-    delimiter = {".csv": ",", ".tsv": "\t"}.get(ending)
+    delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
     texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
     if delimiter is not None and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading

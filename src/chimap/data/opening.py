@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource, is_collection
 from chimap.data.formats.fields import Reading
-from chimap.data.formats.frames import FrameSource
+from chimap.data.formats.frames import FrameSource, checked_names_of
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.npy import NpySource
@@ -34,6 +34,7 @@ from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import is_join, joined, labelled, values_by_id
 from chimap.data.labels import Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
+from chimap.data.remedies import unread_file
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
 from chimap.data.targets import clean_targets, task_words
@@ -165,13 +166,12 @@ def _with_tasks(
 ) -> Source:
     """Return the rows of a table with several of its columns as labels, one column a task."""
     plain = replace(choice, names=None, columns=None, exclude=None)
-    all_columns = _read(data, None, plain, None, transpose)
-    where = all_columns.name
-    if all_columns.column_names is None:
+    where, known = _columns_of(data, plain, transpose, reading)
+    if known is None:
         raise DataError(
             f"{where}: its columns have no names, so {words!r} matches none of them. Give the labels as a matrix."
         )
-    names = [all_columns.column_names[i] for i in places_of(all_columns.column_names, words, where, "labels")]
+    names = [known[i] for i in places_of(known, words, where, "labels")]
     without_tasks = replace(choice, aside=(*choice.aside, *names))
     # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
     source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
@@ -186,6 +186,16 @@ def _with_tasks(
     if is_path(data) or is_frame(data):
         source.origin = _OpenedData(data, without_tasks, source.reading, transpose, None)
     return Labelled(source, np.column_stack(columns), tuple(names))
+
+
+def _columns_of(
+    data: object, choice: ColumnChoice, transpose: bool, reading: Reading | None
+) -> tuple[str, Sequence[str] | None]:
+    """Return the name of a table and the names of its columns, None if they have none."""
+    if reading is not None and is_frame(data):  # a column of text, which is no bin
+        return type(data).__name__, checked_names_of(data, type(data).__name__)
+    source = _read(data, None, choice, None, transpose)
+    return source.name, source.column_names
 
 
 def _read(
@@ -283,5 +293,5 @@ def _kind_of(path: str) -> Callable[..., Source]:
         return opener
     kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
     if kind is None:
-        raise DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(ENDINGS)}.")
+        raise unread_file(path, ENDINGS)
     return kind

@@ -1,6 +1,9 @@
-"""Objects that cannot be read as they are, and the call that turns each into one that can."""
+"""Objects and files that cannot be read as they are, and the call that turns each into one that can."""
 
 from __future__ import annotations
+
+import os
+from collections.abc import Iterable
 
 from chimap._validation import DataError
 
@@ -27,6 +30,71 @@ REMEDIES: dict[str, str] = {
     "builtins.map": "it serves one pass only; give the function that makes it: lambda: map(...)",
     "builtins.zip": "it serves one pass only; give the function that makes it: lambda: zip(...)",
 }
+
+# Keys are endings of files that are not read. FILE stands for the path.
+FILES: dict[str, str] = {
+    ".xlsx": "pandas.read_excel('FILE').to_parquet('rows.parquet')",
+    ".xls": "pandas.read_excel('FILE').to_parquet('rows.parquet')",
+    ".ods": "pandas.read_excel('FILE').to_parquet('rows.parquet')",
+    ".loom": "anndata.io.read_loom('FILE').write_h5ad('rows.h5ad')",
+    ".qza": "qiime tools export --input-path FILE --output-path FOLDER, and open FOLDER/feature-table.biom",
+    ".h5mu": "mudata.read_h5mu('FILE')['rna'].write_h5ad('rows.h5ad'), with the modality that you want",
+    ".rds": "in R, arrow::write_parquet(readRDS('FILE'), 'rows.parquet'), or for a sparse matrix "
+    "Matrix::writeMM(readRDS('FILE'), 'rows.mtx')",
+    ".rdata": "in R, load('FILE') and arrow::write_parquet(frame, 'rows.parquet')",
+    ".rda": "in R, load('FILE') and arrow::write_parquet(frame, 'rows.parquet')",
+    ".json": "pandas.read_json('FILE').to_parquet('rows.parquet'), or if it is a BIOM table, name it .biom",
+    ".smi": "pandas.read_csv('FILE', sep=r'\\s+', names=['smiles', 'id'], header=None).to_csv('rows.csv', "
+    "index=False), and name the column with --smiles smiles, MorganCounts('smiles') in Python",
+    ".sdf": "rdkit.Chem.PandasTools.LoadSDF('FILE', smilesName='smiles', molColName=None).to_csv('rows.csv', "
+    "index=False), and name the column with --smiles smiles, MorganCounts('smiles') in Python",
+    ".mat": "numpy.save('rows.npy', scipy.io.loadmat('FILE')['X'].copy('C')), with the name of the matrix",
+    ".pkl": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run code",
+    ".pickle": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run code",
+    ".orc": "pandas.read_orc('FILE').to_parquet('rows.parquet')",
+    ".avro": "polars.read_avro('FILE').write_parquet('rows.parquet')",
+    ".arff": "pandas.DataFrame(scipy.io.arff.loadarff('FILE')[0]).to_parquet('rows.parquet')",
+    ".dta": "pandas.read_stata('FILE').to_parquet('rows.parquet')",
+    ".sav": "pandas.read_spss('FILE').to_parquet('rows.parquet')",
+    ".sas7bdat": "pandas.read_sas('FILE').to_parquet('rows.parquet')",
+    ".sqlite": "pandas.read_sql('SELECT * FROM TABLE', sqlite3.connect('FILE')).to_parquet('rows.parquet')",
+    ".tar": "name the file in it: tar://NAME::FILE",
+    ".zip": "name the file in it: zip://NAME::FILE",
+    ".gz": "gunzip FILE",
+    ".bz2": "bunzip2 FILE",
+    ".zst": "unzstd FILE",
+    ".xz": "unxz FILE",
+}
+
+
+def file_remedy(path: str) -> str | None:
+    """Return the call that turns a file into one that is read, or None where none is known.
+
+    >>> file_remedy("data/rows.h5ad.gz"), file_remedy("rows.pdf")
+    ('gunzip data/rows.h5ad.gz', None)
+    """
+    remedy = FILES.get(os.path.splitext(path)[1].lower())
+    return None if remedy is None else remedy.replace("FILE", path)
+
+
+def unread_file(path: str, endings: Iterable[str]) -> DataError:
+    """Return the error for a file of a kind that is not read, with its remedy or the endings that are read."""
+    remedy = file_remedy(path)
+    if remedy is not None:
+        return DataError(
+            f"{path}: this kind of file is not read as it is. Turn it into one that is: {remedy}."
+        )
+    return DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(endings)}.")
+
+
+def remedy_after(path: str) -> str:
+    """Return the remedy for a file after a colon, "" where none is known.
+
+    >>> remedy_after("rows.orc"), remedy_after("rows.pdf")
+    (": pandas.read_orc('rows.orc').to_parquet('rows.parquet')", '')
+    """
+    remedy = file_remedy(path)
+    return "" if remedy is None else f": {remedy}"
 
 
 def remedy_for(X: object) -> str | None:

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from chimap import _arrays
 from chimap._memory import parse_memory
 from chimap._threads import threads
-from chimap._types import JSON, ArrayLike, MatrixLike, Rows
+from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explaining import Explaining
@@ -47,10 +47,12 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def fit(self, X: MatrixLike, y: ArrayLike, **fit_params: object) -> Self:
+    def fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: object
+    ) -> Self:
         """Fit a clone of the model that was compiled, and compile it.
 
-        This lets scikit-learn's tools, such as ``permutation_importance`` and stacking, take a compiled model.
+        This lets scikit-learn's tools, such as ``permutation_importance`` and AdaBoost, take a compiled model.
 
         Parameters
         ----------
@@ -58,6 +60,8 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
             Rows.
         y : array of shape (n,) or (n, t)
             Labels or targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows, as the model takes them.
         **fit_params : object
             More arguments of the model's ``fit``.
 
@@ -71,14 +75,23 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         NotFittedError
             If this model holds only tables and does not know the model they were made from.
         """
-        made_from = getattr(self, "exact_", None)
+        made_from = getattr(self, "exact_", None) or getattr(self, "_unfitted", None)
         if made_from is None:
             raise NotFittedError(
                 f"this {type(self).__name__} holds no model that could be fitted: fit a model, and compile it."
             )
+        if sample_weight is not None:
+            fit_params = {**fit_params, "sample_weight": sample_weight}
         compiled_model = clone(made_from).fit(X, y, **fit_params).compile(self.tolerance, self.memory)
         self.__dict__.update(vars(compiled_model) | {"n_jobs": self.n_jobs})
         return self
+
+    def __sklearn_clone__(self) -> Self:
+        """Return a compiled model without tables that knows which model to fit."""
+        copied: Self = super().__sklearn_clone__()
+        made_from = getattr(self, "exact_", None) or getattr(self, "_unfitted", None)
+        copied._unfitted = None if made_from is None else clone(made_from)
+        return copied
 
     def error_bound(self, X: MatrixLike) -> np.ndarray:
         """Return a bound on the error of the scores of each row, compared with the model that was compiled.
@@ -168,6 +181,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         return tags
 
     _is_mixed: bool
+    _unfitted: Sometimes[BaseEstimator | None]  # of a clone: the model that is fitted and compiled
 
 
 class CompiledClassifier(ClassTargets, CompiledModel):
@@ -276,17 +290,9 @@ def _made_from(
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (
-        "classes_",
-        "multilabel_",
-        "task_names_",
-        "_calibration",
-        "_conformal",
-        "threshold_",
-        "training_",
-        "histograms_",
-        "reading_",
-        "feature_names_in_",
-    )
+        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "training_",
+        "histograms_", "reading_", "feature_names_in_",
+    )  # fmt: skip
     for name in copied:
         if hasattr(model, name):
             setattr(tables, name, getattr(model, name))

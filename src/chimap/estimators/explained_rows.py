@@ -9,7 +9,7 @@ import numpy as np
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, rows_as_fitted
 from chimap.data import Source, matched
-from chimap.data.layouts import opener_of
+from chimap.estimators.rows_to_predict import source_to_predict
 from chimap.explain import rows_like
 
 
@@ -28,12 +28,9 @@ class ExplainedRows:
         """Whether bins may be negative."""
 
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
-        opener, reading = opener_of(X), getattr(self, "reading_", None)
-        if opener is None and reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
-            opener = reading.source
-        if opener is not None or isinstance(X, Source):
+        source = X if isinstance(X, Source) else source_to_predict(self, X)
+        if source is not None:
             names = getattr(self, "feature_names_in_", None)
-            source = X if opener is None else opener(X)
             source = matched(source, names, self.n_features_in_, type(self).__name__)
             return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
         return self._prepare(rows_as_fitted(self, X), 0, "X")

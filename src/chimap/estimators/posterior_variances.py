@@ -13,6 +13,7 @@ from chimap._validation import rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, matched
 from chimap.estimators.prediction import Prediction
+from chimap.estimators.rows_to_predict import source_to_predict
 from chimap.kernels import Kernel
 from chimap.solvers.posterior import DualPosterior, Posterior
 
@@ -42,7 +43,7 @@ class PosteriorVariances(Prediction):
                 "return_std needs loss='square', features as they are, and a y without missing entries; this model has "
                 "no posterior. predict_set returns intervals for every model."
             )
-        source = self._source_of(X)
+        source = source_to_predict(self, X)
         if source is None:
             source = ArraySource(rows_as_fitted(self, X))
         else:

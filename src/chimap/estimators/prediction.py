@@ -15,9 +15,9 @@ from chimap._validation import rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source, matched
 from chimap.data.io.read_ahead import chunks_ahead
-from chimap.data.layouts import opener_of
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
+from chimap.estimators.rows_to_predict import source_to_predict
 from chimap.features.additive.base import keeps_zeros
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Prediction:
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
         self._refresh()
-        source = self._source_of(X)
+        source = source_to_predict(self, X)
         if source is not None:
             return self.predict_source(source)
         rows = rows_as_fitted(self, X)
@@ -55,15 +55,6 @@ class Prediction:
             return self.predict_source(ArraySource(rows))
         with threads(self.n_jobs):
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
-
-    def _source_of(self, X: MatrixLike) -> Source | None:
-        """Return a source if X is not a matrix of rows; None if it is."""
-        if (opener := opener_of(X)) is not None:
-            return opener(X)
-        reading = getattr(self, "reading_", None)
-        if reading is not None and isinstance(X, list) and X and isinstance(X[0], str | dict):
-            return reading.source(X)
-        return None
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""

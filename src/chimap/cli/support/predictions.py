@@ -231,12 +231,14 @@ def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
 
 
 def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
-    """Write ``predictions`` and the extras by name, with ``classes``, or ``tasks`` for several tasks."""
+    """Write ``predictions`` and the extras by name, ``classes`` or ``tasks``, and ``row_ids`` if rows have names."""
     # A zip file is written one member at a time, so all extras but the first wait in memory.
     predicted: list[np.ndarray] = []
     first, *rest = extras or [""]
     waiting: dict[str, list[np.ndarray]] = {name: [] for name in rest}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        if source.row_ids is not None:
+            _npz_member(archive, "row_ids", np.asarray(source.row_ids).astype(str))
         if extras:
             with archive.open(f"{first}.npy", "w", force_zip64=True) as member:
                 _npy_header(member, (source.n_rows, *extras[first].n_values), np.dtype(extras[first].dtype))

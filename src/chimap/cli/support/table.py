@@ -117,6 +117,7 @@ class CountedColumn:
 
     def reading(self) -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named."""
+        from chimap._validation import ParameterError, check_positive
         from chimap.data import MorganCounts, WordCounts
 
         if self.text is not None and self.smiles is not None:
@@ -125,6 +126,9 @@ class CountedColumn:
             )
         if self.text is not None:
             return WordCounts(self.text)
+        check_positive(self.morgan_size, "morgan_size", integer=True)
+        if self.morgan_radius < 0:
+            raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
         return (
             None if self.smiles is None else MorganCounts(self.smiles, self.morgan_radius, self.morgan_size)
         )

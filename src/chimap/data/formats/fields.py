@@ -12,8 +12,10 @@ import numpy as np
 from chimap import _sparse as sp
 from chimap._types import JSON
 from chimap._validation import DataError
+from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.keyed import checked_names
-from chimap.data.formats.records import ListRecords, Records, has_records, records_of
+from chimap.data.formats.memory_records import records_in
+from chimap.data.formats.records import Records, has_records, records_of
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
 from chimap.data.label_names import labels_elsewhere
@@ -64,16 +66,34 @@ class Reading(ABC):
         """
 
     def takes(self, data: object) -> bool:
-        """Return whether this reading suits the data: a table with named columns, a folder of texts, or a list.
+        """Return whether the data hold fields of this reading, rather than rows of its bins.
 
         Parameters
         ----------
         data : object
-            The data.
+            The path of a file or folder, or an object in memory.
         """
-        return isinstance(data, list) or (
-            isinstance(data, str | os.PathLike) and has_records(os.fspath(data))
-        )
+        if isinstance(data, str | os.PathLike):
+            return has_records(os.fspath(data))
+        records = records_in(data, self.column)
+        return records is not None and not (self.names and {*self.names} <= {*records.columns})
+
+    def source_of(self, X: object) -> FieldSource | None:
+        """Return a source of the fields in X, or None if X holds rows of bins.
+
+        Parameters
+        ----------
+        X : object
+            Fields in a data frame or in a sequence, or rows.
+
+        Raises
+        ------
+        DataError
+            If X is a single text.
+        """
+        if isinstance(X, str | bytes):
+            raise DataError(f"X is a single text, {X[:40]!r}; expected a list of them: [{X[:10]!r}, ...].")
+        return self.source(X) if self.takes(X) else None
 
     @abstractmethod
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
@@ -99,19 +119,26 @@ class Reading(ABC):
         """
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
-        """Return the rows of a file, a folder or a list of fields, made by this reading.
+        """Return the rows of a file, a folder, a data frame or a sequence of fields, made by this reading.
 
         Parameters
         ----------
-        data : str, path or list
-            The data.
+        data : str, path, data frame or sequence
+            A file or folder, a data frame or data set with the column, or a list, series or array of fields.
         labels : str, array or file of labels, default=None
             Name of a column, or an array or file, see ``read_labels``.
         id : str or int, default=None
             The column of ids.
         """
-        is_path = isinstance(data, str | os.PathLike)
-        records = records_of(os.fspath(data)) if is_path else ListRecords(data)
+        if isinstance(data, str | os.PathLike):
+            return FieldSource(records_of(os.fspath(data)), self, labels, id)
+        records = records_in(data, self.column)
+        if records is None:
+            raise DataError(
+                f"{type(data).__name__}: holds no fields {self.column!r}. Give a data frame with this column, a list "
+                "of its values, or the path of a file."
+            )
+        check_same_order(data, labels, records.name)
         return FieldSource(records, self, labels, id)
 
 
@@ -143,7 +170,7 @@ class FieldSource(OrderedSource):
     ) -> None:
         self._records, self.name = records, records.name
         columns = records.columns
-        self._field = "value" if isinstance(records, ListRecords) else reading.column
+        self._field = reading.column
         label = labels if isinstance(labels, str) and labels in columns else None
         if labels is None:
             label = next((name for name in _LABELS if name in columns and name != self._field), None)
@@ -152,7 +179,8 @@ class FieldSource(OrderedSource):
             if isinstance(id, int)
             else id or next((name for name in _IDS if name in columns and name != self._field), None)
         )
-        is_guess = id is None and len(columns) > 1 and columns[0] not in (self._field, label)
+        may_be_guessed = id is None and records.row_names is None and len(columns) > 1
+        is_guess = may_be_guessed and columns[0] not in (self._field, label)
         id = columns[0] if is_guess else id
         texts: Fields = []
         ids: Fields = []
@@ -167,6 +195,7 @@ class FieldSource(OrderedSource):
             raise DataError(f"{records.address}: no records. Give at least one.")
         self.reading, self.dtype, self.is_sparse = reading, reading.dtype, reading.is_sparse
         self.column_names, self.n_features = reading.names, len(reading.names)
+        self.row_ids = records.row_names
         if id is not None and not (is_guess and not _may_be_ids(ids)):
             self.row_ids = checked_names(
                 np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}"

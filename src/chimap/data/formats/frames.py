@@ -57,19 +57,16 @@ class FrameSource(ArraySource):
     ) -> None:
         choice = choice or ColumnChoice()
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
-        names = [str(column) for column in names_of(table)]
-        if len({*names}) < len(names):
-            twice = next(column for column in names if names.count(column) > 1)
-            raise DataError(f"{name}: two columns are called {twice!r}. Rename one of them.")
+        names = checked_names_of(table, name)
         check_same_order(table, labels, name)
         label = _label_place(names, labels)
         roles = roles_of(names, label, choice, name)
         bins, ids = roles.bins, roles.id
         first = next((place for place in range(len(names)) if place != label), 0)
-        is_bin, index = first in bins, _naming_index(table)
+        is_bin, index = first in bins, naming_index(table)
         may_be_id = len(bins) > 1 and not roles.is_explicit if is_bin else index is None
         if ids is None and may_be_id:
-            values = _column(table, first)
+            values = column_of(table, first)
             if values.dtype.kind in "OUT" and _is_unique_text(values):
                 ids, bins = first, [place for place in bins if place != first]
             elif is_bin and values.dtype.kind in "iuf" and counts(values):
@@ -77,13 +74,13 @@ class FrameSource(ArraySource):
         y = (
             labels
             if label is None
-            else clean_labels(_column(table, label), table.shape[0], f"column {names[label]!r}")
+            else clean_labels(column_of(table, label), table.shape[0], f"column {names[label]!r}")
         )
         super().__init__(_matrix(table, bins, names, name), y, name, tuple(names[place] for place in bins))
         self.notes = roles.notes(name, None if ids is None else names[ids])
         self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
         if ids is not None:
-            values = _column(table, ids).astype(str)
+            values = column_of(table, ids).astype(str)
             self.row_ids = unique_ids(values, name) if choice.id is not None else values
         else:
             self.row_ids = index
@@ -105,7 +102,7 @@ def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
     check_same_order(X, y)
     X = without_index(X)
     if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
-        first = _column(X, 0)
+        first = column_of(X, 0)
         if first.dtype.kind in "iu" and counts(first):
             raise DataError(
                 f"{type(X).__name__}: the first column, {names[0]!r}, counts the rows, as the index of a table does. "
@@ -146,7 +143,17 @@ def _label_place(names: list[str], labels: Labels) -> int | None:
     return place_of(names, labels, "data frame", "labels") if isinstance(labels, int) else None
 
 
-def _column(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.ndarray:
+def checked_names_of(table: pd.DataFrame | pl.DataFrame | pa.Table, name: str) -> list[str]:
+    """Return the names of the columns as text. Raises DataError if one comes twice."""
+    names = [str(column) for column in names_of(table)]
+    if len({*names}) < len(names):
+        twice = next(column for column in names if names.count(column) > 1)
+        raise DataError(f"{name}: two columns are called {twice!r}. Rename one of them.")
+    return names
+
+
+def column_of(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.ndarray:
+    """Return the values of a column of a data frame, of shape (n,)."""
     column = (
         table.iloc[:, place]
         if hasattr(table, "iloc")
@@ -165,7 +172,7 @@ def _matrix(
     """Return the bins as one numeric array."""
     columns = []
     for place in bins:
-        values = _column(table, place)
+        values = column_of(table, place)
         if values.dtype == object:
             values = _as_floats(values, names[place], name)
         if values.dtype.kind not in "fiub":
@@ -201,10 +208,10 @@ def _is_unique_text(values: np.ndarray) -> bool:
     )
 
 
-def _naming_index(table: Any) -> np.ndarray | None:
-    """Return the index of a data frame as ids of its rows; None if there is none, or it only counts them."""
+def naming_index(table: Any) -> np.ndarray | None:
+    """Return the index of a data frame or series as ids of its rows; None if there is none, or it only counts them."""
     index = getattr(table, "index", None)
-    if index is None or type(index).__name__ == "RangeIndex":
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     values = np.asarray(index)
     return None if values.dtype.kind in "iu" and counts(values) else np.asarray(index.astype(str), dtype=str)

@@ -13,6 +13,7 @@ import numpy as np
 from chimap import _sparse as sp
 from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, FieldSource, Reading
+from chimap.data.formats.memory_records import records_in
 from chimap.data.formats.records import LINES, JsonRecords
 from chimap.data.io.compressed import uncompressed_name
 from chimap.data.labels import Labels
@@ -67,9 +68,11 @@ class NamedCounts(Reading):
         return not self.is_list
 
     def takes(self, data: Any) -> bool:
-        """Return whether the data are JSON lines, or a list of counts."""
-        is_path = isinstance(data, str | os.PathLike)
-        return isinstance(data, list) or (is_path and uncompressed_name(os.fspath(data)).endswith(LINES))
+        """Return whether the data are JSON lines, a table with the field, or a sequence of counts."""
+        if isinstance(data, str | os.PathLike):
+            return uncompressed_name(os.fspath(data)).endswith(LINES)
+        records = records_in(data, self.column)
+        return records is not None and self.column in records.columns
 
     def learned(self, fields: Iterator[Fields], where: str) -> NamedCounts:
         """Return the reading with the names of all records."""

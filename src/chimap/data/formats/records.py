@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -38,10 +38,13 @@ class Records(ABC):
         The file or folder, for messages.
     columns : list of str
         Names of the fields, as far as they are known beforehand.
+    row_names : ndarray of shape (records,), or None
+        Names of the records beside their fields, such as the index of a data frame.
     """
 
     address: str
     columns: list[str]
+    row_names: np.ndarray | None = None
 
     @property
     def name(self) -> str:
@@ -243,26 +246,6 @@ class FolderRecords(Records):
                 f"{self.address}/{inner}: not text in UTF-8 ({error}). Files of the folder are read as text: save it "
                 "as UTF-8 (from Latin-1 with iconv -f LATIN1 -t UTF-8), or take it out of the folder."
             ) from error
-
-
-class ListRecords(Records):
-    """Values in memory, as a single column called ``value``."""
-
-    def __init__(self, values: Iterable[object], address: str = "list") -> None:
-        self.address, self.columns, self._values = address, ["value"], list(values)
-
-    def batches(self, columns: list[str]) -> Iterator[Batch]:
-        """Yield batches as ``Records`` does."""
-        self.check_columns(columns)
-        for start in range(0, len(self._values), BATCH):
-            yield [(value,) for value in self._values[start : start + BATCH]]
-
-    def content(self) -> JSON:
-        """Return a digest as ``Records`` does."""
-        return {"digest": digest(np.array([repr(value) for value in self._values]))}
-
-    def check_unchanged(self) -> None:
-        """Do nothing: values in memory need no check."""
 
 
 def has_records(address: str) -> bool:

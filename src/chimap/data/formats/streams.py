@@ -166,14 +166,10 @@ def stream_source(X: object, labels: Labels = None) -> Source:
 
 
 def _opener(X: object) -> Callable[[object, Labels], Source] | None:
-    modules, name = type(X).__module__.split("."), type(X).__name__
+    modules = type(X).__module__.split(".")
     if modules[:3] == ["torch", "utils", "data"] and hasattr(X, "batch_size"):
         return _loader_source
-    is_table_stream = (modules[0], name) == ("polars", "LazyFrame") or modules[0] in ("duckdb", "_duckdb")
-    is_table_stream = (
-        is_table_stream or modules[0] == "datasets" or (modules[0] == "pyarrow" and modules[-1] == "_dataset")
-    )
-    return _table_source if is_table_stream and _tables_of(X) is not None else None
+    return _table_source if tables_of(X) is not None else None
 
 
 def _loader_source(X: Any, labels: Labels) -> Source:
@@ -183,15 +179,25 @@ def _loader_source(X: Any, labels: Labels) -> Source:
 
 
 def _table_source(X: object, labels: Labels) -> Source:
-    tables, name = _tables_of(X), type(X).__name__
+    tables, name = tables_of(X), type(X).__name__
     if labels is not None and not isinstance(labels, str):
         raise DataError(f"{name}: labels must name one of its columns; got {type(labels).__name__}.")
     assert tables is not None
     return TableSource(TableBatches(tables, name, labels), name)
 
 
+def tables_of(X: object) -> Tables | None:
+    """Return a function that makes a new iterator of the Arrow tables of a lazy or streaming object, or None."""
+    modules, name = type(X).__module__.split("."), type(X).__name__
+    is_known = (
+        (modules[0], name) == ("polars", "LazyFrame")
+        or modules[0] in ("duckdb", "_duckdb", "datasets")
+        or (modules[0] == "pyarrow" and modules[-1] == "_dataset")
+    )
+    return _tables_of(X) if is_known else None
+
+
 def _tables_of(X: object) -> Tables | None:
-    """Return a function that makes a new iterator of Arrow tables, or None."""
     if hasattr(X, "collect_batches"):  # polars
         return lambda: (
             frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True)

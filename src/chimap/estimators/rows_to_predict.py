@@ -1,0 +1,24 @@
+"""Rows that are given to a fitted model, in the form of fields or of an object of another library."""
+
+from __future__ import annotations
+
+from chimap._types import MatrixLike
+from chimap.data import Source
+from chimap.data.layouts import opener_of
+
+
+def source_to_predict(model: object, X: MatrixLike) -> Source | None:
+    """Return a source if X is not a matrix of rows; None if it is.
+
+    Parameters
+    ----------
+    model : object
+        Fitted model; its ``reading_``, if it has one, reads texts, molecules and named counts.
+    X : object
+        The rows.
+    """
+    reading = getattr(model, "reading_", None)
+    if reading is not None and (source := reading.source_of(X)) is not None:
+        return source
+    opener = opener_of(X)
+    return None if opener is None else opener(X)
