@@ -37,7 +37,7 @@ def same_samples(file):
         (lambda file: file.attrs.__delitem__("format-version"), "format-version is missing; expected 2"),
         (lambda file: file.__delitem__("sample/ids"), "no sample/ids; there are observation, sample"),
         (no_matrices, "neither sample/matrix nor observation/matrix"),
-        (same_samples, "ids of rows: 'row 0' comes twice, at 0 and 1"),
+        (same_samples, "ids of rows: 'row 0' comes twice, at 0 and 1.* Rename one of the samples"),
     ],
 )
 def test_what_is_wrong_in_version_2(tmp_path, change, message):
@@ -96,7 +96,10 @@ def test_json_that_is_cut_off_or_lacks_a_key(tmp_path):
     [
         (lambda text: text[:-30], r"line 14: \d+ fields, expected 138"),
         (lambda text: text.replace("\t0.0", "\tx", 1), r"line \d+, field \d+: 'x', expected a number"),
-        (lambda text: text.replace("bin 1\t", "bin 0\t"), "observations: 'bin 0' comes twice"),
+        (
+            lambda text: text.replace("bin 1\t", "bin 0\t"),
+            "'bin 0' comes twice.* Rename one of the observations",
+        ),
         (lambda text: text.replace("row 1\t", "row 0\t", 1), "line 2: 'row 0' comes twice"),
         (lambda text: "".join(text.splitlines(True)[:2]), "no observations, only a heading"),
         (lambda text: text.splitlines(True)[0] + "a\t1\n", "line 2: no heading that begins with '#OTU ID'"),
@@ -171,3 +174,31 @@ def test_labels_of_samples_are_in_a_table_beside_it(tmp_path, monkeypatch):
     np.testing.assert_array_equal(
         open_source(tmp_path / "table.biom", f"{tmp_path}/one.tsv").labels(), LABELS
     )
+
+
+def test_labels_are_metadata_of_the_samples_by_name():
+    table = biom_table()
+    sites = {
+        name: {"body_site": "skin" if label > 0 else "gut"} for name, label in zip(IDS, LABELS, strict=True)
+    }
+    table.add_metadata({**sites, IDS[3]: {"day": 4}})
+    source = open_source(table, "body_site")
+    assert source.n_rows == LABELS.size - 1
+    known = np.arange(LABELS.size) != 3
+    np.testing.assert_array_equal(source.labels(), np.where(LABELS > 0, "skin", "gut")[known])
+    model = HistogramClassifier("chi2", random_state=0).fit(table, "body_site")
+    assert model.classes_.tolist() == ["gut", "skin"]
+    message = r"no 'site' in the metadata of its samples; there are body_site, day\..*metadata\.tsv::site"
+    with pytest.raises(DataError, match=message):
+        HistogramClassifier("chi2").fit(table, "site")
+    with pytest.raises(DataError, match="no 'body_site' in the metadata of its samples; there are none"):
+        open_source(biom_table(), "body_site")
+
+
+def test_labels_in_another_order_than_the_samples():
+    pandas = pytest.importorskip("pandas")
+    labels = pandas.Series(LABELS, index=IDS)
+    model = HistogramClassifier("chi2", random_state=0).fit(biom_table(), labels)
+    for use in (model.fit, model.score):
+        with pytest.raises(DataError, match=r"row 0 is 'row 0' in the rows.*y\.loc\[table\.ids\(\)\]"):
+            use(biom_table(), labels.iloc[::-1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -12,13 +12,14 @@ from chimap import _sparse as sp
 from chimap._types import JSON, Group
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.formats.biom_text import BiomTextSource
+from chimap.data.formats.biom_text import UNIQUE, BiomTextSource
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
 from chimap.data.formats.stored_rows import CscRows, CsrRows, StoredRows
+from chimap.data.ids import check_order
 from chimap.data.io.containers import Container, Hdf5Container, children
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.label_names import shown
-from chimap.data.labels import Labels
+from chimap.data.labels import Labels, clean_labels
 from chimap.data.source import Source
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class BiomSource(KeyedSource):
     ----------
     biom-format.org, "The biom file format: Version 2.1".
     """
+
+    _unique: ClassVar[tuple[str, str]] = UNIQUE
 
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
@@ -118,9 +121,11 @@ class BiomJsonSource(ArraySource):
         table = _json_table(self.path)
         shape, ids = _json_shape(table, self.path)
         super().__init__(_json_matrix(table, shape, str(self.path)), labels, self.path.name)
-        self.row_ids = checked_names(np.array(ids["columns"]), self.n_rows, f"{self.path}, columns")
+        self.row_ids = checked_names(
+            np.array(ids["columns"]), self.n_rows, f"{self.path}, columns", UNIQUE[0]
+        )
         self.column_names = tuple(
-            checked_names(np.array(ids["rows"]), self.n_features, f"{self.path}, rows").tolist()
+            checked_names(np.array(ids["rows"]), self.n_features, f"{self.path}, rows", UNIQUE[1]).tolist()
         )
         self.held_bytes = self.row_bytes * self.n_rows
 
@@ -133,10 +138,31 @@ class BiomObject(ArraySource):
     """The samples of a ``biom.Table`` in memory."""
 
     def __init__(self, table: biom.Table, labels: Labels = None) -> None:
-        super().__init__(table.matrix_data.T.tocsr(), labels, "biom.Table")
-        self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples")
-        names = checked_names(table.ids(axis="observation"), self.n_features, "ids of observations")
-        self.column_names = tuple(names.tolist())
+        check_order(table.ids(), labels, "biom.Table", "table.ids()")
+        super().__init__(table.matrix_data.T.tocsr(), _labels_of(table, labels), "biom.Table")
+        samples, observations = UNIQUE
+        self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples", samples)
+        names = table.ids(axis="observation")
+        self.column_names = tuple(
+            checked_names(names, self.n_features, "ids of observations", observations).tolist()
+        )
+
+
+def _labels_of(table: biom.Table, labels: Labels) -> Labels:
+    """Return the labels that the metadata of the samples hold, or the given labels if they are not a name of them."""
+    if not isinstance(labels, str):
+        return labels
+    metadata = table.metadata() or ()
+    names = sorted({str(name) for entry in metadata for name in entry or ()})
+    if labels not in names and ("::" in labels or "." in labels):
+        return labels
+    if labels not in names:
+        raise DataError(
+            f"biom.Table: no {labels!r} in the metadata of its samples; there are {shown(names)}. Name one of them, "
+            f"give an array, or read them from a table: open_source(table, 'metadata.tsv::{labels}')."
+        )
+    values = np.array([(entry or {}).get(labels) for entry in metadata], dtype=object)
+    return clean_labels(values, len(metadata), f"biom.Table, metadata {labels!r}")
 
 
 def is_biom_table(X: object) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from chimap.data.label_names import shown
 from chimap.data.labels import Labels, read_labels
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
+
+_UNIQUE_CELLS = "If runs were joined, append the name of its run to each barcode."
+_UNIQUE_GENES = "Take the file that Cell Ranger wrote, or give each feature an id of its own."
 
 
 class TenXFolderSource(OrderedSource):
@@ -72,7 +76,7 @@ class TenXFolderSource(OrderedSource):
             )
         if not self.n_rows or not self.n_features:
             raise DataError(f"{self.path}: an empty matrix. Take the folder of a run with cells.")
-        self.row_ids = checked_names(np.array(cells), self.n_rows, f"{self._files[1]}")
+        self.row_ids = checked_names(np.array(cells), self.n_rows, f"{self._files[1]}", _UNIQUE_CELLS)
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
         self.column_names = _gene_names(ids, symbols, str(self._files[2]))
@@ -121,6 +125,8 @@ class TenXHdf5Source(KeyedSource):
     DataError
         For parts that are damaged, cut off or missing.
     """
+
+    _unique: ClassVar[tuple[str, str]] = (_UNIQUE_CELLS, _UNIQUE_GENES)
 
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
@@ -201,7 +207,7 @@ def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
 
 def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, ...]:
     """Return the symbol of each gene if no other gene has it, else its id; ids must be unique."""
-    checked_names(ids, ids.size, f"{where}, ids of features")
+    checked_names(ids, ids.size, f"{where}, ids of features", _UNIQUE_GENES)
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
     return tuple(np.where(alone, symbols, ids).tolist())
