@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 
 from chimap._validation import DataError
@@ -59,7 +56,7 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
     return ids
 
 
-def check_order(ids: Sequence[Any], labels: object, name: str, call: str) -> None:
+def check_order(ids: np.ndarray, labels: object, name: str, call: str) -> None:
     """Refuse labels whose index holds the ids of the rows in another order.
 
     ``name`` stands for the rows in the message, ``call`` for the ids as an expression of the user. Labels without an
@@ -68,9 +65,12 @@ def check_order(ids: Sequence[Any], labels: object, name: str, call: str) -> Non
     index = getattr(labels, "index", None)
     if index is None or callable(index) or len(index) != len(ids):
         return
-    pairs = enumerate(zip(ids, index, strict=True))
-    row = next((i for i, (row_entry, label_entry) in pairs if row_entry != label_entry), None)
-    if row is not None and len(distinct := set(ids)) == len(ids) and distinct == set(index):
+    distinct = set(ids.tolist())
+    if len(distinct) < len(ids) or distinct != set(index):
+        return
+    pairs = zip(ids, index, strict=True)
+    row = next((i for i, (a, b) in enumerate(pairs) if a is not b and a != b), None)
+    if row is not None:
         raise DataError(
             f"{name} and its labels have the same index in another order: row {row} is '{ids[row]}' in the rows and "
             f"'{index[row]}' in the labels. Align them, y.loc[{call}], or drop the index, y.to_numpy()."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+
+import numpy as np
 
 from chimap import _arrays
 from chimap.data.formats.anndata import AnnDataSource, is_anndata_store
@@ -44,9 +45,9 @@ OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
 )
 
 # The ids of the rows of objects, and how a user writes them.
-_IDS: tuple[tuple[Callable[[object], bool], Callable[[Any], Sequence[Any]], str], ...] = (
-    (is_anndata, lambda X: X.obs_names, "adata.obs_names"),
-    (is_biom_table, lambda X: X.ids(), "table.ids()"),
+_IDS: tuple[tuple[Callable[[object], bool], Callable[..., np.ndarray], str], ...] = (
+    (is_anndata, lambda X: np.asarray(X.obs_names), "adata.obs_names"),
+    (is_biom_table, lambda X: np.asarray(X.ids()), "table.ids()"),
 )
 
 MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)

@@ -75,8 +75,8 @@ def test_a_table_by_observations_alone(tmp_path):
         ({"matrix_type": "dense", "data": [[1] * 137]}, "1 lists; expected 12"),
         ({"matrix_type": "dense", "data": [[1] * 99] * 12}, "lists of other lengths than 137"),
         ({"shape": None}, "shape None, but 12 rows and 137 columns"),
-        ({"rows": [{"name": "a"}] * 12}, "KeyError: 'id', in its rows or columns"),
-        ({"columns": [1]}, "TypeError: .*, in its rows or columns; expected a list of objects"),
+        ({"rows": [{"name": "a"}] * 12}, r"rows, entry 0: \{'name': 'a'\}; expected an object with an 'id'"),
+        ({"columns": [1]}, "columns, entry 0: 1; expected an object with an 'id'"),
         ({"matrix_type": "odd"}, "matrix_type 'odd'; expected sparse or dense"),
     ],
 )

@@ -83,7 +83,7 @@ def _labels_of(data: AnnData, labels: Labels) -> Labels:
         return label_column(values, missing, data.n_obs, f"obs[{labels!r}]")
     if isinstance(labels, str) and "::" not in labels and "." not in labels:
         raise DataError(f"AnnData: no column {labels!r} in obs; there are {shown(columns)}.")
-    check_order(data.obs_names, labels, "AnnData", "adata.obs_names")
+    check_order(np.asarray(data.obs_names), labels, "AnnData", "adata.obs_names")
     return labels
 
 

@@ -6,7 +6,6 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -79,7 +78,7 @@ class BiomJsonSource(OrderedSource):
                     members.skip_lists()
                     table[key] = None
                 elif key in ("rows", "columns"):
-                    table[key] = [self._id(entry) for entry in members.items()]
+                    table[key] = self._ids(members.items(), key)
                 else:
                     table[key] = members.value()
         missing = [key for key in _REQUIRED if key not in table]
@@ -97,14 +96,16 @@ class BiomJsonSource(OrderedSource):
             )
         return table
 
-    def _id(self, entry: Any) -> str:
-        try:
-            return str(entry["id"])
-        except (KeyError, TypeError) as error:
-            raise DataError(
-                f"{self.path}: {type(error).__name__}: {error}, in its rows or columns; expected a list of objects "
-                "with an 'id' each. Write it again."
-            ) from error
+    def _ids(self, entries: Iterator[object], key: str) -> list[str]:
+        ids = []
+        for place, entry in enumerate(entries):
+            if not isinstance(entry, dict) or "id" not in entry:
+                raise DataError(
+                    f"{self.path}, {key}, entry {place}: {str(entry)[:60]}; expected an object with an 'id'. Write it "
+                    "again."
+                )
+            ids.append(str(entry["id"]))
+        return ids
 
     def _checked_shape(self, table: JSON) -> tuple[int, int]:
         """Return the numbers of observations and samples."""
@@ -131,7 +132,7 @@ class BiomJsonSource(OrderedSource):
         file.finish()
         return file
 
-    def _entries(self, batch: list[Any], seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _entries(self, batch: list[object], seen: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return samples, observations and values of consecutive entries of the data."""
         try:
             numbers = np.array(batch, dtype=np.float64)

@@ -121,7 +121,7 @@ def check_same_order(X: object, y: object, name: str = "X") -> None:
     if index is None or label_index is None or callable(index) or callable(label_index):
         return
     if not index.equals(label_index):
-        check_order(index, y, name, "X.index")
+        check_order(np.asarray(index, dtype=object), y, name, "X.index")
 
 
 def _label_place(names: list[str], labels: Labels) -> int | None:

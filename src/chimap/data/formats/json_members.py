@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
 PIECE = 2**18  # characters read at a time
 LONGEST_VALUE = 2**24  # most characters of a value that is read as a whole
@@ -46,7 +46,7 @@ class JsonMembers:
         if self._after_blanks():
             raise self._error("text after the object", self._at)
 
-    def value(self) -> Any:
+    def value(self) -> object:
         """Return the value as a whole."""
         self._next()
         while True:
@@ -62,12 +62,12 @@ class JsonMembers:
             if not self._more():
                 raise self._error("the text ends before the object does", end)
 
-    def items(self) -> Iterator[Any]:
+    def items(self) -> Iterator[object]:
         """Yield the entries of an array one by one."""
         for _ in self._entries("[", "]"):
             yield self.value()
 
-    def lists(self) -> Iterator[list[Any]]:
+    def lists(self) -> Iterator[list[object]]:
         """Yield the entries of an array of lists of numbers, in batches of consecutive ones."""
         for text, start in self._texts():
             try:
