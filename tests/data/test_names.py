@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chimap
-from chimap import HistogramClassifier, open_source
+from chimap import HistogramClassifier, HistogramRegressor, open_source
 from chimap._validation import DataError
 from chimap.data.table import named_blocks, places_of
 
@@ -200,7 +200,15 @@ def test_an_index_in_another_order_than_that_of_the_labels():
         HistogramClassifier("chi2").fit(FRAME[NAMES], y)
     with pytest.raises(DataError, match="same index in another order"):
         open_source(FRAME[NAMES], y)
-    HistogramClassifier("chi2").fit(FRAME[NAMES], y.loc[FRAME.index])
+    model = HistogramClassifier("chi2").fit(FRAME[NAMES], y.loc[FRAME.index])
+    with pytest.raises(DataError, match="same index in another order"):
+        model.score(FRAME[NAMES], y)
+    regressor = HistogramRegressor("chi2").fit(FRAME[NAMES], FRAME[NAMES[0]])
+    with pytest.raises(DataError, match="same index in another order"):
+        regressor.score(FRAME[NAMES], FRAME[NAMES[0]].iloc[::-1])
+    days = pd.date_range("2020-01-01", periods=len(FRAME))
+    with pytest.raises(DataError, match="row 0 is '2020-01-01 00:00:00' in the rows"):
+        model.fit(FRAME[NAMES].set_index(days), y.set_axis(days[::-1]))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         HistogramClassifier("chi2").fit(FRAME[NAMES], FRAME["site"][:-1])
 

@@ -54,3 +54,24 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
             "row: name another column, or remove one of the rows. For a column of groups of rows, use --groups."
         )
     return ids
+
+
+def check_order(ids: np.ndarray, labels: object, name: str, call: str) -> None:
+    """Refuse labels whose index holds the ids of the rows in another order.
+
+    ``name`` stands for the rows in the message, ``call`` for the ids as an expression of the user. Labels without an
+    index, and with an index of other entries, are in the order of the rows.
+    """
+    index = getattr(labels, "index", None)
+    if index is None or callable(index) or len(index) != len(ids):
+        return
+    distinct = set(ids.tolist())
+    if len(distinct) < len(ids) or distinct != set(index):
+        return
+    pairs = zip(ids, index, strict=True)
+    row = next((i for i, (a, b) in enumerate(pairs) if a is not b and a != b), None)
+    if row is not None:
+        raise DataError(
+            f"{name} and its labels have the same index in another order: row {row} is '{ids[row]}' in the rows and "
+            f"'{index[row]}' in the labels. Align them, y.loc[{call}], or drop the index, y.to_numpy()."
+        )

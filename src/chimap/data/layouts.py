@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from chimap import _arrays
-from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
+from chimap.data.formats.anndata import AnnDataSource, is_anndata_store
+from chimap.data.formats.anndata_objects import anndata_source, is_anndata
 from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
 from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
+from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.records import LINES
 from chimap.data.formats.streams import is_stream, stream_source
 from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
+from chimap.data.ids import check_order
 from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.remedies import refuse_unreadable
 from chimap.data.source import Source
@@ -39,6 +44,12 @@ OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
     (is_stream, stream_source),
 )
 
+# The ids of the rows of objects, and how a user writes them.
+_IDS: tuple[tuple[Callable[[object], bool], Callable[..., np.ndarray], str], ...] = (
+    (is_anndata, lambda X: np.asarray(X.obs_names), "adata.obs_names"),
+    (is_biom_table, lambda X: np.asarray(X.ids()), "table.ids()"),
+)
+
 MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
 
 
@@ -58,3 +69,14 @@ def opener_of(X: object) -> Opener | None:
     if opener is None:
         refuse_unreadable(X)
     return opener
+
+
+def check_labels_order(X: object, y: object) -> None:
+    """Refuse labels whose index holds the entries of the index, or the ids, of the rows in another order.
+
+    Raises DataError that names the first such row.
+    """
+    check_same_order(X, y)
+    for fits, ids, call in _IDS:
+        if fits(X):
+            check_order(ids(X), y, type(X).__name__, call)

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap._validation import DataError
 from chimap.data.labels import check_labels
+from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
 from chimap.estimators.class_weighing import ClassWeighing
 from chimap.estimators.targets import known_conformal
@@ -157,6 +158,7 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
+        check_labels_order(X, y)
         if not self.multilabel_:
             kind = getattr(getattr(y, "dtype", None), "kind", "")
             if kind == "O":  # such as whole numbers as objects, whose type scikit-learn cannot tell

@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
+from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
@@ -96,6 +97,7 @@ class RealTargets(Encoding, RegressorMixin):
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
+        check_labels_order(X, y)
         predicted = self.predict(X)
         if predicted.ndim == 1:
             return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -240,3 +240,91 @@ def test_info_lists_columns_of_obs_and_the_other_matrices(cells):
         describe(f"{cells}::obsm/X_pca", "cell_type", None, "auto", silent=True)[0]["other_matrices"][0]
         == "X"
     )
+
+
+SHUFFLED = np.random.default_rng(0).permutation(N_ROWS)
+
+
+@pytest.fixture(params=["CSR", "CSC", "dense"])
+def backed(tmp_path, request):
+    """An object backed by a file."""
+    X = {"CSR": CSR, "CSC": CSC, "dense": COUNTS.astype(np.float32)}[request.param]
+    anndata_object(X).write_h5ad(tmp_path / "cells.h5ad")
+    data = anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    yield data
+    data.file.close()
+
+
+@pytest.mark.parametrize("rows", [slice(30, 80), SHUFFLED[:40], LABELS > 0, IDS[::-3]])
+@pytest.mark.parametrize("columns", [slice(None), slice(7), [5, 2, 9]])
+def test_a_view_of_a_backed_object_is_the_rows_and_columns_that_it_shows(backed, rows, columns):
+    view = backed[rows, columns]
+    expected = view.to_memory()
+    source = open_source(view, "cell_type")
+    assert source.from_files
+    X = np.concatenate([to_dense(chunk.X) for chunk in source.chunks(13)])
+    np.testing.assert_array_equal(X, to_dense(expected.X))
+    np.testing.assert_array_equal(source.labels(), expected.obs["cell_type"])
+    assert source.row_ids.tolist() == expected.obs_names.tolist()
+    assert source.column_names == tuple(expected.var_names)
+    some = np.arange(0, source.n_rows, 5)
+    np.testing.assert_array_equal(to_dense(source.take(some)), X[some])
+    assert source.fingerprint() != open_source(backed, "cell_type").fingerprint()
+
+
+def test_a_view_of_a_backed_object_trains_and_predicts_as_in_memory(backed):
+    view = backed[:50, :7]
+    model = HistogramClassifier("chi2", random_state=0).fit(view, "cell_type")
+    assert (model.n_rows_, model.n_features_in_) == (50, 7)
+    same = HistogramClassifier("chi2", random_state=0).fit(view.to_memory(), "cell_type")
+    np.testing.assert_allclose(model.decision_function(view), same.decision_function(view.to_memory()))
+
+
+def test_labels_and_names_of_a_backed_object_are_those_of_the_object(backed):
+    backed.obs["odd"] = np.arange(N_ROWS) % 2
+    backed.obs["cell_type"] = WORDS[::-1]
+    backed.obs_names = [f"cell {i}" for i in range(N_ROWS)]
+    np.testing.assert_array_equal(open_source(backed, "odd").labels(), np.arange(N_ROWS) % 2)
+    source = open_source(backed[10:], "cell_type")
+    np.testing.assert_array_equal(source.labels(), WORDS[::-1][10:])
+    assert source.row_ids[0] == "cell 10"
+    with pytest.raises(DataError, match=r"no column 'kind' in obs; there are label, cell_type, odd"):
+        open_source(backed, "kind")
+
+
+def test_a_view_that_does_not_tell_its_rows(backed, monkeypatch):
+    view = backed[:50]
+    monkeypatch.setattr(view, "_oidx", None)
+    with pytest.raises(DataError, match=r"does not tell its rows in the file.*view\.to_memory\(\)"):
+        open_source(view, "cell_type")
+
+
+def test_labels_in_another_order_than_the_cells(backed):
+    labels = backed.obs["cell_type"].iloc[SHUFFLED]
+    model = HistogramClassifier("chi2", random_state=0)
+    message = r"same index in another order: row 0 is 'row 0' in the rows.*y\.loc\[adata\.obs_names\]"
+    for data in (backed, backed.to_memory()):
+        with pytest.raises(DataError, match=message):
+            model.fit(data, labels)
+        model.fit(data, labels.loc[data.obs_names])
+        with pytest.raises(DataError, match=message):
+            model.score(data, labels)
+        assert model.score(data, backed.obs["cell_type"]) == model.score(data, WORDS)
+
+
+def test_a_column_that_does_not_fit_is_named(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    anndata_object(CSR).write_h5ad(path)
+
+    def edit(file):
+        file["obs/cell_type/codes"][5] = 7
+        del file["obs/label"]
+        file["obs/label"] = LABELS[:-2]
+
+    change(path, edit)
+    message = r"cells\.h5ad, obs\['cell_type'\], row 5: code 7, but there are 2 categories"
+    with pytest.raises(DataError, match=message):
+        open_source(path, "cell_type")
+    message = rf"cells\.h5ad, obs\['label'\]: {N_ROWS - 2} values, but the matrix has {N_ROWS} rows"
+    with pytest.raises(DataError, match=message):
+        open_source(path, "label")

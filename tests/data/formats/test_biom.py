@@ -1,15 +1,19 @@
 """BIOM: versions, and what is wrong with tables."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sparse
 
 from chimap._validation import DataError
 from chimap.data import CsvSource, open_source
+from chimap.data.formats import json_members
+from chimap.data.io import row_file
 from chimap.estimators import HistogramClassifier
 
-from ..small_sources import LABELS
+from ..small_sources import COUNTS, LABELS
 from .ecosystems import IDS, biom_hdf5, biom_json, biom_table, biom_text
 
 h5py = pytest.importorskip("h5py")
@@ -37,7 +41,7 @@ def same_samples(file):
         (lambda file: file.attrs.__delitem__("format-version"), "format-version is missing; expected 2"),
         (lambda file: file.__delitem__("sample/ids"), "no sample/ids; there are observation, sample"),
         (no_matrices, "neither sample/matrix nor observation/matrix"),
-        (same_samples, "ids of rows: 'row 0' comes twice, at 0 and 1"),
+        (same_samples, "ids of rows: 'row 0' comes twice, at 0 and 1.* Rename one of the samples"),
     ],
 )
 def test_what_is_wrong_in_version_2(tmp_path, change, message):
@@ -63,8 +67,16 @@ def test_a_table_by_observations_alone(tmp_path):
         ({"data": [[1, 2]]}, "'data' does not fit the shape"),
         ({"data": [[99, 2, 1]]}, "'data' does not fit the shape"),
         ({"data": [[0.5, 2, 1]]}, "an index is not a whole number"),
-        ({"shape": None}, "TypeError: .*, in its shape, rows or columns; expected two numbers"),
-        ({"rows": [{"name": "a"}] * 12}, "KeyError: 'id', in its shape, rows or columns"),
+        ({"data": [[0, 2, 1], [0, None, 1]]}, "an index is not a whole number"),
+        ({"data": [[0, 2, 1], [0, -1, 1]]}, r"from entry 1 on: .* \(the indices 0 and -1\)"),
+        ({"data": [[0, 2, "x"]]}, "'data' does not fit the shape .*could not convert"),
+        ({"data": [[0, 2], [0, 2, 1]]}, "'data' does not fit the shape"),
+        ({"data": 5}, r"not JSON \('5' instead of '\[', at character \d+\)"),
+        ({"matrix_type": "dense", "data": [[1] * 137]}, "1 lists; expected 12"),
+        ({"matrix_type": "dense", "data": [[1] * 99] * 12}, "lists of other lengths than 137"),
+        ({"shape": None}, "shape None, but 12 rows and 137 columns"),
+        ({"rows": [{"name": "a"}] * 12}, r"rows, entry 0: \{'name': 'a'\}; expected an object with an 'id'"),
+        ({"columns": [1]}, "columns, entry 0: 1; expected an object with an 'id'"),
         ({"matrix_type": "odd"}, "matrix_type 'odd'; expected sparse or dense"),
     ],
 )
@@ -94,9 +106,64 @@ def test_json_that_is_cut_off_or_lacks_a_key(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        (lambda text: text + "x", r"not JSON \(text after the object, at character"),
+        (lambda text: '{"data": [], ' + text[1:], r"the key 'data' for the second time"),
+        (lambda text: text.replace("[[", "[[[", 1), "'data' does not fit|not JSON"),
+        (lambda text: text.replace("],[", "],,[", 1), "not JSON"),
+        (lambda text: "{" + "[" * 10**5, "not JSON"),
+        (lambda text: text[: text.index("[[") + 30], "not JSON .*the text ends before the object does"),
+    ],
+)
+def test_json_with_a_fault(tmp_path, change, message):
+    biom_json(tmp_path)
+    path = tmp_path / "table.biom"
+    path.write_text(change(path.read_text()))
+    with pytest.raises(DataError, match=message):
+        open_source(path)
+
+
+@pytest.mark.parametrize("piece", [1, 7, 100])
+@pytest.mark.parametrize("layout", [{}, {"indent": 1}, {"separators": (",", ":")}])
+@pytest.mark.parametrize("dense", [False, True])
+def test_pieces_of_json_do_not_show(tmp_path, monkeypatch, piece, layout, dense):
+    expected = biom_json(tmp_path, dense=dense)
+    path = tmp_path / "table.biom"
+    table = json.loads(path.read_text())
+    table["rows"][0]["metadata"] = {"taxonomy": ["k__]]", {"data": [[1]]}, "\u00e9"]}
+    last_first = dict(reversed(table.items()))
+    path.write_text(json.dumps(last_first, **layout))
+    monkeypatch.setattr(json_members, "PIECE", piece)
+    source = open_source(path, LABELS)
+    assert source.column_names == expected.column_names
+    assert source.row_ids.tolist() == IDS
+    np.testing.assert_array_equal(next(source.chunks(200)).X.toarray(), COUNTS)
+
+
+def test_json_is_not_held_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(json_members, "PIECE", 2**14)
+    monkeypatch.setattr(row_file, "BUCKET_BYTES", 2**18)
+    X = sparse.random(200, 1500, 0.5, "csr", random_state=0)
+    table = biom.Table(X, [f"bin {i}" for i in range(200)], [f"row {i}" for i in range(1500)])
+    (tmp_path / "table.biom").write_text(table.to_json("a test"))
+    open_source(tmp_path / "table.biom")  # imports what it needs
+    tracemalloc.start()
+    source = open_source(tmp_path / "table.biom")
+    n_values = sum(chunk.X.nnz for chunk in source.chunks(100))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert n_values == X.nnz
+    assert peak < (tmp_path / "table.biom").stat().st_size / 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         (lambda text: text[:-30], r"line 14: \d+ fields, expected 138"),
         (lambda text: text.replace("\t0.0", "\tx", 1), r"line \d+, field \d+: 'x', expected a number"),
-        (lambda text: text.replace("bin 1\t", "bin 0\t"), "observations: 'bin 0' comes twice"),
+        (
+            lambda text: text.replace("bin 1\t", "bin 0\t"),
+            "'bin 0' comes twice.* Rename one of the observations",
+        ),
         (lambda text: text.replace("row 1\t", "row 0\t", 1), "line 2: 'row 0' comes twice"),
         (lambda text: "".join(text.splitlines(True)[:2]), "no observations, only a heading"),
         (lambda text: text.splitlines(True)[0] + "a\t1\n", "line 2: no heading that begins with '#OTU ID'"),
@@ -171,3 +238,31 @@ def test_labels_of_samples_are_in_a_table_beside_it(tmp_path, monkeypatch):
     np.testing.assert_array_equal(
         open_source(tmp_path / "table.biom", f"{tmp_path}/one.tsv").labels(), LABELS
     )
+
+
+def test_labels_are_metadata_of_the_samples_by_name():
+    table = biom_table()
+    sites = {
+        name: {"body_site": "skin" if label > 0 else "gut"} for name, label in zip(IDS, LABELS, strict=True)
+    }
+    table.add_metadata({**sites, IDS[3]: {"day": 4}})
+    source = open_source(table, "body_site")
+    assert source.n_rows == LABELS.size - 1
+    known = np.arange(LABELS.size) != 3
+    np.testing.assert_array_equal(source.labels(), np.where(LABELS > 0, "skin", "gut")[known])
+    model = HistogramClassifier("chi2", random_state=0).fit(table, "body_site")
+    assert model.classes_.tolist() == ["gut", "skin"]
+    message = r"no 'site' in the metadata of its samples; there are body_site, day\..*metadata\.tsv::site"
+    with pytest.raises(DataError, match=message):
+        HistogramClassifier("chi2").fit(table, "site")
+    with pytest.raises(DataError, match="no 'body_site' in the metadata of its samples; there are none"):
+        open_source(biom_table(), "body_site")
+
+
+def test_labels_in_another_order_than_the_samples():
+    pandas = pytest.importorskip("pandas")
+    labels = pandas.Series(LABELS, index=IDS)
+    model = HistogramClassifier("chi2", random_state=0).fit(biom_table(), labels)
+    for use in (model.fit, model.score):
+        with pytest.raises(DataError, match=r"row 0 is 'row 0' in the rows.*y\.loc\[table\.ids\(\)\]"):
+            use(biom_table(), labels.iloc[::-1])

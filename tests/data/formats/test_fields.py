@@ -175,7 +175,7 @@ def test_tables_of_text_that_are_damaged(tmp_path):
     with pytest.raises(DataError, match=r"cannot be read .*cut off"):
         WordCounts("body").source(str(path))
     path.write_text("id,body,kind\na,red fox,\na,red fox,u\n")
-    with pytest.raises(DataError, match="column 'id': 'a' comes twice, at 0 and 1"):
+    with pytest.raises(DataError, match=r"column 'id': 'a' comes twice, at 0 and 1.* Give each record an id"):
         WordCounts("body").source(str(path), "kind")
     path.write_text("id,body,kind\na,red fox,\nb,red fox,u\n")
     source = open_source(path, "kind", reading=WordCounts("body"))

@@ -35,8 +35,12 @@ def test_symbols_that_several_genes_have_give_way_to_ids(folder):
     [
         ("barcodes.tsv", lambda lines: lines[:-1], r"12 features and 137 cells, but .* 136 in barcodes\.tsv"),
         ("features.tsv", lambda lines: lines[1:], r"there are 11 lines in features\.tsv"),
-        ("barcodes.tsv", lambda lines: [lines[1], *lines[1:]], "'row 1' comes twice, at 0 and 1"),
-        ("features.tsv", lambda lines: [lines[1], *lines[1:]], "'ENSG001' comes twice"),
+        (
+            "barcodes.tsv",
+            lambda lines: [lines[1], *lines[1:]],
+            "'row 1' comes twice.* append the name of its run",
+        ),
+        ("features.tsv", lambda lines: [lines[1], *lines[1:]], "'ENSG001' comes twice.* Take the file that"),
         ("matrix.mtx", lambda lines: lines[:-3], r"entries, but its heading says .* cut off"),
         ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"index 500 lies outside the 12 x 137"),
         ("matrix.mtx", lambda lines: [*lines[:-1], "1 x 2\n"], r"after entry 0: cannot be read"),
@@ -58,6 +62,44 @@ def test_what_does_not_fit(folder, name, change, message):
 def test_a_file_that_is_missing(folder):
     (folder / "features.tsv").unlink()
     with pytest.raises(FileNotFoundError, match=r"no features\.tsv or genes\.tsv, with or without \.gz"):
+        open_source(folder)
+
+
+def test_a_folder_without_barcodes(folder):
+    (folder / "barcodes.tsv").unlink()
+    message = r"no barcodes\.tsv, with or without \.gz; there are features\.tsv, matrix\.mtx\. A run of 10x"
+    with pytest.raises(FileNotFoundError, match=message):
+        open_source(folder)
+
+
+def prefix(folder, run):
+    for name in ("matrix.mtx", "barcodes.tsv", "features.tsv"):
+        shutil.copy(folder / name, folder / (run + name))
+
+
+def test_names_that_begin_with_the_run(folder):
+    expected = open_source(folder)
+    prefix(folder, "GSM1_s1_")
+    for name in ("matrix.mtx", "barcodes.tsv", "features.tsv"):
+        (folder / name).unlink()
+    (folder / "README.txt").write_text("of a repository\n")
+    source = open_source(folder, LABELS)
+    np.testing.assert_array_equal(next(source.chunks(200)).X.toarray(), COUNTS)
+    assert source.row_ids.tolist() == IDS
+    assert source.column_names == expected.column_names
+    (folder / "GSM1_s1_features.tsv").rename(folder / "features.tsv")
+    with pytest.raises(FileNotFoundError, match=r"no GSM1_s1_features\.tsv or GSM1_s1_genes\.tsv"):
+        open_source(folder)
+
+
+def test_several_runs_in_a_folder(folder):
+    prefix(folder, "GSM1_")
+    prefix(folder, "GSM2_")
+    assert open_source(folder).name == folder.name  # of the names that Cell Ranger gives
+    (folder / "matrix.mtx").unlink()
+    with pytest.raises(
+        DataError, match=r"several runs, GSM1_matrix\.mtx, GSM2_matrix\.mtx\. Move the three files"
+    ):
         open_source(folder)
 
 

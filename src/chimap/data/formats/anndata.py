@@ -1,27 +1,26 @@
-"""AnnData, the annotated matrices of single-cell analysis: ``.h5ad`` files, Zarr stores and objects in memory."""
+"""AnnData, the annotated matrices of single-cell analysis: ``.h5ad`` files and Zarr stores."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 import numpy as np
 
 from chimap._types import Group, StoredArray
 from chimap._validation import DataError
-from chimap.data.formats.arrays import ArraySource
-from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names, label_column
+from chimap.data.formats.keyed import Keyed, KeyedSource, label_column
 from chimap.data.formats.stored_rows import CscRows, CsrRows, DenseRows, StoredRows
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels
-from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES
 
-if TYPE_CHECKING:
-    from anndata import AnnData
-
-
+# What to do about ids of cells, and about names of genes, that come twice.
+UNIQUE = (
+    "Make them unique, adata.obs_names_make_unique(), and write the file again.",
+    "Make them unique, adata.var_names_make_unique(), and write the file again.",
+)
 _LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
     "csr_matrix": CsrRows,
     "csr": CsrRows,
@@ -61,6 +60,8 @@ class AnnDataSource(KeyedSource):
     anndata.readthedocs.io, "On-disk format".
     """
 
+    _unique: ClassVar[tuple[str, str]] = UNIQUE
+
     def _container_at(self, address: str) -> Container:
         return container_of(address)
 
@@ -71,9 +72,9 @@ class AnnDataSource(KeyedSource):
                 f"{where}: not AnnData, which has obs, var and X; it holds {shown(children(root))}. "
                 "Read it as plain arrays, with the ending .h5 or .zarr, or write it with AnnData.write_h5ad."
             )
-        names_of_matrices = _matrices(root)
+        names_of_matrices = matrices_of(root)
         key = self._key(names_of_matrices, member or "X")
-        rows = _rows_of(root[key], key, f"{where}::{key}")
+        rows = self._stored(root, key)
         names = self._names(root, key, rows.n_features)
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
         label = labels.removeprefix("::").removeprefix("obs/") if isinstance(labels, str) else None
@@ -81,7 +82,7 @@ class AnnDataSource(KeyedSource):
             label = next((name for name in LABEL_NAMES if name in columns), None)
         y: np.ndarray | None = None
         if label in columns:
-            y = label_column(*self._column(root["obs"], label), f"{where}, obs[{label!r}]")
+            y = label_column(*self._column(root["obs"], label), rows.n_rows, f"{where}, obs[{label!r}]")
         matrices = tuple(name for name in names_of_matrices if name != key)
         return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices)
 
@@ -90,6 +91,9 @@ class AnnDataSource(KeyedSource):
         if key not in matrices:
             raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(matrices)}.")
         return key
+
+    def _stored(self, root: Group, key: str) -> StoredRows:
+        return _rows_of(root[key], key, f"{self._container.address}::{key}")
 
     def _names(self, root: Group, key: str, n_features: int) -> np.ndarray:
         if key.startswith("obsm/"):
@@ -113,12 +117,13 @@ class AnnDataSource(KeyedSource):
         if not is_group(frame):
             return _texts(frame[...][name]), None
         node, values = frame[name], self._container.values
+        where = f"{self._container.address}, {frame.name.strip('/')}[{name!r}]"
         if not is_group(node):
             key = f"__categories/{name}"  # the layout before anndata 0.7
-            return _named(values(node), values(frame[key])) if key in frame else (values(node), None)
+            return _named(values(node), values(frame[key]), where) if key in frame else (values(node), None)
         members = children(node)
         if "codes" in members and "categories" in members:
-            return _named(values(node["codes"]), values(node["categories"]))
+            return _named(values(node["codes"]), values(node["categories"]), where)
         if "values" in members and "mask" in members:
             return values(node["values"]), values(node["mask"])
         raise DataError(
@@ -126,42 +131,6 @@ class AnnDataSource(KeyedSource):
             f"{node.attrs.get('encoding-type', 'a group')!r}, with {shown(members)}, which is not known. Store it as "
             "text, numbers or categories."
         )
-
-
-class AnnDataObject(ArraySource):
-    """The cells of an AnnData object in memory: ``X`` with ``obs_names``, ``var_names`` and labels from ``obs``."""
-
-    def __init__(self, data: AnnData, labels: Labels = None) -> None:
-        columns = [str(name) for name in data.obs.columns]
-        if labels is None:
-            labels = next((name for name in LABEL_NAMES if name in columns), None)
-        if isinstance(labels, str) and labels in columns:
-            column = data.obs[labels]
-            y: Labels = label_column(
-                np.asarray(column.astype(object)), np.asarray(column.isna()), f"obs[{labels!r}]"
-            )
-        elif isinstance(labels, str) and "::" not in labels and "." not in labels:
-            raise DataError(f"AnnData: no column {labels!r} in obs; there are {shown(columns)}.")
-        else:
-            y = labels
-        if data.X is None:
-            layers = shown([f"layers[{name!r}]" for name in data.layers])
-            raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
-        super().__init__(data.X, y, "AnnData")
-        self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names")
-        self.column_names = tuple(
-            checked_names(np.asarray(data.var_names), self.n_features, "var_names").tolist()
-        )
-
-
-def is_anndata(X: object) -> bool:
-    """Return whether X is an AnnData object, without importing anndata."""
-    return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "obs_names")
-
-
-def anndata_source(X: AnnData, labels: Labels = None) -> Source:
-    """Return a source for an AnnData object, reading its file if it is backed by one."""
-    return AnnDataSource(str(X.filename), labels) if X.isbacked else AnnDataObject(X, labels)
 
 
 def is_anndata_store(address: str) -> bool:
@@ -174,7 +143,7 @@ def is_anndata_store(address: str) -> bool:
         return root.attrs.get("encoding-type") == "anndata" or ("obs" in root and "var" in root)
 
 
-def _matrices(root: Group) -> list[str]:
+def matrices_of(root: Group) -> list[str]:
     """Return the names of all matrices whose rows are cells."""
     names = ["X"] if "X" in root else []
     for group in ("layers", "obsm"):
@@ -208,11 +177,15 @@ def _index_name(frame: Group) -> str:
     return _text(frame.attrs.get("_index", "_index"))
 
 
-def _named(codes: np.ndarray, categories: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _named(codes: np.ndarray, categories: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the categories that codes stand for, and a mask of the codes that stand for none."""
     missing = codes < 0
     if codes.size and codes.max() >= categories.size:
-        raise DataError(f"code {codes.max()}, but {categories.size} categories. Write the file again.")
+        place = int(np.argmax(codes))
+        raise DataError(
+            f"{where}, row {place}: code {codes[place]}, but there are {categories.size} categories, from 0 on. Write "
+            "the file again."
+        )
     if not categories.size:  # the column has no value at all
         return np.full(codes.shape, "", dtype=object), missing
     return categories[np.where(missing, 0, codes)], missing

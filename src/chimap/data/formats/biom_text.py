@@ -22,6 +22,12 @@ _IDS = (b"#otuid", b"#asvid", b"#featureid")  # the first word of a heading, in 
 _ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
 _BOM = b"\xef\xbb\xbf"
 
+# What to do about ids of samples, and about ids of observations, that come twice.
+UNIQUE = (
+    "Rename one of the samples, or add their counts up.",
+    "Rename one of the observations, or add their counts up.",
+)
+
 
 class BiomTextSource(OrderedSource):
     """The samples of a BIOM table in text form: observations are lines, samples are columns.
@@ -59,13 +65,13 @@ class BiomTextSource(OrderedSource):
         if not samples:
             raise DataError(f"{self.path}, line {number}: no samples in the heading. Write the table again.")
         self.n_rows = len(samples)
-        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, line {number}")
+        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, line {number}", UNIQUE[0])
         names = [name for name, _ in self._lines()]
         self.n_features = len(names)
         if not names:
             raise DataError(f"{self.path}: no observations, only a heading. Write the table again.")
         self.column_names = tuple(
-            checked_names(np.array(names), self.n_features, f"{self.path}, observations").tolist()
+            checked_names(np.array(names), self.n_features, f"{self.path}, observations", UNIQUE[1]).tolist()
         )
         self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None

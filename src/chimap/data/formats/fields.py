@@ -23,6 +23,7 @@ from chimap.data.label_text import as_number
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
 
 _LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where the caller names none
+_UNIQUE = "Give each record an id of its own, or name another column of ids: --id (id= in Python)."
 
 
 Fields: TypeAlias = list[Any]
@@ -198,7 +199,7 @@ class FieldSource(OrderedSource):
         self.row_ids = records.row_names
         if id is not None and not (is_guess and not _may_be_ids(ids)):
             self.row_ids = checked_names(
-                np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}"
+                np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}", _UNIQUE
             )
         if label is not None:
             self._y = self._labels_of(texts, label)

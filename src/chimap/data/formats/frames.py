@@ -9,7 +9,7 @@ import numpy as np
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.ids import check_not_counting, counts, unique_ids
+from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
 
@@ -115,24 +115,10 @@ def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
 def check_same_order(X: object, y: object, name: str = "X") -> None:
     """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
     index, label_index = getattr(X, "index", None), getattr(y, "index", None)
-    if (
-        index is None
-        or label_index is None
-        or callable(index)
-        or callable(label_index)
-        or len(index) != len(label_index)
-    ):
+    if index is None or label_index is None or callable(index) or callable(label_index):
         return
-    if not index.equals(label_index) and index.is_unique and set(index) == set(label_index):
-        row = next(
-            i
-            for i, (row_entry, label_entry) in enumerate(zip(index, label_index, strict=True))
-            if row_entry != label_entry
-        )
-        raise DataError(
-            f"{name} and its labels have the same index in another order: row {row} is '{index[row]}' in the rows and "
-            f"'{label_index[row]}' in the labels. Align them, y.loc[X.index], or drop the index, y.to_numpy()."
-        )
+    if not index.equals(label_index):
+        check_order(np.asarray(index, dtype=object), y, name, "X.index")
 
 
 def _label_place(names: list[str], labels: Labels) -> int | None:

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -49,7 +50,12 @@ class Keyed:
 
 
 class KeyedSource(RangeSource):
-    """A source over one matrix of a container; a subclass finds it (``_container_at``, ``_found``)."""
+    """A source over one matrix of a container; a subclass finds it (``_container_at``, ``_found``).
+
+    ``_unique`` says what to do about ids of rows and about names of columns that come twice.
+    """
+
+    _unique: ClassVar[tuple[str, str]]
 
     def __init__(
         self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None
@@ -66,9 +72,10 @@ class KeyedSource(RangeSource):
         self.row_bytes, self.held_bytes = arrays.rows.row_bytes, arrays.rows.held_bytes
         self.stored_rows = arrays.rows.stored_rows
         where = self._container.address
-        self.row_ids = checked_names(arrays.ids, self.n_rows, f"{where}, ids of rows")
+        ids, names = self._unique
+        self.row_ids = checked_names(arrays.ids, self.n_rows, f"{where}, ids of rows", ids)
         self.column_names = tuple(
-            checked_names(arrays.names, self.n_features, f"{where}, names of columns").tolist()
+            checked_names(arrays.names, self.n_features, f"{where}, names of columns", names).tolist()
         )
         self._y = (
             arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
@@ -107,8 +114,11 @@ class KeyedSource(RangeSource):
         """Return the matrix that ``member`` names, or the default one."""
 
 
-def checked_names(values: np.ndarray, size: int, where: str) -> np.ndarray:
-    """Return ids or names as text, of shape (size,). Raises DataError for another number of them, and for repeats."""
+def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.ndarray:
+    """Return ids or names as text, of shape (size,).
+
+    Raises DataError for another number of them, and for repeats; ``remedy`` is a sentence on what to do about these.
+    """
     texts = np.asarray([str(value) for value in np.asarray(values).tolist()], dtype=str)
     if texts.shape != (size,):
         raise DataError(f"{where}: {texts.size}, but the matrix has {size}. Write the file again.")
@@ -117,13 +127,17 @@ def checked_names(values: np.ndarray, size: int, where: str) -> np.ndarray:
     if repeats.size:
         first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
         raise DataError(
-            f"{where}: {str(texts[first])!r} comes twice, at {first} and {second}. Each must occur once: make them "
-            "unique (AnnData has obs_names_make_unique and var_names_make_unique), and write the file again."
+            f"{where}: {str(texts[first])!r} comes twice, at {first} and {second}. Each must occur once. {remedy}"
         )
     return texts
 
 
-def label_column(values: np.ndarray, missing: np.ndarray | None, where: str) -> np.ndarray:
-    """Return a column of metadata as labels, masked where they are missing."""
+def label_column(values: np.ndarray, missing: np.ndarray | None, n_rows: int, where: str) -> np.ndarray:
+    """Return a column of metadata as labels, masked where they are missing. Raises DataError for another length."""
+    for part in (values, values if missing is None else missing):
+        if part.shape != (n_rows,):
+            raise DataError(
+                f"{where}: {part.size} values, but the matrix has {n_rows} rows. Write the file again."
+            )
     marked = values if missing is None else np.ma.MaskedArray(values, missing)
-    return clean_labels(marked, len(values), where)
+    return clean_labels(marked, n_rows, where)

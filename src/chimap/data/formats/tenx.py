@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,8 +20,8 @@ from chimap.data.io.files import (
     base_name,
     existing_file,
     file_digest,
-    has_file,
     is_folder,
+    names_in,
     plain_path,
 )
 from chimap.data.io.range_source import OrderedSource
@@ -30,11 +31,15 @@ from chimap.data.labels import Labels, read_labels
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
+_UNIQUE_CELLS = "If runs were joined, append the name of its run to each barcode."
+_UNIQUE_GENES = "Take the file that Cell Ranger wrote, or give each feature an id of its own."
+
 
 class TenXFolderSource(OrderedSource):
     """The cells of a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``).
 
-    The files may end in ``.gz``. Cells are rows, although the file has them as columns. Opening the folder reads the
+    The files may end in ``.gz``, and their names may begin with the name of the run, as in ``GSM1_matrix.mtx.gz``, if
+    the folder holds a single run. Cells are rows, although the file has them as columns. Opening the folder reads the
     matrix once, onto a temporary file. Ids of rows are the barcodes. Names of columns are the symbols of genes, or the
     gene ids where several genes share a symbol.
 
@@ -52,7 +57,7 @@ class TenXFolderSource(OrderedSource):
     ImportError
         Without pyarrow.
     DataError
-        For files that are cut off or do not fit together, and for barcodes that come twice.
+        For files that are cut off or do not fit together, for barcodes that come twice, and for several runs.
     """
 
     dtype = np.dtype(np.float64)
@@ -60,7 +65,8 @@ class TenXFolderSource(OrderedSource):
     def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
         self.path = plain_path(path)
         self.name = base_name(self.path)
-        self._files = [_file_in(self.path, names) for names in (_MATRIX, _CELLS, _FEATURES)]
+        run = _run_in(self.path)
+        self._files = [_file_in(self.path, run, names) for names in (_MATRIX, _CELLS, _FEATURES)]
         self._matrix = CoordinateText(self._files[0])
         self.n_features, self.n_rows = self._matrix.shape
         cells, features = [line[0] for line in _lines(self._files[1])], [*_lines(self._files[2])]
@@ -72,7 +78,7 @@ class TenXFolderSource(OrderedSource):
             )
         if not self.n_rows or not self.n_features:
             raise DataError(f"{self.path}: an empty matrix. Take the folder of a run with cells.")
-        self.row_ids = checked_names(np.array(cells), self.n_rows, f"{self._files[1]}")
+        self.row_ids = checked_names(np.array(cells), self.n_rows, f"{self._files[1]}", _UNIQUE_CELLS)
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
         self.column_names = _gene_names(ids, symbols, str(self._files[2]))
@@ -122,6 +128,8 @@ class TenXHdf5Source(KeyedSource):
         For parts that are damaged, cut off or missing.
     """
 
+    _unique: ClassVar[tuple[str, str]] = (_UNIQUE_CELLS, _UNIQUE_GENES)
+
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
 
@@ -153,11 +161,8 @@ class TenXHdf5Source(KeyedSource):
 
 
 def is_tenx_folder(address: str) -> bool:
-    """Return whether a folder has the matrix and the barcodes of 10x Genomics."""
-    return is_folder(address) and all(
-        any(has_file(address, name + packed) for name in names for packed in ("", ".gz"))
-        for names in (_MATRIX, _CELLS)
-    )
+    """Return whether a folder has a matrix of 10x Genomics; other files may be missing."""
+    return is_folder(address) and bool(_runs_in(address))
 
 
 def is_tenx_file(address: str) -> bool:
@@ -201,18 +206,49 @@ def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
 
 def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, ...]:
     """Return the symbol of each gene if no other gene has it, else its id; ids must be unique."""
-    checked_names(ids, ids.size, f"{where}, ids of features")
+    checked_names(ids, ids.size, f"{where}, ids of features", _UNIQUE_GENES)
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
     return tuple(np.where(alone, symbols, ids).tolist())
 
 
-def _file_in(folder: str, names: tuple[str, ...]) -> DataFile:
+def _runs_in(folder: str) -> list[str]:
+    """Return what stands before ``matrix.mtx`` in the names of the matrices of runs.
+
+    It is "" for the names that Cell Ranger gives, which go before others. Other names need another file of the run.
+    """
+    names = {name.removesuffix(".gz") for name in names_in(folder)}
+    (matrix,) = _MATRIX
+    runs = [name.removesuffix(matrix) for name in sorted(names) if name.endswith(matrix)]
+    return (
+        [""]
+        if "" in runs
+        else [run for run in runs if any(run + name in names for name in _CELLS + _FEATURES)]
+    )
+
+
+def _run_in(folder: str) -> str:
+    """Return the only run of a folder, see ``_runs_in``. Raises DataError if there are several."""
+    runs = _runs_in(folder) or [""]
+    if len(runs) > 1:
+        raise DataError(
+            f"{folder}: several runs, {shown([f'{run}matrix.mtx' for run in runs])}. Move the three files of each "
+            "run to a folder of its own, and open one of these."
+        )
+    return runs[0]
+
+
+def _file_in(folder: str, run: str, names: tuple[str, ...]) -> DataFile:
+    there = names_in(folder)
     for name in names:
         for packed in (".gz", ""):
-            if has_file(folder, name + packed):
-                return existing_file(f"{folder.rstrip('/')}/{name}{packed}")
-    raise FileNotFoundError(f"{folder}: no {' or '.join(names)}, with or without .gz. Copy it there.")
+            if run + name + packed in there:
+                return existing_file(f"{folder.rstrip('/')}/{run}{name}{packed}")
+    expected = " or ".join(run + name for name in names)
+    raise FileNotFoundError(
+        f"{folder}: no {expected}, with or without .gz; there are {shown(there)}. A run of 10x Genomics has "
+        "matrix.mtx, barcodes.tsv and features.tsv (or genes.tsv): copy it there, or rename it."
+    )
 
 
 def _lines(file: DataFile) -> Iterator[list[str]]:

@@ -188,6 +188,16 @@ def has_file(folder: str, name: str) -> bool:
         return bool(system.isfile(f"{path.rstrip('/')}/{name}"))
 
 
+def names_in(folder: str) -> list[str]:
+    """Return the names of the files directly in a folder, sorted."""
+    if not is_address(folder):
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_file())
+    with _reaching(folder):
+        system, path = _system(folder)
+        entries = system.ls(path, detail=True)
+        return sorted(entry["name"].rpartition("/")[2] for entry in entries if entry["type"] == "file")
+
+
 def files_under(folder: str) -> dict[str, DataFile]:
     """Return all files in a folder and its subfolders by their relative paths, with ``/`` and sorted."""
     if is_address(folder):
