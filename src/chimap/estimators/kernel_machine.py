@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
 from chimap._memory import parse_memory
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
@@ -23,6 +23,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import Kernel, as_kernel
+from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
 from chimap.solvers.gram import CACHE_MIB, SOLVERS
 from chimap.solvers.held_out import kernel_left_out
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
+class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstimator):
     """Exact kernel machine, one class against the rest: f(x) = sum_i alpha_i K(x_i, x) + b over all training rows x_i.
 
     The kernel matrix is computed once for all classes, in float64. It is centred (minus the means of its rows and
@@ -106,6 +107,12 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
     >>> bool(exact.score(X[500:], y[500:]) > 0.85)
     True
     """
+
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    scale_: float
+    C_: float
+    C_scores_: dict[float, float] | None
 
     def __init__(
         self,
@@ -184,7 +191,9 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
             )
             alpha, intercept = self._solve(gram, targets, w, self.C_)
             self._take_held_out(self._held_out(folds, gram, targets, labels, w, alpha))
-        self.dual_coef_ = alpha.T / self.scale_
+        self.dual_coef_ = (
+            np.ascontiguousarray(alpha.T) / self.scale_
+        )  # in the order of a file, for the same bits
         if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
             dual_coef = np.zeros((alpha.shape[1], n_given))
             dual_coef[:, places], column_means = self.dual_coef_, np.zeros(n_given)
@@ -236,7 +245,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         if self._is_precomputed:
             gram = np.array(rows, dtype=np.float64)
         else:
-            self.kernel_: Kernel = as_kernel(self.kernel, self.gamma).fitted(sample)
+            self.kernel_ = as_kernel(self.kernel, self.gamma).fitted(sample)
             self.rows_ = rows
             gram = np.asarray(self.kernel_(rows))
         means = shares @ gram
@@ -251,7 +260,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
-        check_is_fitted(self)
+        self._refresh()
         return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
 
     @property

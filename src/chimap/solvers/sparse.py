@@ -19,6 +19,7 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
 from chimap._validation import DataError, check_positive
+from chimap.model_files import register
 from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -168,3 +169,6 @@ def check_alphas(alphas: float | Sequence[float]) -> np.ndarray:
     for alpha in np.atleast_1d(alphas):
         check_positive(float(alpha), "each of alpha")
     return np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+
+
+register(LinearSolution, SparsePath)
