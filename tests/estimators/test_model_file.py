@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -16,6 +15,7 @@ from chimap import HistogramClassifier, HistogramRegressor, Moments
 from chimap._validation import DataError
 
 from ..histograms import classes
+
 
 def test_text_labels_and_training_notes(tmp_path):
     X, y = classes(200)

@@ -80,7 +80,7 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "ridge": MomentsRidge(random_state=0),
     "ridge, components": MomentsRidge([0.1, 1.0], n_components=[2, 4], random_state=0),
     "ridge classifier": MomentsRidgeClassifier(random_state=0),
-    "lasso": MomentsLasso(n_alphas=5, random_state=0),
+    "lasso": MomentsLasso([1e-3, 1e-2], random_state=0),
     "group lasso": MomentsGroupLasso([[0, 1, 2, 3], [4, 5, 6, 7]], alpha=1e-3, random_state=0),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
 }  # fmt: skip
@@ -97,7 +97,9 @@ ORDER = "steps are taken row by row, so a fit in shuffled passes is another mach
 NOT_AS_A_FIT = {name: FIRST_BATCH for name in NAMES if name.startswith(("classifier", "regressor"))} | {
     "online": ORDER
 }
-NO_BATCHES = dict.fromkeys(("classifier, exact", "regressor, exact"), "the exact machine keeps rows, not sums")
+NO_BATCHES = dict.fromkeys(
+    ("classifier, exact", "regressor, exact"), "the exact machine keeps rows, not sums"
+)
 NO_CLONES = dict.fromkeys(COMPILED, "a clone has parameters only, and tables are made from a fitted model")
 
 
@@ -181,7 +183,9 @@ def in_batches(name, borders):
     return model
 
 
-TAKING_BATCHES = [name for name in ESTIMATORS if hasattr(made(name), "partial_fit") and name not in NO_BATCHES]
+TAKING_BATCHES = [
+    name for name in ESTIMATORS if hasattr(made(name), "partial_fit") and name not in NO_BATCHES
+]
 
 
 @pytest.mark.parametrize("name", [name for name in TAKING_BATCHES if name not in NOT_AS_A_FIT])

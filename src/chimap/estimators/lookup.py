@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._arrays import stored_bytes
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
@@ -211,7 +210,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self.map_, self.n_features_in_ = map, map.n_features_in_
         self.coef_, self.intercept_ = solution
         self.tables_ = map.tables(self.coef_)
-        self.codes_bytes_ = stored_bytes(codes)
+        self.codes_bytes_ = _arrays.stored_bytes(codes)
         return self
 
     def _held_out(
