@@ -16,6 +16,7 @@ from chimap._validation import check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.fit.result import HeldOutRows
+from chimap.fit.targets import Codec
 from chimap.kernels import intersection
 from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import fold_of_rows, rows_by_weight
@@ -92,6 +93,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
     t_: int
     n_iter_: Sometimes[int]
     _scale: float
+    _codec: Codec
 
     def __init__(
         self,

@@ -114,12 +114,16 @@ def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
 
 
 def _of_online(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    return [("whether a bin has two knots or more", sizes["knots"] >= 2, True)]
+    return [
+        ("whether a bin has two knots or more", sizes["knots"] >= 2, True),
+        ("targets", state["_codec"].n_targets, sizes["t"]),
+    ]
 
 
 def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
     map_ = state["map_"]
     return [
+        ("whether its map has codes", map_.has_codes, True),
         ("codes", sizes["codes"], map_.n_codes_),
         ("weights", sizes["terms"], map_.n_terms_ * state["n_features_in_"]),
     ]

@@ -119,8 +119,8 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
     arrays: dict[str, np.ndarray] = {}
     body = encode(model, "model", arrays)
     about = model.describe() if hasattr(model, "describe") else type(model).__name__
-    file_kind: str = kind or getattr(model, "file_kind", "transformer")
-    _files.write_tensors(path, file_kind, {"about": about, "model": body}, arrays)
+    usual_kind: str = getattr(model, "file_kind", "transformer")
+    _files.write_tensors(path, kind or usual_kind, {"about": about, "model": body}, arrays)
 
 
 def load(path: str | Path, kind: str | None = None) -> Any:
