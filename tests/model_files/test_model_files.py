@@ -18,7 +18,7 @@ from chimap._validation import DataError
 from chimap.model_files import model_file
 
 from .fuzzing import damaged, edited, parts_of, sealed
-from .models import MODELS, PIPELINES, X
+from .models import MODELS, PIPELINES, X, Y
 
 WRITTEN = Path(__file__).parent / "written"
 
@@ -145,7 +145,7 @@ def test_numbers_as_keys_come_back_as_numbers(contents, tmp_path):
 
 
 def test_what_no_file_holds_is_refused_with_a_remedy(tmp_path):
-    model = chimap.MomentsRidge(selection=KFold(3)).fit(X, X[:, 0])
+    model = chimap.KernelClassifier(selection=KFold(3)).fit(X, Y)
     with pytest.raises(
         DataError, match=r"cannot save model.selection: a KFold is not part .* Give the estimator"
     ):
