@@ -91,6 +91,14 @@ def test_moments_are_no_model(saved):
         chimap.load(saved)
 
 
+def test_machines_that_the_command_line_does_not_open(saved):
+    X, y = classes(100)
+    chimap.OnlineIntersectionClassifier(random_state=0).fit(X, y).save(saved, overwrite=True)
+    with pytest.raises(DataError, match=r"an estimator that only Python opens \(chimap.load\), not a"):
+        chimap.load(saved, kind="model")
+    assert chimap.OnlineIntersectionClassifier.load(saved).score(X, y) > 0.6
+
+
 def test_other_class(saved):
     with pytest.raises(DataError, match="holds a HistogramClassifier"):
         HistogramRegressor.load(saved)
