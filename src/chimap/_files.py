@@ -235,7 +235,8 @@ def _check_format(meta: JSON, path: Path) -> None:
 
 def kind_named(kind: object) -> str:
     """Return the name of a kind of file, as used in sentences."""
-    return "visual words" if kind == "words" else f"a chimap {kind}"
+    names = {"words": "visual words", "estimator": "an estimator that only Python opens (chimap.load)"}
+    return names.get(str(kind), f"a chimap {kind}")
 
 
 def _parsed(header: str, path: Path) -> JSON:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold
 
 import chimap
 from chimap import _files
@@ -17,7 +18,7 @@ from chimap._validation import DataError
 from chimap.model_files import model_file
 
 from .fuzzing import damaged, edited, parts_of, sealed
-from .models import MODELS, PIPELINES, X
+from .models import MODELS, PIPELINES, X, Y
 
 WRITTEN = Path(__file__).parent / "written"
 
@@ -109,6 +110,16 @@ CRAFTED = {
     "another number of inputs": ("random-features", "features_.projection_.matrix", lambda a: a[:-1]),
     "fewer bins of the map": ("additive", "features_.largest_", lambda a: a[:-1]),
     "codes of fewer bins": ("lookup", "tables_.map.scale_", lambda a: a[:-1]),
+    "weights of fewer given features": ("ridge-from-moments", "coef_", lambda a: a[:, :-1]),
+    "fewer outputs than classes": ("ridge-classes-from-moments", "coef_", lambda a: a[:-1]),
+    "online tables of fewer bins": ("online", "tables_", lambda a: a[:, :-1]),
+    "one knot": ("online", "tables_", lambda a: a[:, :, :1]),
+    "fewer codes": ("lookup-in-double", "tables_", lambda a: a[:, :, :-1]),
+    "fewer training rows": ("exact-widths", "_rows", lambda a: a[:-1]),
+    "a bin without a width": ("exact-widths", "width_columns_", lambda a: a + 1),
+    "weights of fewer training rows": ("kernel-machine", "dual_coef_", lambda a: a[:, :-1]),
+    "training rows of fewer bins": ("kernel-machine", "rows_", lambda a: a[:, :-1]),
+    "weights of fewer mapped bins": ("kernel-machine-on-a-map", "coef_", lambda a: a[:, :-1]),
     "more bins": ("regression", "n_features_in_", lambda n: n + 1),
 }
 
@@ -125,6 +136,27 @@ def test_what_does_not_fit_together_is_refused(tmp_path, name):
     model_file.save(model, path)
     with pytest.raises(DataError, match=r"m is damaged: .*Write it again"):
         chimap.load(path)
+
+
+def test_numbers_as_keys_come_back_as_numbers(contents, tmp_path):
+    model = opened(contents["kernel-machine"], tmp_path / "m")
+    assert model.class_weight == {10: 1, 20: 2, 30: 1}
+    assert model.selection_.alphas.size == 5
+
+
+def test_what_no_file_holds_is_refused_with_a_remedy(tmp_path):
+    model = chimap.KernelClassifier(selection=KFold(3)).fit(X, Y)
+    with pytest.raises(
+        DataError, match=r"cannot save model.selection: a KFold is not part .* Give the estimator"
+    ):
+        model.save(tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_model_that_took_batches_is_solved_before_it_is_saved(tmp_path):
+    model = chimap.HistogramRegressor("chi2", alpha=0.1).partial_fit(X, X[:, 0])
+    chimap.save(model.partial_fit(2 * X, X[:, 1]), tmp_path / "m")
+    assert chimap.load(tmp_path / "m").predict(X).tolist() == model.predict(X).tolist()
 
 
 @pytest.mark.parametrize(

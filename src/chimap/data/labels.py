@@ -101,8 +101,8 @@ def read_labels(
         An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
         archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes that
         column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other ending
-        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.zst``). ``MarkedLabels`` also gives
-        the value that marks missing labels. None stays None.
+        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.zst``). ``MarkedLabels`` also
+        gives the value that marks missing labels. None stays None.
     n_rows : int
         Number of rows.
     data_path : DataFile, default=None

@@ -36,4 +36,6 @@ __all__ = [
 ]
 
 register(HistogramClassifier, HistogramRegressor, CompiledClassifier, CompiledRegressor)
+register(ExactKernelLearner, ExactKernelRegressor, KernelClassifier, LookupClassifier)
+register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso, OnlineIntersectionClassifier)
 register(FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)

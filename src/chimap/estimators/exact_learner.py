@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -15,15 +15,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
 from chimap._threads import suited, threads
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.features.fourier.width_groups import partition, width_groups
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
+from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import Targets, fold_of_rows
 from chimap.selection import fold_count
-from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_kernel, exact_training
+from chimap.solvers.exact_widths import DualWeights, dual_ridge, exact_held_out, exact_kernel, exact_training
 from chimap.solvers.held_out import kernel_left_out
 
 if TYPE_CHECKING:
@@ -35,8 +36,24 @@ if TYPE_CHECKING:
 _REACH = np.log(1e4)  # log of the largest factor by which a width, or the strength, may leave its start
 
 
-class ExactKernelModel(BaseEstimator):
-    """What classifier and regressor share; see ``ExactKernelLearner``."""
+class ExactKernelModel(SavedEstimator, BaseEstimator):
+    """What classifier and regressor share; see ``ExactKernelLearner``. A model file holds the training rows."""
+
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    width_names_: list[str]
+    width_columns_: np.ndarray
+    start_widths_: np.ndarray
+    widths_: np.ndarray
+    alpha_: float
+    objective_: float
+    n_iter_: int
+    n_evaluations_: int
+    kernel_: Anisotropic
+    history_: list[JSON]
+    _kernel: Exponential
+    _weights: DualWeights
+    _rows: Rows
 
     def __init__(
         self,
@@ -114,8 +131,11 @@ class ExactKernelModel(BaseEstimator):
         inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
         return kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
 
+    def _refresh(self) -> None:
+        check_is_fitted(self, "kernel_")
+
     def _outputs(self, X: MatrixLike) -> np.ndarray:
-        check_is_fitted(self, "widths_")
+        self._refresh()
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
@@ -165,7 +185,7 @@ class ExactKernelModel(BaseEstimator):
             raise DataError(f"n_samples = {n} are too few to hold some out, which learning widths needs.")
         folds = fold_of_rows(0, n, max(n_folds, 1), seed)
         began = time.perf_counter()
-        self.history_: list[JSON] = []
+        self.history_ = []
 
         def objective(x: np.ndarray) -> tuple[float, np.ndarray]:
             if self.objective == "training":
@@ -190,7 +210,7 @@ class ExactKernelModel(BaseEstimator):
         self.alpha_, self.objective_ = float(np.exp(end.x[-1])), float(end.fun)
         self.n_iter_, self.n_evaluations_ = max(1, int(end.nit)), int(end.nfev)
 
-    _y_checks: JSON
+    _y_checks: ClassVar[JSON]
     _learn_targets: Callable[[np.ndarray], None]
     _encode: Callable[[np.ndarray], Targets]
     _target_shift: Callable[[], np.ndarray]

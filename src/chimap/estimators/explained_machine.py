@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._threads import threads
-from chimap._types import MatrixLike, Rows
+from chimap._types import MatrixLike, Rows, Sometimes
 from chimap.estimators.explaining import Explaining
 from chimap.explain import contributions_of
 from chimap.features.additive.base import AdditiveMap
@@ -23,10 +23,10 @@ class ExplainedMachine(Explaining):
     """A fitted expansion over training rows, or over the features of a map. A subclass gives the three below."""
 
     map: AdditiveMap | None
-    map_: AdditiveMap
-    kernel_: Kernel
-    rows_: Rows
-    coef_: np.ndarray
+    map_: Sometimes[AdditiveMap]
+    kernel_: Sometimes[Kernel]
+    rows_: Sometimes[Rows]
+    coef_: Sometimes[np.ndarray]
     dual_coef_: np.ndarray
     intercept_: np.ndarray
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows
+from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
+from chimap._validation import DataError
 from chimap.backends.host import HOST
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
@@ -21,6 +23,7 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
+from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, Targets, provisional_mean
 from chimap.selection import SelectionResult, fold_count
 from chimap.solvers import LinearSolution
@@ -34,10 +37,11 @@ _ROWS = 8192  # rows that are made dense and added together
 _WITNESSES = 2000  # rows for which held-out outputs are computed
 
 
-class MomentsModel(BaseEstimator):
+class MomentsModel(SavedEstimator, BaseEstimator):
     """What the linear models share: they add rows to the moments of folds, solve for weights, and do not keep rows.
 
-    ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use.
+    ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use. A model file holds the
+    weights and not the moments, so a model that comes from one predicts, and takes no more rows.
     """
 
     selection: str | int | BaseCrossValidator
@@ -82,7 +86,7 @@ class MomentsModel(BaseEstimator):
         self._witnesses = _arrays.take_rows(X, chosen), y[chosen], chosen_weights
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        first = getattr(self, "_moments", None) is None
+        first = self._is_new
         rows, labels = self._valid(X, y, reset=first)
         rows, labels, weights = self._counted(rows, labels, sample_weight, is_batch=True)
         self._encode(labels)  # checks the labels before anything is added
@@ -99,7 +103,7 @@ class MomentsModel(BaseEstimator):
         )
 
     def _empty(self, X: Rows) -> FoldMoments:
-        self._check_parameters(X.shape[1])
+        self._check_settings(X.shape[1])
         self._seed = int(check_random_state(self.random_state).randint(2**31))
         n_folds = max(1, min(fold_count(self.selection, 1), X.shape[0] // 2)) if self._chooses() else 1
         shift = provisional_mean(X[:FIRST_ROWS])
@@ -121,7 +125,9 @@ class MomentsModel(BaseEstimator):
     def _solve_now(self) -> Self:
         whole = self._moments.whole()
         solution = self._solve(self._moments, whole)
-        self.coef_, self.intercept_, self.alpha_ = solution.coef.T, solution.intercept, solution.alpha
+        # The order in memory is that of a file, so that products with weights from one give the same bits.
+        self.coef_ = np.ascontiguousarray(solution.coef.T)
+        self.intercept_, self.alpha_ = solution.intercept, solution.alpha
         self.n_rows_ = whole.n_rows
         self._stale = False
         X, y, weights = self._witnesses
@@ -140,10 +146,33 @@ class MomentsModel(BaseEstimator):
         """Return outputs for rows Z (m, D) of a model fitted without each row; None if no formula gives them."""
         return None
 
-    def _outputs(self, X: MatrixLike) -> np.ndarray:
-        check_is_fitted(self, "_moments")
+    def _refresh(self) -> None:
+        """Solve for the rows that ``partial_fit`` has added since the last solution."""
         if self._stale:
             self._solve_now()
+        elif not hasattr(self, "coef_"):
+            raise NotFittedError(f"This {type(self).__name__} is not fitted: call fit or partial_fit first.")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._stale or hasattr(self, "coef_")
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether no rows were added yet. Raise DataError for a model from a file, which has forgotten their sums."""
+        if hasattr(self, "_moments"):
+            return False
+        self._check_has_sums("partial_fit")
+        return True
+
+    def _check_has_sums(self, method: str) -> None:
+        if hasattr(self, "coef_") and not hasattr(self, "_moments"):
+            raise DataError(
+                f"{method} needs the sums of the rows, and this {type(self).__name__} comes from a file, which holds "
+                "its weights only. Call fit on all rows; sums are kept by Moments.save."
+            )
+
+    def _outputs(self, X: MatrixLike) -> np.ndarray:
+        self._refresh()
         rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
         return np.asarray(rows @ self.coef_.T.astype(rows.dtype)) + self.intercept_
 
@@ -156,7 +185,7 @@ class MomentsModel(BaseEstimator):
         """One strength, several to choose from, or None for "auto"."""
         return checked_alpha(self.alpha)
 
-    def _check_parameters(self, n_features: int) -> None:
+    def _check_settings(self, n_features: int) -> None:
         # Given strengths make a path, which takes no folds.
         fold_count(self.selection, 2 if self._given_alpha is None else 1)
 
@@ -164,10 +193,16 @@ class MomentsModel(BaseEstimator):
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
         """Choose settings by the folds, and solve for all rows."""
 
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    alpha_: float
+    n_rows_: int
     selection_: SelectionResult | None
     alpha: str | float | Sequence[float]
     _moments: FoldMoments
-    _stale: bool
+    _stale: bool = False
     _n_targets: Any
     _y_checks: ClassVar[JSON]
     _learn_targets: Callable[[np.ndarray], None]

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
 from chimap._memory import parse_memory
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
@@ -24,7 +24,9 @@ from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import Kernel, as_kernel
+from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
+from chimap.selection import SelectionResult
 from chimap.solvers.gram import CACHE_MIB, SOLVERS
 from chimap.solvers.held_out import kernel_left_out
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
+class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstimator):
     """Exact kernel machine, one class against the rest: f(x) = sum_i a_i K(x_i, x) + b over all training rows x_i.
 
     For each class, the machine solves
@@ -113,6 +115,12 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
     True
     """
 
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    scale_: float
+    alpha_: float
+    selection_: SelectionResult | None
+
     def __init__(
         self,
         kernel: str | Kernel = "chi2",
@@ -191,7 +199,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
             )  # fmt: skip
             duals, intercept = self._solve(gram, targets, w, self.alpha_)
             self._take_held_out(self._held_out(folds, gram, targets, labels, w, duals))
-        self.dual_coef_ = duals.T
+        self.dual_coef_ = np.ascontiguousarray(duals.T)  # in the order of a file, for the same bits
         if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
             dual_coef = np.zeros((duals.shape[1], n_given))
             dual_coef[:, places], column_means = self.dual_coef_, np.zeros(n_given)
@@ -242,7 +250,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
         if self._is_precomputed:
             gram = np.array(rows, dtype=np.float64)
         else:
-            self.kernel_: Kernel = as_kernel(self.kernel, self.gamma).fitted(sample)
+            self.kernel_ = as_kernel(self.kernel, self.gamma).fitted(sample)
             self.rows_ = rows
             gram = np.asarray(self.kernel_(rows))
         means = shares @ gram
@@ -257,7 +265,7 @@ class KernelClassifier(ExplainedMachine, ClassTargets, BaseEstimator):
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
-        check_is_fitted(self)
+        self._refresh()
         return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
 
     @property

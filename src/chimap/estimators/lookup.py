@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._arrays import stored_bytes
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
@@ -24,6 +23,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import check_codes, look_up
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Logistic, Loss, SquaredHinge
+from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import fold_of_rows, rows_by_weight
 from chimap.selection.base import USUAL_FOLDS
 
@@ -38,7 +38,7 @@ _ROUGH = 1e-2  # tolerance of a machine that only serves calibration
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Logistic())}
 
 
-class LookupClassifier(ClassTargets, BaseEstimator):
+class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
     """One-versus-rest linear classifier on the features of an ``AnchorMap``, trained on their codes only.
 
     For each class, with targets y = +-1, it minimises over weights w and intercept b
@@ -98,6 +98,15 @@ class LookupClassifier(ClassTargets, BaseEstimator):
     >>> bool(model.score(X[1200:], y[1200:]) > 0.9)
     True
     """
+
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    map_: AnchorMap
+    coef_: np.ndarray
+    intercept_: np.ndarray
+    tables_: np.ndarray
+    n_iter_: int
+    codes_bytes_: int
 
     def __init__(
         self,
@@ -201,7 +210,7 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         self.map_, self.n_features_in_ = map, map.n_features_in_
         self.coef_, self.intercept_ = solution
         self.tables_ = map.tables(self.coef_)
-        self.codes_bytes_ = stored_bytes(codes)
+        self.codes_bytes_ = _arrays.stored_bytes(codes)
         return self
 
     def _held_out(
@@ -240,19 +249,19 @@ class LookupClassifier(ClassTargets, BaseEstimator):
         return self.labels_of(self._outputs_of_codes(codes))
 
     def compile(self) -> CompiledClassifier:
-        """Return the same model in single precision, which can be saved to a model file; see ``CompiledClassifier``."""
-        check_is_fitted(self)
+        """Return the same model in single precision, which ``chimap predict`` takes; see ``CompiledClassifier``."""
+        self._refresh()
         return compiled_codes(self)
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return w . Psi(x) + b for rows X (n, bins), (n, t) float64."""
-        check_is_fitted(self)
+        self._refresh()
         X = rows_as_fitted(self, X)
         with threads(self.n_jobs):
             return self._outputs_of_codes(self.map_.encode(X))
 
     def _outputs_of_codes(self, codes: Rows) -> np.ndarray:
-        check_is_fitted(self)
+        self._refresh()
         codes = check_codes(codes, self.n_features_in_, self.map_.n_codes_)
         outputs: np.ndarray = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
         return outputs

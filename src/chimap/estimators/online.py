@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
-from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows
+from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.fit.result import HeldOutRows
+from chimap.fit.targets import Codec
 from chimap.kernels import intersection
+from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import fold_of_rows, rows_by_weight
 from chimap.selection.base import USUAL_FOLDS
 
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 10  # with fewer rows, none are held out
 
 
-class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
+class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
     """One-versus-rest support vector machine with the intersection kernel, learned in one step per row (SIKMA).
 
     For each class, with y = 1 for the class and -1 otherwise, the machine learns
@@ -89,6 +91,16 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
     >>> bool(model.score(X[1200:], y[1200:]) > 0.9)
     True
     """
+
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    tables_: np.ndarray
+    intercept_: np.ndarray
+    ranges_: np.ndarray
+    t_: int
+    n_iter_: Sometimes[int]
+    _scale: float
+    _codec: Codec
 
     def __init__(
         self,
@@ -237,11 +249,12 @@ class OnlineIntersectionClassifier(ClassTargets, BaseEstimator):
 
     def _rates(self) -> np.ndarray:
         """Return the number of knots per unit of x, (bins,); 0 for bins whose values are all 0."""
-        return np.divide(self.n_knots, self.ranges_, out=np.zeros_like(self.ranges_), where=self.ranges_ > 0)
+        n_knots = self.tables_.shape[2] - 1
+        return np.divide(n_knots, self.ranges_, out=np.zeros_like(self.ranges_), where=self.ranges_ > 0)
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
-        check_is_fitted(self)
+        self._refresh()
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X)
         check_histograms(rows)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Sometimes
 from chimap._validation import check_positive
 from chimap.backends import check_device
 from chimap.estimators.class_targets import ClassTargets
@@ -18,7 +17,7 @@ from chimap.estimators.from_moments import MomentsModel
 from chimap.estimators.real_targets import RealTargets
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Square
-from chimap.moments import FoldMoments, Moments
+from chimap.moments import PCA, FoldMoments, Moments
 from chimap.selection import choose_alpha, fold_count, score_principal
 from chimap.selection.components import DECADES
 from chimap.solvers import LinearSolution, PrincipalRidge, ridge
@@ -47,11 +46,14 @@ class RidgeFromMoments(MomentsModel):
         self.device = device
         self.class_weight = class_weight
 
+    n_components_: Sometimes[int]
+    pca_: Sometimes[PCA]
+
     def _chooses(self) -> bool:
         return super()._chooses() or (self.n_components is not None and np.ndim(self.n_components) > 0)
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_settings(self, n_features: int) -> None:
+        super()._check_settings(n_features)
         fold_count(self.selection, 2 if self._chooses() else 1)
         check_device(self.device)
         for p in () if self.n_components is None else np.atleast_1d(self.n_components):
@@ -116,13 +118,12 @@ class RidgeFromMoments(MomentsModel):
         ValueError
             If the model has no principal components.
         """
-        check_is_fitted(self, "_moments")
+        self._refresh()
+        self._check_has_sums("curves")
         if self.n_components is None:
             raise ValueError(
                 "curves compare numbers of principal components: give n_components, a number or several."
             )
-        if self._stale:
-            self._solve_now()
         X, y = self._valid(X, y, reset=False)
         alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
         Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
@@ -213,7 +214,7 @@ class MomentsRidge(RealTargets, RidgeFromMoments):
         self
             The estimator.
         """
-        if getattr(self, "_moments", None) is None:
+        if self._is_new:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)
 
@@ -287,7 +288,7 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
         ValueError
             If ``classes`` is missing at the first call.
         """
-        if getattr(self, "_moments", None) is None:
+        if self._is_new:
             if classes is None:
                 raise ValueError(
                     "classes must be given at the first call of partial_fit: all labels that will ever occur."

@@ -121,6 +121,11 @@ class SettledModel(LinearModel):
         room = room_in(parse_memory(self.memory))
         if may_be_exact and takes_exact(parameters, source, room, has_posterior=self.keeps_posterior):
             self._taken = {"features": "exact"}
+        if is_batch and self._keeps_rows:
+            raise ValueError(
+                "features='exact' keeps every row, and partial_fit keeps sums only: use fit, or another "
+                "value of features."
+            )
         self._check_sizes()
         if is_automatic(parameters.get("gamma")) and not self._keeps_rows:
             self._taken = {"gamma": gamma_of_sample(self, source, groups, self._seed)}

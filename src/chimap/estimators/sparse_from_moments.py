@@ -33,6 +33,8 @@ class _SparseModel(RealTargets, MomentsModel):
     """A path of strengths, from which the folds choose one."""
 
     n_alphas: int
+    path_: SparsePath
+    kkt_residual_: float
 
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
         alphas = self._alphas(whole)
@@ -76,7 +78,7 @@ class _SparseModel(RealTargets, MomentsModel):
         self
             The estimator.
         """
-        if getattr(self, "_moments", None) is None:
+        if self._is_new:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)
 
@@ -141,8 +143,8 @@ class MomentsLasso(_SparseModel):
         self.selection = selection
         self.random_state = random_state
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_settings(self, n_features: int) -> None:
+        super()._check_settings(n_features)
         check_positive(self.n_alphas, "n_alphas", integer=True)
         check_positive(self.l1_ratio, "l1_ratio")
         if self.l1_ratio > 1:
@@ -212,14 +214,17 @@ class MomentsGroupLasso(_SparseModel):
         self.selection = selection
         self.random_state = random_state
 
-    def _check_parameters(self, n_features: int) -> None:
-        super()._check_parameters(n_features)
+    def _check_settings(self, n_features: int) -> None:
+        super()._check_settings(n_features)
         check_positive(self.n_alphas, "n_alphas", integer=True)
+        self._checked_groups(n_features)
+
+    def _checked_groups(self, n_features: int) -> list[np.ndarray]:
         groups = [[i] for i in range(n_features)] if self.groups is None else self.groups
-        self._groups = check_groups(groups, n_features)
+        return check_groups(groups, n_features)
 
     def _largest(self, moments: Moments) -> float:
-        return largest_group_alpha(moments, self._groups)
+        return largest_group_alpha(moments, self._checked_groups(moments.n_features))
 
     def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
-        return group_lasso(moments, alphas, self._groups)
+        return group_lasso(moments, alphas, self._checked_groups(moments.n_features))

@@ -183,7 +183,11 @@ def _fits(n: int, check: Callable[[int], None]) -> bool:
 
 
 def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> Parameters:
-    """Return settings for rows in batches: random features if the first batch is too small to choose landmarks from."""
-    if settings.features == "auto" and n_rows < _BATCH and takes_landmarks(settings):
+    """Return settings for rows in batches: random features, if the first batch is too small for landmarks.
+
+    Kernels that have no random features take the landmarks of the first batch.
+    """
+    is_small = settings.features == "auto" and n_rows < _BATCH and takes_landmarks(settings)
+    if is_small and any(family.takes(settings.exact) for family in FAMILIES["fourier"]):
         return {"features": "fourier"}
     return {}

@@ -113,6 +113,50 @@ def _of_kept_rows(state: JSON, sizes: dict[str, int]) -> Agreeing:
     return [("columns", bool(np.isin(state["columns"], np.arange(shape[1])).all()), True)]
 
 
+def _of_online(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    return [
+        ("whether a bin has two knots or more", sizes["knots"] >= 2, True),
+        ("targets", state["_codec"].n_targets, sizes["t"]),
+    ]
+
+
+def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    map_ = state["map_"]
+    return [
+        ("whether its map has codes", map_.has_codes, True),
+        ("codes", sizes["codes"], map_.n_codes_),
+        ("weights", sizes["terms"], map_.n_terms_ * state["n_features_in_"]),
+    ]
+
+
+def _of_exact_learner(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    duals, widths, columns = state["_weights"].duals, sizes["widths"], state["width_columns_"]
+    return [
+        ("rows", duals.shape[0], sizes["n"]), ("names of widths", len(state["width_names_"]), widths),
+        ("widths of the bins", np.unique(columns).tolist(), [*range(widths)]),
+        *_outputs_of(duals.shape[1], state),
+    ]  # fmt: skip
+
+
+def _outputs_of(n_outputs: int, state: JSON) -> Agreeing:
+    """The outputs are as many as the classes need, if there are classes."""
+    classes = state.get("classes_")
+    return [] if classes is None else [("outputs", n_outputs, 1 if classes.size == 2 else classes.size)]
+
+
+def _of_kernel_machine(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    bins, t, n = state["n_features_in_"], sizes["t"], sizes["n"]
+    if state["map"] is not None:
+        return [("weights of the map", _shape_of(state, "coef_"), (t, width(state.get("map_"), None)))]
+    if isinstance(state["kernel"], str) and state["kernel"] == "precomputed":
+        return [("columns", bins, n)]
+    return [("rows", _shape_of(state, "rows_"), (n, bins)), ("a fitted kernel", "kernel_" in state, True)]
+
+
+def _shape_of(state: JSON, name: str) -> object:
+    return getattr(state.get(name), "shape", None)
+
+
 AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "OptimalMap": _of_points,
     "DirectMap": _of_nodes,
@@ -128,5 +172,10 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "BlockFeatures": _of_blocks,
     "ExactFeatures": _of_exact,
     "KeptRows": _of_kept_rows,
+    "OnlineIntersectionClassifier": _of_online,
+    "LookupClassifier": _of_lookup,
+    "ExactKernelLearner": _of_exact_learner,
+    "ExactKernelRegressor": _of_exact_learner,
+    "KernelClassifier": _of_kernel_machine,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""

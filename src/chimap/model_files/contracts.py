@@ -21,6 +21,10 @@ Axis = str | int
 # Axes are numbers or names. The name of an attribute stands for its value; another name, for the same size in all
 # arrays of the object.
 _MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
+_ON_GIVEN: dict[str, tuple[Axis, ...]] = {"coef_": ("t", "n_features_in_"), "intercept_": ("t",)}
+_LEARNED_WIDTHS: dict[str, tuple[Axis, ...]] = {
+    "width_columns_": ("n_features_in_",), "widths_": ("widths",), "_rows": ("n", "n_features_in_"),
+}  # fmt: skip
 SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "LineTables": {
         "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces", "t"), "n_below": ("bins",),
@@ -57,6 +61,17 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "KeptRows": {"columns": ("d",), "means": ("d",), "dense": ("n", "d"), "squares": ("n",), "data": ("entries",),
                  "rows": ("entries",), "starts": ("ends",)},
     "BlockFeatures": {"borders_": ("ends",)},
+    "MomentsRidge": _ON_GIVEN,
+    "MomentsRidgeClassifier": _ON_GIVEN,
+    "MomentsLasso": _ON_GIVEN,
+    "MomentsGroupLasso": _ON_GIVEN,
+    "OnlineIntersectionClassifier": {"tables_": ("t", "n_features_in_", "knots"), "intercept_": ("t",),
+                                     "ranges_": ("n_features_in_",)},
+    "LookupClassifier": {"tables_": ("t", "n_features_in_", "codes"), "coef_": ("t", "terms"), "intercept_": ("t",)},
+    "DualWeights": {"duals": ("n", "t"), "intercept": ("t",)},
+    "ExactKernelLearner": _LEARNED_WIDTHS,
+    "ExactKernelRegressor": _LEARNED_WIDTHS,
+    "KernelClassifier": {"dual_coef_": ("t", "n"), "intercept_": ("t",)},
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
 

@@ -31,7 +31,7 @@ _IN_FILES: JSON = {
 }  # fmt: skip
 
 
-UNKEPT = ("_moments", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
+UNKEPT = ("_moments", "_witnesses", "_batches", "_stale", "_tables", "_made", "_sklearn_output_config")
 """Attributes that no file holds, because they are recomputed or were needed by the fit only."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,11 +18,17 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["SavedModel", "checked", "decode", "encode", "load", "register", "save"]
+__all__ = ["SavedEstimator", "SavedModel", "checked", "decode", "encode", "load", "register", "save"]
 
 
-class SavedModel:
-    """Mixin for estimators that are written to model files. Their ``_refresh`` brings them up to date, or raises."""
+class SavedEstimator:
+    """Mixin for estimators that are written to model files."""
+
+    file_kind: ClassVar[str] = "estimator"  # what the file is said to hold
+
+    def _refresh(self) -> None:
+        """Bring the learned attributes up to date, or raise NotFittedError."""
+        check_is_fitted(self)
 
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the model to a file of safetensors and JSON, which is safe to open: it holds no code.
@@ -39,7 +45,6 @@ class SavedModel:
         FileExistsError
             If the path exists and ``overwrite`` is False.
         """
-        self._refresh()  # type: ignore[attr-defined]
         save(self, path, overwrite=overwrite)
 
     @classmethod
@@ -56,10 +61,16 @@ class SavedModel:
         DataError
             If the file is not one that ``save`` wrote, or holds a model of another class.
         """
-        model = load(path, kind="model")
+        model = load(path, kind=cls.file_kind)
         if not isinstance(model, cls):
             raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
         return model
+
+
+class SavedModel(SavedEstimator):
+    """Mixin for the models that the command line opens: they predict sources, and describe themselves."""
+
+    file_kind: ClassVar[str] = "model"
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:
@@ -103,13 +114,13 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
     if Path(path).exists() and not overwrite:
         raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
     check_is_fitted(model)
+    if hasattr(model, "_refresh"):
+        model._refresh()
     arrays: dict[str, np.ndarray] = {}
     body = encode(model, "model", arrays)
     about = model.describe() if hasattr(model, "describe") else type(model).__name__
-    is_model = isinstance(model, SavedModel)
-    _files.write_tensors(
-        path, kind or ("model" if is_model else "transformer"), {"about": about, "model": body}, arrays
-    )
+    usual_kind: str = getattr(model, "file_kind", "transformer")
+    _files.write_tensors(path, kind or usual_kind, {"about": about, "model": body}, arrays)
 
 
 def load(path: str | Path, kind: str | None = None) -> Any:
@@ -120,8 +131,8 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     path : str or Path
         The file.
     kind : str, default=None
-        Required content: "model", "transformer", or "words" for transformers of images into histograms. None accepts
-        "model" and "transformer".
+        Required content: "model", "estimator" (the other machines), "transformer" (also pipelines), or "words" for
+        transformers of images into histograms. None accepts all but "words".
 
     Returns
     -------
@@ -146,7 +157,9 @@ def load(path: str | Path, kind: str | None = None) -> Any:
     ...     load(f"{folder}/my.model").predict(X[:3]).tolist()
     [0, 1, 2]
     """
-    meta, arrays = _files.read_tensors(path, *(("model", "transformer") if kind is None else (kind,)))
+    meta, arrays = _files.read_tensors(
+        path, *(("model", "estimator", "transformer") if kind is None else (kind,))
+    )
     with checked(path):
         model = decode(meta["model"], arrays)
         check_is_fitted(model)

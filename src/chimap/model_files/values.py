@@ -87,7 +87,10 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
     if isinstance(value, list | tuple):
         return {"list": [encode(v, f"{place}.{i}", arrays) for i, v in enumerate(value)]}
     if isinstance(value, dict):
-        return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
+        if all(isinstance(k, str) for k in value):
+            return {"dict": {k: encode(v, f"{place}.{k}", arrays) for k, v in value.items()}}
+        # JSON knows texts as keys only, and labels or strengths may be numbers.
+        return {"pairs": [encode(pair, f"{place}.{i}", arrays) for i, pair in enumerate(value.items())]}
     if isinstance(value, AdditiveKernel):
         return {"kernel": value.name, "gamma": value.gamma, "is_signed": value.is_signed}
     if isinstance(value, StationaryKernel):
@@ -98,7 +101,10 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
         return pipelines.encoded(value, place, arrays, encode)
     class_name = type(value).__name__
     if _classes.get(class_name) is not type(value):
-        raise DataError(f"cannot save {place}: a {class_name} is not part of a model file.")
+        raise DataError(
+            f"cannot save {place}: a {class_name} is not part of a model file, which holds arrays, plain values and "
+            "objects of chimap. Give the estimator one of these instead; pickle keeps any object, but runs its code."
+        )
     if is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
@@ -150,6 +156,8 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return [decode(v, arrays) for v in value["list"]]
     if "dict" in value:
         return {k: decode(v, arrays) for k, v in value["dict"].items()}
+    if "pairs" in value:
+        return dict(decode(pair, arrays) for pair in value["pairs"])
     if "kernel" in value:
         kernel = KERNELS[value["kernel"]].with_gamma(value["gamma"])
         return kernel.signed() if value["is_signed"] else kernel

@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from chimap._validation import DataError
+from chimap.model_files import register
 
 
 def exact_kernel(distances: np.ndarray, log_widths: np.ndarray) -> np.ndarray:
@@ -122,3 +123,6 @@ def _in_widths(distances: np.ndarray, K: np.ndarray, M: np.ndarray, x: np.ndarra
     weighted = M * K
     slopes = [-float(np.vdot(weighted, D)) for D in distances]
     return np.append(np.exp(2 * x[:-1]) * slopes, 0.0)
+
+
+register(DualWeights)

@@ -18,6 +18,7 @@ from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
 from chimap._validation import DataError
+from chimap.model_files import register
 from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -160,3 +161,6 @@ def _path(moments: Moments, alphas: np.ndarray, coefs: np.ndarray, residuals: np
         solution(moments, np.ascontiguousarray(coefs[:, :, s]), float(alphas[s])) for s in range(alphas.size)
     ]
     return SparsePath(alphas, solutions, residuals)
+
+
+register(LinearSolution, SparsePath)

@@ -1,0 +1,275 @@
+"""What holds for every estimator: files, batches, seeds, refits, single rows, and kinds of matrices."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.exceptions import NotFittedError
+
+import chimap
+from chimap import (
+    AnchorMap,
+    DirectMap,
+    ExactKernelLearner,
+    ExactKernelRegressor,
+    FourierKernelLearner,
+    FourierKernelRegressor,
+    HistogramClassifier,
+    HistogramRegressor,
+    HomogeneousMap,
+    KernelClassifier,
+    LookupClassifier,
+    MomentsGroupLasso,
+    MomentsLasso,
+    MomentsRidge,
+    MomentsRidgeClassifier,
+    MultipleKernelLearner,
+    MultipleKernelRegressor,
+    OnlineIntersectionClassifier,
+)
+from chimap._validation import DataError
+
+from ..histograms import classes
+
+X, Y = classes(90, 8)
+X = X.astype(np.float32).astype(np.float64)  # values that both types hold
+TARGETS = X[:, 0] + np.sqrt(X[:, 1])
+HALVES = {"a": slice(0, 4), "b": slice(4, 8)}
+GIVEN = {"alpha": 0.1, "random_state": 0}
+FEW = {"n_components": 16, **GIVEN}
+LEARNER = {"n_components": 16, "max_iter": 2, "random_state": 0}
+
+ESTIMATORS: dict[str, BaseEstimator] = {
+    "classifier, exact": HistogramClassifier("exp-chi2", features="exact", **GIVEN),
+    "classifier, landmarks": HistogramClassifier("exp-chi2", features="landmarks", **FEW),
+    "classifier, fourier": HistogramClassifier("exp-chi2", features="fourier", **FEW),
+    "classifier, additive": HistogramClassifier("chi2", features="additive", **GIVEN),
+    "classifier, minmax": HistogramClassifier("minmax", **FEW),
+    "classifier, gaussian": HistogramClassifier("gaussian", **FEW),
+    "classifier, structured": HistogramClassifier("exp-chi2", features="fourier", sampling="structured", **FEW),
+    "classifier, float64": HistogramClassifier(
+        chimap.Exponential(chimap.chi2.signed(), 2.0), form="offset", precision="float64", **FEW
+    ),
+    "classifier, gamma variant": HistogramClassifier(chimap.chi2.with_gamma(0.5), **GIVEN),
+    "classifier, given map": HistogramClassifier("intersection", map=HomogeneousMap(n_terms=5), **GIVEN),
+    "classifier, direct map": HistogramClassifier("exp-chi2", map=DirectMap(nodes="minimax"), **FEW),
+    "classifier, blocks": HistogramClassifier("chi2", blocks=HALVES, normalize="l1", **GIVEN),
+    "classifier, logistic": HistogramClassifier("chi2", loss="logistic", **GIVEN),
+    "classifier, weighed": HistogramClassifier("chi2", class_weight={0: 1.0, 1: 2.0, 2: 1.0}, **GIVEN),
+    "classifier, strength by folds": HistogramClassifier("exp-chi2", n_components=16, random_state=0),
+    "regressor, exact": HistogramRegressor("exp-chi2", features="exact", **GIVEN),
+    "regressor, landmarks": HistogramRegressor("exp-chi2", features="landmarks", **FEW),
+    "regressor, fourier": HistogramRegressor("exp-chi2", features="fourier", **FEW),
+    "regressor, additive": HistogramRegressor("chi2", features="additive", **GIVEN),
+    "fourier learner": FourierKernelLearner(blocks=HALVES, **LEARNER),
+    "fourier learner, regression": FourierKernelRegressor(blocks=HALVES, **LEARNER),
+    "multiple kernels": MultipleKernelLearner("exp-chi2", blocks=HALVES, **FEW),
+    "multiple kernels, regression": MultipleKernelRegressor("exp-chi2", blocks=HALVES, **FEW),
+    "exact learner": ExactKernelLearner(blocks=HALVES, max_iter=2, random_state=0),
+    "exact learner, regression": ExactKernelRegressor(max_iter=2, random_state=0),
+    "kernel machine": KernelClassifier("exp-chi2", random_state=0),
+    "kernel machine, ridge": KernelClassifier(loss="square", alpha=1.0, random_state=0),
+    "kernel machine, map": KernelClassifier(map=chimap.OptimalMap(), alpha=1.0, random_state=0),
+    "lookup": LookupClassifier(AnchorMap("chi2", n_anchors=9)),
+    "ridge": MomentsRidge(random_state=0),
+    "ridge, components": MomentsRidge([0.1, 1.0], n_components=[2, 4], random_state=0),
+    "ridge classifier": MomentsRidgeClassifier(random_state=0),
+    "lasso": MomentsLasso([1e-3, 1e-2], random_state=0),
+    "group lasso": MomentsGroupLasso([[0, 1, 2, 3], [4, 5, 6, 7]], alpha=1e-3, random_state=0),
+    "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
+}  # fmt: skip
+COMPILED = {
+    "compiled": HistogramClassifier("chi2", **GIVEN),
+    "compiled, regression": HistogramRegressor("chi2", **GIVEN),
+    "compiled, codes": LookupClassifier(AnchorMap("chi2", n_anchors=9)),
+}
+NAMES = [*ESTIMATORS, *COMPILED]
+every_estimator = pytest.mark.parametrize("name", NAMES)
+
+FIRST_BATCH = "features and provisional means are settled on the first batch"
+ORDER = "steps are taken row by row, so a fit in shuffled passes is another machine"
+NOT_AS_A_FIT = {name: FIRST_BATCH for name in NAMES if name.startswith(("classifier", "regressor"))} | {
+    "online": ORDER
+}
+NO_BATCHES = dict.fromkeys(
+    ("classifier, exact", "regressor, exact"), "the exact machine keeps rows, not sums"
+)
+NO_CLONES = dict.fromkeys(COMPILED, "a clone has parameters only, and tables are made from a fitted model")
+
+
+def made(name):
+    return clone((ESTIMATORS | COMPILED)[name])
+
+
+def truths(model):
+    return Y if is_classifier(model) else TARGETS
+
+
+def fitted_on(name, rows):
+    model = made(name)
+    model.fit(rows, truths(model))
+    return model.compile() if name in COMPILED else model
+
+
+@cache
+def fitted(name):
+    """Tests must leave it as it is."""
+    return fitted_on(name, X)
+
+
+def outputs(model, rows=X):
+    return getattr(model, "decision_function", model.predict)(rows)
+
+
+def answers(model, rows=X):
+    """Everything that it says of rows."""
+    asked = ["predict", "decision_function", "predict_proba"]
+    if getattr(model, "_conformal", None) is not None:  # rows were held out
+        asked.append("predict_set")
+    return {way: getattr(model, way)(rows) for way in asked if hasattr(model, way)}
+
+
+def assert_same_answers(model, other):
+    for way, expected in answers(other).items():
+        np.testing.assert_array_equal(answers(model)[way], expected, err_msg=way)
+
+
+def tolerance_of(model):
+    """Rounding of outputs: in single precision unless the machine computes in double."""
+    precision = getattr(model, "precision_", getattr(model, "precision", "float64"))
+    return 1e-10 if precision == "float64" else 2e-5
+
+
+def test_exemptions_name_estimators():
+    assert {*NOT_AS_A_FIT, *NO_BATCHES, *NO_CLONES} <= {*NAMES}
+
+
+def test_every_public_estimator_is_here():
+    public = {getattr(chimap, name) for name in chimap.__all__}
+    estimators = {
+        c for c in public if isinstance(c, type) and issubclass(c, BaseEstimator) and hasattr(c, "predict")
+    }
+    assert estimators == {type(fitted(name)) for name in NAMES}
+
+
+@every_estimator
+def test_a_file_gives_the_same_model_back(name, tmp_path):
+    model = fitted(name)
+    chimap.save(model, tmp_path / "a")
+    model.save(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+    for again in (chimap.load(tmp_path / "a"), type(model).load(tmp_path / "a")):
+        assert type(again) is type(model)
+        assert_same_answers(again, model)
+        assert again.score(X, truths(model)) == model.score(X, truths(model))
+        if name not in NO_CLONES:  # its parameters came back too
+            assert_same_answers(clone(again).fit(X, truths(model)), model)
+
+
+def in_batches(name, borders):
+    model = made(name)
+    y = truths(model)
+    known = {"classes": np.unique(y)} if is_classifier(model) else {}
+    for first, last in pairwise(borders):
+        model.partial_fit(X[first:last], y[first:last], **known)
+        known = {}
+    return model
+
+
+TAKING_BATCHES = [
+    name for name in ESTIMATORS if hasattr(made(name), "partial_fit") and name not in NO_BATCHES
+]
+
+
+@pytest.mark.parametrize("name", [name for name in TAKING_BATCHES if name not in NOT_AS_A_FIT])
+def test_batches_are_a_fit(name):
+    np.testing.assert_allclose(
+        outputs(in_batches(name, [0, 50, 90])), outputs(fitted(name)), rtol=1e-7, atol=1e-7
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in TAKING_BATCHES if name in NOT_AS_A_FIT])
+def test_batches_after_the_first_are_one(name):
+    many, one = in_batches(name, [0, 50, 60, 90]), in_batches(name, [0, 50, 90])
+    np.testing.assert_allclose(outputs(many), outputs(one), rtol=1e-6, atol=tolerance_of(one))
+
+
+@pytest.mark.parametrize("name", NO_BATCHES)
+def test_exact_machines_say_that_they_take_no_batches(name):
+    with pytest.raises(ValueError, match="keeps every row, and partial_fit keeps sums only: use fit"):
+        in_batches(name, [0, 50])
+
+
+@every_estimator
+def test_one_seed_gives_the_same_bits(name):
+    assert_same_answers(fitted_on(name, X), fitted(name))
+
+
+def changed(model):
+    """Another value of a setting of every kind of machine."""
+    return {"C": 3.0} if "C" in model.get_params() else {"alpha": 0.7}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in NO_CLONES])
+def test_a_fit_remembers_nothing_of_an_earlier_one(name):
+    model = made(name)
+    settings = model.get_params(deep=False)
+    model.set_params(**changed(model)).fit(2 * X[20:, :], truths(model)[20:])
+    assert np.abs(outputs(model) - outputs(fitted(name))).max() > 1e-6
+    assert_same_answers(model.set_params(**settings).fit(X, truths(model)), fitted(name))
+
+
+@pytest.mark.parametrize("name", NO_CLONES)
+def test_a_clone_of_tables_says_what_to_do(name):
+    with pytest.raises(NotFittedError, match="fit a model, and compile it"):
+        clone(fitted(name)).fit(X, Y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@every_estimator
+def test_a_row_alone_is_as_among_others(name, kind):
+    model, rows = fitted(name), kind(X)
+    together = outputs(model, rows)
+    alone = np.concatenate([outputs(model, rows[[i]]) for i in range(9)])
+    np.testing.assert_allclose(alone, together[:9], rtol=1e-6, atol=tolerance_of(model))
+
+
+KINDS = {
+    "float32": lambda X: X.astype(np.float32),
+    "csr": sp.csr_matrix,
+    "csr, float32": lambda X: sp.csr_array(X.astype(np.float32)),
+    "frame": lambda X: pd.DataFrame(X, columns=[f"bin {i}" for i in range(X.shape[1])]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@every_estimator
+def test_kinds_of_matrices_give_one_model(name, kind):
+    rows = KINDS[kind](X)
+    model = fitted_on(name, rows)
+    tolerance = 1e-3 if "float32" in kind else 10 * tolerance_of(model)
+    np.testing.assert_allclose(outputs(model, rows), outputs(fitted(name)), rtol=tolerance, atol=tolerance)
+
+
+def test_online_steps_go_on_from_a_file(tmp_path):
+    model = in_batches("online", [0, 50])
+    model.save(tmp_path / "m")
+    again = chimap.load(tmp_path / "m")
+    assert_same_answers(again.partial_fit(X[50:], Y[50:]), model.partial_fit(X[50:], Y[50:]))
+
+
+@pytest.mark.parametrize("name", ["ridge", "ridge classifier", "lasso", "group lasso"])
+def test_a_file_has_no_sums_to_add_to(name, tmp_path):
+    fitted(name).save(tmp_path / "m")
+    again = chimap.load(tmp_path / "m")
+    with pytest.raises(DataError, match=r"partial_fit needs the sums of the rows.*Call fit on all rows"):
+        again.partial_fit(X, truths(again))
+    assert_same_answers(again, fitted(name))
+    assert_same_answers(again.fit(X, truths(again)), fitted(name))
