@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chimap import _arrays
+from chimap.data.column_choice import chosen
 from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
 from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
 from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
@@ -13,8 +14,10 @@ from chimap.data.formats.records import LINES
 from chimap.data.formats.streams import is_stream, stream_source
 from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
 from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.labels import Labels
 from chimap.data.remedies import refuse_unreadable
 from chimap.data.source import Source
+from chimap.data.table import ColumnChoice
 
 Opener = Callable[..., Source]
 
@@ -33,9 +36,19 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (is_biom_text, BiomTextSource),
 )
 
+
+def _then_chosen(opener: Opener) -> Opener:
+    """Return an opener that restricts what ``opener`` returns to the columns that the caller chose."""
+
+    def opened(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
+        return chosen(opener(X, labels), choice or ColumnChoice())
+
+    return opened
+
+
 OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
-    (is_anndata, anndata_source),
-    (is_biom_table, BiomObject),
+    (is_anndata, _then_chosen(anndata_source)),
+    (is_biom_table, _then_chosen(BiomObject)),
     (is_stream, stream_source),
 )
 
@@ -49,6 +62,8 @@ def layout_of(path: str) -> Opener | None:
 
 def opener_of(X: object) -> Opener | None:
     """Return the function that makes a source of an object in memory, or None for a plain array.
+
+    It takes the object, labels and a ``ColumnChoice``.
 
     Raises DataError, with the remedy, for an object that cannot be read.
     """

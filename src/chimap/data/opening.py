@@ -12,7 +12,7 @@ import numpy as np
 from chimap._frames import is_frame
 from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.column_choice import chosen
+from chimap.data.column_choice import chosen, fitted_names
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_parts import IPC, PARQUET
@@ -134,11 +134,8 @@ def open_source(
         if labels is not None:
             raise ValueError("labels must be None for a Source, because a source brings its labels.")
         return path_or_array
-    names = getattr(like, "feature_names_in_", None)
     aside_names = () if aside is None else tuple(words_of(aside))
-    choice = ColumnChoice(
-        id, columns, exclude, missing, None if names is None else tuple(map(str, names)), aside_names
-    )
+    choice = ColumnChoice(id, columns, exclude, missing, fitted_names(like), aside_names)
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
         fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
@@ -153,7 +150,7 @@ def open_source(
         return _read(path_or_array, inner_labels, choice, reading, transpose)
 
     source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
-    if is_path(path_or_array) or is_frame(path_or_array):
+    if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
         source.origin = _Origin(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
@@ -245,7 +242,7 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     if is_collection(data):
         return chosen(DaskSource(data, labels), choice)
     if (opener := opener_of(data)) is not None:
-        return chosen(opener(data, labels), choice)
+        return opener(data, labels, choice)
     if callable(data) and labels is None:
         return chosen(BatchSource(data), choice)
     if not isinstance(data, str | os.PathLike):

@@ -9,7 +9,9 @@ import numpy as np
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, rows_as_fitted
 from chimap.data import Source, matched
+from chimap.data.column_choice import fitted_names
 from chimap.data.layouts import opener_of
+from chimap.data.table import ColumnChoice
 from chimap.explain import rows_like
 
 
@@ -29,11 +31,13 @@ class ExplainedRows:
 
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
         opener, reading = opener_of(X), getattr(self, "reading_", None)
-        if opener is None and reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
-            opener = reading.source
-        if opener is not None or isinstance(X, Source):
+        source = X if isinstance(X, Source) else None
+        if opener is not None:
+            source = opener(X, None, ColumnChoice(names=fitted_names(self)))
+        elif reading is not None and isinstance(X, list) and isinstance(X[0], str | dict):
+            source = reading.source(X)
+        if source is not None:
             names = getattr(self, "feature_names_in_", None)
-            source = X if opener is None else opener(X)
             source = matched(source, names, self.n_features_in_, type(self).__name__)
             return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
         return self._prepare(rows_as_fitted(self, X), 0, "X")

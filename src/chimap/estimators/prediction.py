@@ -14,8 +14,10 @@ from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source, matched
+from chimap.data.column_choice import fitted_names
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.data.layouts import opener_of
+from chimap.data.table import ColumnChoice
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.features.additive.base import keeps_zeros
@@ -59,7 +61,7 @@ class Prediction:
     def _source_of(self, X: MatrixLike) -> Source | None:
         """Return a source if X is not a matrix of rows; None if it is."""
         if (opener := opener_of(X)) is not None:
-            return opener(X)
+            return opener(X, None, ColumnChoice(names=fitted_names(self)))
         reading = getattr(self, "reading_", None)
         if reading is not None and isinstance(X, list) and X and isinstance(X[0], str | dict):
             return reading.source(X)
