@@ -16,6 +16,8 @@ from chimap.data.label_text import TextLabels, as_number, same_value
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.source import Source
 from chimap.data.table import place_of
+from chimap.data.table_headings import heading_of, joined_names
+from chimap.data.targets import task_column
 from chimap.data.views import ChosenRows
 
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), (".parquet", ".pq", ".feather", ".arrow", ".ipc")
@@ -157,7 +159,8 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     source : Source
         The rows, with ids.
     labels : str
-        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file.
+        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file. Several columns, ``TABLE::a,b`` or
+        ``TABLE::task_*``, are the labels of several tasks.
     id : str or int, default=None
         Name of the column of ids. The table uses the same name if it has it, else its first column.
     missing : object, default=None
@@ -168,14 +171,23 @@ def joined(source: Source, labels: str, id: str | int | None = None, missing: ob
     DataError
         If the source has no ids, an id comes twice, or no id is in both.
     """
-    table_rows, y = _matches(source, labels, id, missing)
+    address, words = split_member(labels)
+    tasks = joined_names(address, str(words))
+    matches = [_matches(source, f"{address}::{name}", id, missing) for name in tasks]
+    table_rows, y = matches[0]
+    if len(tasks) > 1:
+        columns = [
+            task_column(y, f"{address}, column {name!r}") for name, (_, y) in zip(tasks, matches, strict=True)
+        ]
+        y = np.column_stack(columns)
     rows = np.flatnonzero(table_rows >= 0)
     note = (
-        f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {split_member(labels)[0]}; "
-        f"{source.n_rows - rows.size:,} are left out, and {y.size - rows.size:,} of its rows match none."
+        f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {address}; "
+        f"{source.n_rows - rows.size:,} are left out, and {len(y) - rows.size:,} of its rows match none."
     )
     view = ChosenRows(source, rows, y[table_rows[rows]])
     view.notes = (*source.notes, note)
+    view.task_names = tuple(tasks) if len(tasks) > 1 else None
     return view
 
 
@@ -247,10 +259,7 @@ def _from_text(
     with decompressed(file) as opened:
         try:
             text = io.TextIOWrapper(opened, "utf-8-sig", newline="")
-            first = text.readline(2**24)
-            delimiter = "\t" if uncompressed_name(file.name).endswith(".tsv") or "\t" in first else ","
-            delimiter = ";" if delimiter == "," and "," not in first and ";" in first else delimiter
-            names = next(csv.reader([first.strip("\r\n")], delimiter=delimiter))
+            names, delimiter = heading_of(text, file.name)
             id_place, label_place = _places(names, column, id, address)
             y, ids = TextLabels(f"{address}::{column}", missing), []
             for batch in _batches(csv.reader(text, delimiter=delimiter), len(names), address):

@@ -35,9 +35,8 @@ from chimap.data.labelling import is_join, joined, labelled, values_by_id
 from chimap.data.labels import Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
-from chimap.data.targets import clean_targets, task_words
-from chimap.data.views import Labelled
+from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
+from chimap.data.task_columns import task_words, with_tasks
 
 _TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 
@@ -141,7 +140,12 @@ def open_source(
         fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
     )
     if (words := task_words(path_or_array, labels)) is not None:
-        opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
+        opened = with_tasks(
+            lambda label, chosen_columns: _read(path_or_array, label, chosen_columns, reading, transpose),
+            path_or_array, words, choice, reading,
+        )  # fmt: skip
+        without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
+        opened.origin = _Origin(path_or_array, without_tasks, opened.reading, transpose, None)
         return labelled(opened, missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
@@ -155,34 +159,6 @@ def open_source(
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)
-
-
-def _with_tasks(
-    data: object, words: Columns, choice: ColumnChoice, transpose: bool, like: Any, reading: Reading | None
-) -> Source:
-    """Return the rows of a table with several of its columns as labels, one column a task."""
-    plain = replace(choice, names=None, columns=None, exclude=None)
-    all_columns = _read(data, None, plain, None, transpose)
-    where = all_columns.name
-    if all_columns.column_names is None:
-        raise DataError(
-            f"{where}: its columns have no names, so {words!r} matches none of them. Give the labels as a matrix."
-        )
-    names = [all_columns.column_names[i] for i in places_of(all_columns.column_names, words, where, "labels")]
-    without_tasks = replace(choice, aside=(*choice.aside, *names))
-    # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
-    source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
-    columns = []
-    for name in names:
-        only_this_label = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
-        values = _read(data, name, only_this_label, reading, transpose).labels()
-        assert values is not None  # the labels are named
-        columns.append(
-            clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
-        )
-    if is_path(data) or is_frame(data):
-        source.origin = _Origin(data, without_tasks, source.reading, transpose, None)
-    return Labelled(source, np.column_stack(columns), tuple(names))
 
 
 def _read(

@@ -60,6 +60,8 @@ class Prediction:
 
     def _source_of(self, X: MatrixLike) -> Source | None:
         """Return a source if X is not a matrix of rows; None if it is."""
+        if isinstance(X, Source):
+            return X
         if (opener := opener_of(X)) is not None:
             return opener(X, None, ColumnChoice(names=fitted_names(self)))
         reading = getattr(self, "reading_", None)

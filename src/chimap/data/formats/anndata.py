@@ -148,6 +148,7 @@ class AnnDataObject(ArraySource):
             layers = shown([f"layers[{name!r}]" for name in data.layers])
             raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
         super().__init__(data.X, y, "AnnData")
+        self.metadata = tuple(columns)
         self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names")
         self.column_names = tuple(
             checked_names(np.asarray(data.var_names), self.n_features, "var_names").tolist()
