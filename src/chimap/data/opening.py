@@ -84,9 +84,9 @@ def open_source(
     labels : array, str, int or path, default=None
         An array; the name of a column or array in the same file, where ``Y[2]`` is a column of a matrix; a file of
         labels (``.npy``, ``.npz::member``, ``.csv``, or text with one label a line); or ``TABLE::COLUMN``, a column of
-        another table that is joined by the ids of the rows. A matrix of shape (n, t), or several columns of a table,
-        such as ``"task_*"`` or ``"tox,heart"``, hold the labels of several tasks; their missing entries are NaN. None
-        takes the labels in the file, if there are any.
+        another table that is joined by the ids of the rows. A matrix of shape (n, t), or several columns,
+        such as ``"task_*"``, ``"tox,heart"`` or ``"meta.tsv::tox,heart"``, hold the labels of several tasks; their
+        missing entries are NaN. None takes the labels in the file, if there are any.
     id : str or int, default=None
         The column that names the rows, by name or position. None takes a column that a data frame wrote as its index,
         or a first column of text without repeats.

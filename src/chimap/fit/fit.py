@@ -107,7 +107,7 @@ def fit(
         codec = recipe.codec.of(source.labels()) if standing is None else standing.known.codec
         recipe = recipe if standing is None else recipe.with_seed(standing.known.seed)
         parts = recipe.design.parts(source.n_features)
-        preparation = recipe.preparation(parts)
+        preparation = recipe.preparation(parts, source.column_names)
         folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
         rows = PreparedRows(source, preparation, codec, folds, recipe.seed)
         may_keep = engine.can_keep and checkpoint is None

@@ -167,6 +167,16 @@ def test_rows_without_a_label_are_left_out_and_told(monkeypatch):
     assert (model.n_rows_, len(model.predict(polars.LazyFrame(data)))) == (3, 5)
 
 
+@pytest.mark.parametrize("make", TABLES)
+def test_a_bin_that_may_not_be_negative_is_named(make):
+    plain = columns()
+    model = HistogramClassifier("chi2", random_state=0).fit(make(plain), "label")
+    wrong = plain | {NAMES[2]: [*plain[NAMES[2]][:4], -1, *plain[NAMES[2]][5:]]}
+    for use in (model.predict, lambda table: HistogramClassifier("chi2").fit(table, "label")):
+        with pytest.raises(DataError, match=f"row 4, column '{NAMES[2]}': -1"):
+            use(make(wrong))
+
+
 def test_a_scanner_of_pyarrow():
     source = open_source(pyarrow_dataset().scanner(batch_size=30))
     np.testing.assert_array_equal(rows_of(source), COUNTS)
