@@ -68,3 +68,16 @@ def test_passes_that_differ(first, second, message):
 def test_batches_that_differ(batches, message):
     with pytest.raises(DataError, match=message):
         BatchSource(lambda: iter(batches))
+
+
+def test_rows_without_a_label_are_left_out():
+    tasks = np.array([[0, np.nan], [1, 1], [np.nan, np.nan], [0, 0]])
+    for y, kept in ((["a", None, "", "b"], ["a", "b"]), ([0.0, np.nan, 2.0, 1.0], [0, 2, 1])):
+        source = open_source(lambda y=y: iter([(X, [None] * 4), (X, y)]))
+        assert source.labels().tolist() == kept
+        assert sum(chunk.X.shape[0] for chunk in source.chunks(3)) == len(kept)
+    source = open_source(lambda: iter([(X, tasks)]))
+    assert next(source.chunks(4)).y.shape == (3, 2)
+    moved = open_source(by_call([(X, [0, None, 1, 1])], [(X, [None, 0, 1, 1])]))
+    with pytest.raises(DataError, match="other labels than in the first pass"):
+        list(moved.chunks(3))

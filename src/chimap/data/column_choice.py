@@ -66,6 +66,12 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     return view
 
 
+def fitted_names(model: object) -> tuple[str, ...] | None:
+    """Return the names of the columns that a model was fitted on, or None where it knows none."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else tuple(map(str, names))
+
+
 def chosen(source: Source, choice: ColumnChoice) -> Source:
     """Return the columns that a caller chose from a source that was opened without the choice.
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from chimap import _arrays
+from chimap.data.column_choice import chosen
 from chimap.data.formats.anndata import AnnDataSource, is_anndata_store
 from chimap.data.formats.anndata_objects import anndata_source, is_anndata
 from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
@@ -18,8 +19,10 @@ from chimap.data.formats.streams import is_stream, stream_source
 from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
 from chimap.data.ids import check_order
 from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.labels import Labels
 from chimap.data.remedies import refuse_unreadable
 from chimap.data.source import Source
+from chimap.data.table import ColumnChoice
 
 Opener = Callable[..., Source]
 
@@ -38,9 +41,19 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (is_biom_text, BiomTextSource),
 )
 
+
+def _then_chosen(opener: Opener) -> Opener:
+    """Return an opener that restricts what ``opener`` returns to the columns that the caller chose."""
+
+    def opened(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
+        return chosen(opener(X, labels), choice or ColumnChoice())
+
+    return opened
+
+
 OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
-    (is_anndata, anndata_source),
-    (is_biom_table, BiomObject),
+    (is_anndata, _then_chosen(anndata_source)),
+    (is_biom_table, _then_chosen(BiomObject)),
     (is_stream, stream_source),
 )
 
@@ -60,6 +73,8 @@ def layout_of(path: str) -> Opener | None:
 
 def opener_of(X: object) -> Opener | None:
     """Return the function that makes a source of an object in memory, or None for a plain array.
+
+    It takes the object, labels and a ``ColumnChoice``.
 
     Raises DataError, with the remedy, for an object that cannot be read.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from chimap._frames import is_frame
 from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.column_choice import chosen
+from chimap.data.column_choice import chosen, fitted_names
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_parts import IPC, PARQUET
@@ -20,7 +20,7 @@ from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource, is_collection
 from chimap.data.formats.fields import Reading
-from chimap.data.formats.frames import FrameSource, checked_names_of
+from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.npy import NpySource
@@ -30,15 +30,15 @@ from chimap.data.formats.zarr import ZarrSource
 from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_folder, split_member
+from chimap.data.joining import is_join, joined, values_by_id
 from chimap.data.label_names import marked, read_with
-from chimap.data.labelling import is_join, joined, labelled, values_by_id
+from chimap.data.labelling import labelled
 from chimap.data.labels import Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.remedies import unread_file
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, places_of, words_of
-from chimap.data.targets import clean_targets, task_words
-from chimap.data.views import Labelled
+from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
+from chimap.data.task_columns import task_words, with_tasks
 
 _TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 
@@ -86,9 +86,9 @@ def open_source(
     labels : array, str, int or path, default=None
         An array; the name of a column or array in the same file, where ``Y[2]`` is a column of a matrix; a file of
         labels (``.npy``, ``.npz::member``, ``.csv``, or text with one label a line); or ``TABLE::COLUMN``, a column of
-        another table that is joined by the ids of the rows. A matrix of shape (n, t), or several columns of a table,
-        such as ``"task_*"`` or ``"tox,heart"``, hold the labels of several tasks; their missing entries are NaN. None
-        takes the labels in the file, if there are any.
+        another table that is joined by the ids of the rows. A matrix of shape (n, t), or several columns,
+        such as ``"task_*"``, ``"tox,heart"`` or ``"meta.tsv::tox,heart"``, hold the labels of several tasks; their
+        missing entries are NaN. None takes the labels in the file, if there are any.
     id : str or int, default=None
         The column that names the rows, by name or position. None takes a column that a data frame wrote as its index,
         or a first column of text without repeats.
@@ -135,17 +135,19 @@ def open_source(
         if labels is not None:
             raise ValueError("labels must be None for a Source, because a source brings its labels.")
         return path_or_array
-    names = getattr(like, "feature_names_in_", None)
     aside_names = () if aside is None else tuple(words_of(aside))
-    choice = ColumnChoice(
-        id, columns, exclude, missing, None if names is None else tuple(map(str, names)), aside_names
-    )
+    choice = ColumnChoice(id, columns, exclude, missing, fitted_names(like), aside_names)
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
         fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
     )
     if (words := task_words(path_or_array, labels)) is not None:
-        opened = _with_tasks(path_or_array, words, choice, transpose, like, reading)
+        opened = with_tasks(
+            lambda label, chosen_columns: _read(path_or_array, label, chosen_columns, reading, transpose),
+            path_or_array, words, choice, reading,
+        )  # fmt: skip
+        without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
+        opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
         return labelled(opened, missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
@@ -154,48 +156,11 @@ def open_source(
         return _read(path_or_array, inner_labels, choice, reading, transpose)
 
     source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
-    if is_path(path_or_array) or is_frame(path_or_array):
+    if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
     return labelled(source, missing)
-
-
-def _with_tasks(
-    data: object, words: Columns, choice: ColumnChoice, transpose: bool, like: Any, reading: Reading | None
-) -> Source:
-    """Return the rows of a table with several of its columns as labels, one column a task."""
-    plain = replace(choice, names=None, columns=None, exclude=None)
-    where, known = _columns_of(data, plain, transpose, reading)
-    if known is None:
-        raise DataError(
-            f"{where}: its columns have no names, so {words!r} matches none of them. Give the labels as a matrix."
-        )
-    names = [known[i] for i in places_of(known, words, where, "labels")]
-    without_tasks = replace(choice, aside=(*choice.aside, *names))
-    # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
-    source = _read(data, names[0], replace(choice, aside=(*choice.aside, *names[1:])), reading, transpose)
-    columns = []
-    for name in names:
-        only_this_label = replace(plain, aside=(*choice.aside, *(other for other in names if other != name)))
-        values = _read(data, name, only_this_label, reading, transpose).labels()
-        assert values is not None  # the labels are named
-        columns.append(
-            clean_targets(np.ma.MaskedArray(values)[:, None], 1, f"{where}, column {name!r}")[:, 0]
-        )
-    if is_path(data) or is_frame(data):
-        source.origin = _OpenedData(data, without_tasks, source.reading, transpose, None)
-    return Labelled(source, np.column_stack(columns), tuple(names))
-
-
-def _columns_of(
-    data: object, choice: ColumnChoice, transpose: bool, reading: Reading | None
-) -> tuple[str, Sequence[str] | None]:
-    """Return the name of a table and the names of its columns, None if they have none."""
-    if reading is not None and is_frame(data):  # a column of text, which is no bin
-        return type(data).__name__, checked_names_of(data, type(data).__name__)
-    source = _read(data, None, choice, None, transpose)
-    return source.name, source.column_names
 
 
 def _read(
@@ -255,7 +220,7 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     if is_collection(data):
         return chosen(DaskSource(data, labels), choice)
     if (opener := opener_of(data)) is not None:
-        return chosen(opener(data, labels), choice)
+        return opener(data, labels, choice)
     if callable(data) and labels is None:
         return chosen(BatchSource(data), choice)
     if not isinstance(data, str | os.PathLike):

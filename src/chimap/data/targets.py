@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays
-from chimap._frames import is_frame, names_of
 from chimap._types import ArrayLike
 from chimap._validation import DataError
-from chimap.data.table import is_path
 
 
 def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
@@ -60,6 +55,11 @@ def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
     return targets
 
 
+def task_column(values: np.ndarray, where: str) -> np.ndarray:
+    """Return the labels (n,) of one task as numbers, NaN where one is missing. Raises DataError for text."""
+    return clean_targets(np.ma.MaskedArray(values)[:, None], 1, where)[:, 0]
+
+
 def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     """Return Python objects as numbers, with NaN for missing ones."""
     numbers = np.full(values.shape, np.nan)
@@ -74,20 +74,3 @@ def _numbers(values: np.ndarray, where: str) -> np.ndarray:
                 "missing; give text labels of a single task as a single column."
             ) from error
     return numbers
-
-
-def task_words(data: object, labels: Any) -> str | list[str] | None:
-    """Return the names or the glob by which ``labels`` means several columns of a table, or None for any other labels.
-
-    Several columns are a glob, or names with commas between them; in a data frame also a list of names.
-
-    >>> task_words("rows.csv", "task_*"), task_words("rows.csv", "species"), task_words("rows.csv", "b.csv::c")
-    ('task_*', None, None)
-    """
-    if is_frame(data) and isinstance(labels, list | tuple) and labels:
-        names = {str(name) for name in names_of(data)}
-        return list(labels) if all(isinstance(word, str) and word in names for word in labels) else None
-    is_several = isinstance(labels, str) and any(mark in labels for mark in "*?,") and "::" not in labels
-    if not is_several or not (is_path(data) or is_frame(data)) or os.path.exists(labels):
-        return None
-    return labels

@@ -14,6 +14,7 @@ from chimap.data.labels import check_labels
 from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
 from chimap.estimators.class_weighing import ClassWeighing
+from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import known_conformal
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, TaskCodec
@@ -152,13 +153,15 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
         ----------
         X : array, sparse matrix, data frame or source of n rows
             Rows to classify.
-        y : array of shape (n,) or (n, tasks)
-            True labels. With several tasks, as in scikit-learn, the score is the share of rows whose labels are all
-            right, among the entries of y that are not missing.
+        y : array of shape (n,) or (n, tasks), or str
+            True labels. A string names a column of X, as in ``fit``; rows without a label are left out. With several
+            tasks, as in scikit-learn, the score is the share of rows whose labels are all right, among the entries of
+            y that are not missing.
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
         check_labels_order(X, y)
+        X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         if not self.multilabel_:
             kind = getattr(getattr(y, "dtype", None), "kind", "")
             if kind == "O":  # such as whole numbers as objects, whose type scikit-learn cannot tell

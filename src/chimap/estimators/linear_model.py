@@ -16,6 +16,7 @@ from chimap import _arrays
 from chimap._types import Parameters, Rows, Sometimes
 from chimap.backends import backend_of, check_device, on_host
 from chimap.backends.base import RowFeatures
+from chimap.data.column_choice import fitted_names
 from chimap.estimators.explaining import Explaining
 from chimap.estimators.posterior_variances import PosteriorVariances
 from chimap.estimators.prediction import scores
@@ -186,7 +187,8 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
 
         def make() -> Preparation:
             weights = given_weights(self._given())
-            return Preparation(self._parts(self.n_features_in_), self._dtype, self.normalize_, weights)
+            parts = self._parts(self.n_features_in_)
+            return Preparation(parts, self._dtype, self.normalize_, weights, fitted_names(self))
 
         return self._kept("preparation", list(map(vars(self).get, self._settings_names())), make)
 

@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
+from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import Codec, RealCodec
@@ -92,12 +93,13 @@ class RealTargets(Encoding, RegressorMixin):
         ----------
         X : array, sparse matrix, data frame or source of n rows
             Rows to predict.
-        y : array of shape (n,) or (n, targets)
-            True targets.
+        y : array of shape (n,) or (n, targets), or str
+            True targets. A string names a column of X, as in ``fit``; rows without a target are left out.
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
         check_labels_order(X, y)
+        X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         predicted = self.predict(X)
         if predicted.ndim == 1:
             return float(r2_score(y, predicted, sample_weight=sample_weight))

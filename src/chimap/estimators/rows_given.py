@@ -1,18 +1,20 @@
-"""The rows that a user passes to ``fit``, in any kind of object, as a source."""
+"""The rows and labels that a user passes to ``fit`` and ``score``, in any kind of object."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+import numpy as np
 from sklearn.utils.validation import validate_data
 
 from chimap._frames import is_frame, names_of
 from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._validation import DataError
 from chimap.data import ArraySource, Source, open_source
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.given_labels import plain_labels
 from chimap.data.layouts import opener_of
-from chimap.data.targets import task_words
+from chimap.data.task_columns import task_words
 from chimap.fit.targets import is_matrix
 
 if TYPE_CHECKING:
@@ -25,11 +27,11 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
     Arrays are checked as scikit-learn checks them, by ``validate_data`` with ``y_checks``, which sets the number of
     columns and their names on the model. An array of several tasks may have missing entries.
     """
+    if task_words(X, y) is not None:
+        return open_source(X, y)
     if (opener := opener_of(X)) is not None:
         source: Source = opener(X, y)
         return source
-    if is_frame(X) and task_words(X, y) is not None:
-        return open_source(X, y)
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)
     X, y = frame_rows(X, y)
@@ -43,3 +45,26 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
     array_source = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
     array_source.task_names = names
     return array_source
+
+
+def labelled_rows(
+    model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[MatrixLike, ArrayLike, ArrayLike | None]:
+    """Return rows, labels and weights; where y names columns of X, they are read, and rows without a label left out.
+
+    Raises DataError where X has no named columns, or the model takes arrays only.
+    """
+    if not isinstance(y, str) and task_words(X, y) is None:
+        return X, y, sample_weight
+    if not hasattr(model, "predict_source"):
+        raise DataError(
+            f"y={y!r} names a column of the rows; {type(model).__name__} takes labels as an array (n,): give the "
+            "values of the column."
+        )
+    if not is_frame(X) and opener_of(X) is None:
+        frame_rows(X, y)
+    source = open_source(X, y, like=model)
+    labels = source.labels()
+    assert labels is not None  # they are named
+    weights = None if sample_weight is None else np.asarray(sample_weight)[source.places_in_file()]
+    return cast("MatrixLike", source), labels, weights

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from chimap._types import MatrixLike
 from chimap.data import Source
+from chimap.data.column_choice import fitted_names
 from chimap.data.layouts import opener_of
+from chimap.data.table import ColumnChoice
 
 
 def source_to_predict(model: object, X: MatrixLike) -> Source | None:
@@ -17,8 +19,10 @@ def source_to_predict(model: object, X: MatrixLike) -> Source | None:
     X : object
         The rows.
     """
+    if isinstance(X, Source):
+        return X
     reading = getattr(model, "reading_", None)
     if reading is not None and (source := reading.source_of(X)) is not None:
         return source
     opener = opener_of(X)
-    return None if opener is None else opener(X)
+    return None if opener is None else opener(X, None, ColumnChoice(names=fitted_names(model)))

@@ -55,7 +55,7 @@ class Batches:
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
         self.recipe = recipe
-        preparation = recipe.preparation(recipe.design.parts(first.n_features))
+        preparation = recipe.preparation(recipe.design.parts(first.n_features), first.column_names)
         folds = recipe.holding.folds(None, None, None, recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
         size = min(first.n_rows, sample_rows(first.n_features))

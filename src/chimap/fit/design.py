@@ -170,16 +170,22 @@ def rows_apart(source: Source, parts: list[FeatureBlock]) -> int:
     return min(TRIED_ROWS, source.n_rows // _PART_APART) if has_others else 0
 
 
-def check_rows(rows: Rows, parts: list[FeatureBlock], name: str, first_row: int | np.ndarray) -> None:
+def check_rows(
+    rows: Rows,
+    parts: list[FeatureBlock],
+    name: str,
+    first_row: int | np.ndarray,
+    columns: tuple[str, ...] | None = None,
+) -> None:
     """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
     signed = [part.settings.exact.is_signed for part in parts]
-    check_histograms(rows, name=name, signed=any(signed), first_row=first_row)
+    check_histograms(rows, name=name, signed=any(signed), first_row=first_row, columns=columns)
     if any(signed) and not all(signed):
         for part, is_signed in zip(parts, signed, strict=True):
             block = _arrays.take_columns(rows, part.columns)
-            check_histograms(
-                block, name=f"{name}, block {part.name!r}", signed=is_signed, first_row=first_row
-            )
+            names = None if columns is None else [columns[place] for place in part.columns]
+            where = f"{name}, block {part.name!r}"
+            check_histograms(block, name=where, signed=is_signed, first_row=first_row, columns=names)
 
 
 def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:

@@ -139,7 +139,7 @@ def _prepared_rows(
 ) -> PreparedRows:
     """Return the rows of the source with their checks, their targets and their folds."""
     codec = recipe.codec.of(source.labels()) if saved is None else saved.known.codec
-    preparation = recipe.preparation(recipe.design.parts(source.n_features))
+    preparation = recipe.preparation(recipe.design.parts(source.n_features), source.column_names)
     folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
     return PreparedRows(source, preparation, codec, folds, recipe.seed)
 

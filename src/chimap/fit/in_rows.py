@@ -145,7 +145,8 @@ def _settings(recipe: Recipe, source: Source, groups: ArrayLike | None) -> Exact
 
 def _all_rows(recipe: Recipe, source: Source, progress: Progress) -> Rows:
     """Return all rows, checked and prepared."""
-    prepare, prepared = recipe.preparation(recipe.design.parts(source.n_features)), []
+    prepare = recipe.preparation(recipe.design.parts(source.n_features), source.column_names)
+    prepared = []
     for chunk in source.chunks(_CHUNK_ROWS):
         prepared.append(prepare(chunk.X, chunk.start, source.name))
         progress.advance(chunk.X.shape[0])

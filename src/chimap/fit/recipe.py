@@ -129,9 +129,9 @@ class Recipe:
     keeps_rows: bool = False
     is_settled: bool = False
 
-    def preparation(self, parts: list[FeatureBlock]) -> Preparation:
-        """Return how rows with these blocks are checked, converted and normalised."""
-        return Preparation(parts, self.dtype, self.normalize, self.bin_weights)
+    def preparation(self, parts: list[FeatureBlock], columns: tuple[str, ...] | None = None) -> Preparation:
+        """Return how rows with these blocks are checked, converted and normalised; errors name these columns."""
+        return Preparation(parts, self.dtype, self.normalize, self.bin_weights, columns)
 
     @property
     def changes_rows(self) -> bool:

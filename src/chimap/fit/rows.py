@@ -66,12 +66,15 @@ class Preparation:
         A key of ``NORMALIZATIONS``, or None.
     bin_weights : array of shape (bins,) or None, default=None
         Weights of the bins.
+    columns : tuple of str or None, default=None
+        Names of the columns, for errors.
     """
 
     parts: list[FeatureBlock]
     dtype: np.dtype
     normalize: str | None
     bin_weights: np.ndarray | None = None
+    columns: tuple[str, ...] | None = None
 
     def __call__(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Prepare rows of the source ``name``; ``first_row``, or an array of row numbers, locates errors."""
@@ -81,7 +84,7 @@ class Preparation:
         """Prepare rows as a call does. The argument is freed once converted, if nothing else refers to it."""
         rows = rows_in(X, self.dtype, first_row, name)
         del X  # frees the original where the rows were converted
-        check_rows(rows, self.parts, name, first_row)
+        check_rows(rows, self.parts, name, first_row, self.columns)
         if self.normalize is not None:
             rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
         factors = self.factors

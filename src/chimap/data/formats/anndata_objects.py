@@ -31,6 +31,7 @@ class AnnDataObject(ArraySource):
             layers = shown([f"layers[{name!r}]" for name in data.layers])
             raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
         super().__init__(data.X, _labels_of(data, labels), "AnnData")
+        self.metadata = tuple(str(name) for name in data.obs.columns)
         ids, names = UNIQUE
         self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names", ids)
         self.column_names = tuple(

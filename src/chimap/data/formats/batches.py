@@ -11,7 +11,7 @@ from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.stream import StreamSource
-from chimap.data.labels import check_labels
+from chimap.data.labels import clean_labels
 from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
 
 
@@ -84,7 +84,7 @@ class BatchSource(StreamSource):
             X, y = self._parts(batch, number)
             self._check(X, y, number)
             stop = start + X.shape[0]
-            if self._y is not None and stop <= self.n_rows and np.any(y != self._y[start:stop]):
+            if self._y is not None and stop <= self.n_rows and _differ(y, self._y[start:stop]):
                 raise DataError(
                     f"{self._where(number)}: other labels than in the first pass. Each call must give the same rows in "
                     "the same order; switch shuffling off."
@@ -108,7 +108,7 @@ class BatchSource(StreamSource):
             if X.ndim < 2:
                 raise DataError(f"{where}: expected rows of bins, got shape {X.shape}. Give X or (X, y).")
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
-        return X, None if y is None else check_labels(y, X.shape[0], where)
+        return X, None if y is None else clean_labels(y, X.shape[0], where)
 
     def _check(self, X: Rows, y: np.ndarray | None, number: int) -> None:
         """Refuse a batch that differs in kind from the first one."""
@@ -135,10 +135,41 @@ class BatchSource(StreamSource):
 
 
 def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | None:
+    """Return the labels of all batches, masked where they are missing."""
+    known = [y for y in labels if not np.ma.getmaskarray(y).all()]
     for number, y in enumerate(labels):
-        if (y.dtype.kind == "U") != (labels[0].dtype.kind == "U"):
+        if not np.ma.getmaskarray(y).all() and _is_text(y) != _is_text(known[0]):
             raise DataError(
-                f"{name}, batch {number}: labels {y.dtype}, but {labels[0].dtype} in the first batch. Labels must be "
+                f"{name}, batch {number}: labels {y.dtype}, but {known[0].dtype} in the first batch. Labels must be "
                 "all text or all numbers."
             )
-    return check_labels(np.concatenate(labels), n_rows, name) if labels else None
+    if not labels:
+        return None
+    kind = known[0].dtype if known else labels[0].dtype
+    parts = [y if not np.ma.getmaskarray(y).all() else _no_labels(y.shape, kind) for y in labels]
+    return clean_labels(
+        np.ma.concatenate(parts) if _any_masked(parts) else np.concatenate(parts), n_rows, name
+    )
+
+
+def _any_masked(parts: list[np.ndarray]) -> bool:
+    return any(np.ma.is_masked(y) for y in parts)
+
+
+def _no_labels(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
+    """Return labels of a batch that has none, of the type that those of other batches have."""
+    return np.ma.MaskedArray(np.zeros(shape, kind), True)
+
+
+def _is_text(y: np.ndarray) -> bool:
+    return y.dtype.kind in "UO"
+
+
+def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:
+    """Return whether labels, or which of them are missing, differ between two passes."""
+    missing = np.ma.getmaskarray(known)
+    if y is None or not np.array_equal(np.ma.getmaskarray(y), missing):
+        return True
+    found, first = np.ma.getdata(y)[~missing], np.ma.getdata(known)[~missing]
+    both_nan = (found != found) & (first != first)  # entries of tasks that are missing
+    return bool(np.any((found != first) & ~both_nan))

@@ -12,7 +12,8 @@ from chimap._frames import is_frame
 from chimap._types import JSON
 from chimap.data.formats.frames import checked_names_of, column_of, naming_index
 from chimap.data.formats.records import BATCH, Batch, Records
-from chimap.data.formats.streams import Tables, tables_of
+from chimap.data.formats.streams import tables_of
+from chimap.data.formats.table_batches import Tables
 
 if TYPE_CHECKING:
     import pandas as pd

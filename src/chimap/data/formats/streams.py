@@ -3,120 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from chimap._validation import DataError
+from chimap.data.column_choice import chosen
 from chimap.data.formats.batches import BatchSource
+from chimap.data.formats.table_batches import TableBatches, Tables, TableSource, schema_of
 from chimap.data.io.files import needed
 from chimap.data.label_names import shown
-from chimap.data.labels import Labels, check_labels
+from chimap.data.labels import Labels
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES
+from chimap.data.table import ColumnChoice
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
 BATCH = 4096  # rows that are requested at a time
-
-
-class TableBatches:
-    """Batches (X, y) of an object that yields Arrow tables.
-
-    All columns of numbers except the labels are bins, or the single column of lists; a first column of text names the
-    rows.
-
-    Parameters
-    ----------
-    tables : callable
-        Returns a new iterator of tables or record batches at each call.
-    name : str
-        Name for messages.
-    label : str or None
-        The column of labels; None takes ``y`` or ``label``, if there is one.
-    """
-
-    def __init__(self, tables: Tables, name: str, label: str | None) -> None:
-        types = needed("pyarrow", name).types
-        first = next(iter(tables()), None)
-        if first is None:
-            raise DataError(f"{name}: no batches. Give at least one row.")
-        self._tables, self._name, schema = tables, name, first.schema
-        if label is not None and label not in schema.names:
-            raise DataError(f"{name}: no column {label!r} for labels; there are {shown(schema.names)}.")
-        self._label = label or next((column for column in LABEL_NAMES if column in schema.names), None)
-        fields = [field for field in schema if field.name != self._label]
-        self._id = fields[0].name if fields and _is_text(types, fields[0].type) else None
-        bins = [field for field in fields if field.name != self._id]
-        lists = [field.name for field in bins if _is_list(types, field.type)]
-        self._list = lists[0] if lists and len(bins) == 1 else None
-        wrong = [field for field in bins if not (self._list or _is_number(types, field.type))]
-        if wrong or not bins:
-            fault = f"{wrong[0].name!r} is {wrong[0].type}" if wrong else f"there are {shown(schema.names)}"
-            raise DataError(
-                f"{name}: expected columns of numbers or a single column of lists beside the labels, but {fault}. "
-                "Select the columns first, or name the labels."
-            )
-        self._bins = [field.name for field in bins]
-
-    @property
-    def names(self) -> tuple[str, ...] | None:
-        """Names of the columns; None for lists."""
-        return None if self._list else tuple(self._bins)
-
-    def __call__(self) -> Iterator[object]:
-        """Yield X, or (X, y), of each batch."""
-        for number, table in enumerate(self._tables()):
-            if table.num_rows:
-                X, where = self._rows(table, number), f"{self._name}, batch {number}"
-                yield X if self._label is None else (X, self._labels(table, where))
-
-    def ids(self) -> np.ndarray | None:
-        """Return the ids of the rows, read in a separate pass, or None."""
-        if self._id is None:
-            return None
-        return np.array(
-            [str(value) for table in self._tables() for value in table.column(self._id).to_pylist()]
-        )
-
-    def _rows(self, table: pa.Table, number: int) -> np.ndarray:
-        columns = []
-        for name in self._bins:
-            column = table.column(name)
-            if column.null_count:
-                raise DataError(f"{self._name}, batch {number}: nulls in column {name!r}. Fill them first.")
-            columns.append(column)
-        if self._list:
-            try:
-                return np.array(columns[0].to_pylist(), dtype=np.float64)
-            except ValueError as error:
-                raise DataError(
-                    f"{self._name}, batch {number}: lists of different lengths in {self._list!r} ({error}). Each row "
-                    "must have all its bins."
-                ) from error
-        return np.stack(
-            [np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in _flat(columns)], 1
-        )
-
-    def _labels(self, table: pa.Table, where: str) -> np.ndarray:
-        column = table.column(self._label)
-        if column.null_count:
-            raise DataError(
-                f"{where}: labels {self._label!r} are missing in some rows. Fill or drop them first."
-            )
-        return check_labels(np.array(column.to_pylist()), table.num_rows, where)
-
-
-class TableSource(BatchSource):
-    """The rows of ``TableBatches``, with names of columns and ids of rows."""
-
-    def __init__(self, batches: TableBatches, name: str) -> None:
-        super().__init__(batches, name)
-        self.column_names, self.row_ids = batches.names, batches.ids()
 
 
 class LoaderBatches:
@@ -149,41 +50,59 @@ def is_stream(X: object) -> bool:
     return _opener(X) is not None
 
 
-def stream_source(X: object, labels: Labels = None) -> Source:
+def stream_source(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
     """Return a source of the batches of a lazy or streaming object of another library.
 
     Parameters
     ----------
     X : object
-        A polars LazyFrame, a DuckDB relation, a pyarrow Dataset, a Hugging Face Dataset or a torch DataLoader.
+        A polars LazyFrame, a DuckDB relation, a pyarrow Dataset or Scanner, a Hugging Face Dataset or a torch
+        DataLoader.
     labels : str, default=None
         Name of a column; None for a DataLoader, whose batches are (X, y).
+    choice : ColumnChoice, default=None
+        Which columns are bins and ids.
     """
     opener = _opener(X)
     if opener is None:
         raise TypeError(f"{type(X).__name__} does not yield batches.")
-    return opener(X, labels)
+    return opener(X, labels, choice or ColumnChoice())
 
 
-def _opener(X: object) -> Callable[[object, Labels], Source] | None:
+def stream_columns(X: object) -> tuple[str, ...] | None:
+    """Return the names of all columns of an object that yields tables; None for any other object."""
+    tables = tables_of(X) if _opener(X) is _table_source else None
+    return None if tables is None else tuple(schema_of(tables, type(X).__name__).names)
+
+
+def _opener(X: object) -> Callable[[object, Labels, ColumnChoice], Source] | None:
     modules = type(X).__module__.split(".")
     if modules[:3] == ["torch", "utils", "data"] and hasattr(X, "batch_size"):
         return _loader_source
     return _table_source if tables_of(X) is not None else None
 
 
-def _loader_source(X: Any, labels: Labels) -> Source:
+def _loader_source(X: Any, labels: Labels, choice: ColumnChoice) -> Source:
     if labels is not None:
         raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
-    return BatchSource(LoaderBatches(X), "DataLoader")
+    return chosen(BatchSource(LoaderBatches(X), "DataLoader"), choice)
 
 
-def _table_source(X: object, labels: Labels) -> Source:
+def _table_source(X: object, labels: Labels, choice: ColumnChoice) -> Source:
     tables, name = tables_of(X), type(X).__name__
     if labels is not None and not isinstance(labels, str):
-        raise DataError(f"{name}: labels must name one of its columns; got {type(labels).__name__}.")
+        raise DataError(
+            f"{name}: labels must name one of its columns, or several with commas between them, 'a,b'; got "
+            f"{type(labels).__name__}. Add the labels to it as a column."
+        )
     assert tables is not None
-    return TableSource(TableBatches(tables, name, labels), name)
+    return TableSource(TableBatches(tables, name, labels, choice, _class_names(X)), name)
+
+
+def _class_names(X: object) -> dict[str, list[str]]:
+    """Return the names of the classes of each column that holds their numbers, as Hugging Face's ``ClassLabel``."""
+    features = getattr(X, "features", None) or {}
+    return {name: list(kind.names) for name, kind in features.items() if type(kind).__name__ == "ClassLabel"}
 
 
 def tables_of(X: object) -> Tables | None:
@@ -197,7 +116,7 @@ def tables_of(X: object) -> Tables | None:
     return _tables_of(X) if is_known else None
 
 
-def _tables_of(X: object) -> Tables | None:
+def _tables_of(X: Any) -> Tables | None:
     if hasattr(X, "collect_batches"):  # polars
         return lambda: (
             frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True)
@@ -206,23 +125,8 @@ def _tables_of(X: object) -> Tables | None:
         return lambda: X.with_format("arrow").iter(batch_size=BATCH)
     if hasattr(X, "__arrow_c_stream__"):  # DuckDB, and others
         return lambda: iter(needed("pyarrow", "Arrow streams").RecordBatchReader.from_stream(X))
-    if hasattr(X, "to_batches"):  # pyarrow
+    if hasattr(X, "scanner"):  # a data set of pyarrow
         return lambda: iter(X.to_batches(batch_size=BATCH))
+    if hasattr(X, "to_batches"):  # a scanner of pyarrow, which has the size of its batches
+        return lambda: iter(X.to_batches())
     return None
-
-
-def _flat(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray]:
-    return [column.combine_chunks() if hasattr(column, "combine_chunks") else column for column in columns]
-
-
-def _is_text(types: ModuleType, kind: pa.DataType) -> bool:
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
-def _is_list(types: ModuleType, kind: pa.DataType) -> bool:
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _is_number(types: ModuleType, kind: pa.DataType) -> bool:
-    is_plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return bool(is_plain or types.is_decimal(kind))
