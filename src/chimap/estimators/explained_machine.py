@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._threads import threads
@@ -59,8 +58,16 @@ class ExplainedMachine(Explaining):
 
     # --- for explanations
 
-    def _refresh(self) -> None:
-        check_is_fitted(self)
+    def _rows_to_explain(self, X: MatrixLike) -> Rows:
+        self._check_bins()
+        return super()._rows_to_explain(X)
+
+    def _rows_like_the_fit(self) -> Rows:
+        self._check_bins()
+        return super()._rows_like_the_fit()
+
+    def _check_bins(self) -> None:
+        """Raise ValueError for kernel="precomputed", whose columns are rows and not bins."""
         if self._is_precomputed:
             raise ValueError(
                 "a model with kernel='precomputed' has no bins, so there is nothing to explain by."

@@ -35,8 +35,8 @@ class Settings:
         str,
         typer.Option(
             metavar="NAME",
-            help=f"Kernel: auto to race several; {either(_ADDITIVE)}, each also with the prefix exp-; "
-            f"{either(_OTHERS)}. exp- gives the exponential form, and + a sum: chi2+pq.",
+            help=f"Kernel: auto to race several, or {either(_ADDITIVE)}, with or without the prefix exp-. exp- gives "
+            f"the exponential form, and + a sum: chi2+pq. Other kernels are {either(_OTHERS)}.",
         ),
     ] = default("kernel")
     gamma: Annotated[
