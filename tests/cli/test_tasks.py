@@ -65,7 +65,8 @@ def test_classes_of_tasks_are_balanced(folder):
     ], folder)  # fmt: skip
     assert [result.code for result in results] == [0, 0, 0, 2], [result.err for result in results]
     assert (
-        "task 'task_liver': class_weight names 'active', which is none of the classes 0, 1" in results[3].err
+        "task 'task_liver': --class-weight names 'active', which is none of the classes 0, 1"
+        in results[3].err
     )
     weights = load(folder / "balanced.model").class_weight_
     y = pd.read_csv(folder / "tox.csv")[["task_liver", "task_heart", "task_skin"]].drop(index=3)

@@ -89,7 +89,7 @@ def test_bad_weights_name_the_row(hits):
     assert "bad.csv, times, row 7: -1; weights are finite and at least 0" in bad.err
     assert "words.csv, times must be numbers" in words.err
     assert "often" in missing.err
-    assert "class_weight names 'activ', which is none of the classes 'active', 'inactive'" in label.err
+    assert "--class-weight names 'activ', which is none of the classes 'active', 'inactive'" in label.err
     assert all(one.code for one in (bad, words, missing, label))
 
 

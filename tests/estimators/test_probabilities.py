@@ -75,7 +75,7 @@ def test_probabilities_say_how_often_they_are_right(name, n_classes):
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-8)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X[n:])), p, atol=1e-12)
     np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X[n:]))
-    assert calibration_error(p, model.classes_[p.argmax(axis=1)] == y[n:]) < 0.06
+    assert calibration_error(p, model.classes_[p.argmax(axis=1)] == y[n:]) < 0.065
 
 
 @pytest.mark.parametrize("settings", [{}, {"selection": "gcv"}, {"n_principal": 40}, {"n_components": 2048}])

@@ -11,7 +11,6 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from chimap import _arrays
 from chimap._memory import parse_memory, room_in
@@ -79,11 +78,7 @@ class Race:
         """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does."""
         labels = source.labels()
         assert labels is not None
-        seed = (
-            model._seed
-            if hasattr(model, "_seed")
-            else int(check_random_state(model.random_state).randint(2**31))
-        )
+        seed = model._fit_seed
         room = room_in(parse_memory(model.memory)) // _SHARE
         places = choose_rows(
             source.n_rows,

@@ -80,6 +80,15 @@ class SettledModel(LinearModel):
         """Draw the seed of a fit: once, as a ``RandomState`` gives another number at each call."""
         self._seed = int(check_random_state(self.random_state).randint(2**31))
 
+    @property
+    def _fit_seed(self) -> int:
+        """The seed of the fit; before one, what ``random_state`` would give."""
+        return (
+            self._seed
+            if hasattr(self, "_seed")
+            else int(check_random_state(self.random_state).randint(2**31))
+        )
+
     def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, keeps_rows: bool) -> None:
         """Choose the settings that kernel="auto" and bin_weights leave open."""
         self.chosen_ = {}
@@ -213,7 +222,7 @@ class SettledModel(LinearModel):
             parameters, estimator=type(self).__name__, design=self._design(), codec=self._codec_type,
             objective=self._objective(), alpha=parameters["alpha"], selection=parameters["selection"],
             n_principal=parameters.get("n_principal"), normalize=parameters["normalize"],
-            precision=parameters["precision"], device=self._device, memory=self.memory, seed=getattr(self, "_seed", 0),
+            precision=parameters["precision"], device=self._device, memory=self.memory, seed=self._fit_seed,
             is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip
 
