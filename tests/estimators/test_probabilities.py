@@ -45,8 +45,8 @@ CLASSIFIERS = {
     "logistic": HistogramClassifier("exp-chi2", **SMALL, loss="logistic", alpha=1.0),
     "widths": FourierKernelLearner(n_components=128, n_tune_components=32, max_iter=2, random_state=0),
     "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
-    "machine": KernelClassifier(alpha=0.1, random_state=0),
-    "kernel ridge": KernelClassifier(loss="square", alpha=0.1),
+    "machine": KernelClassifier(alpha=9.0, random_state=0),
+    "kernel ridge": KernelClassifier(loss="square", alpha=9.0),
     "exact widths": ExactKernelLearner(blocks=HALVES, max_iter=2),
     "moments": MomentsRidgeClassifier(random_state=0),
     "moments of components": MomentsRidgeClassifier(n_components=30, random_state=0),
@@ -75,7 +75,7 @@ def test_probabilities_say_how_often_they_are_right(name, n_classes):
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-8)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X[n:])), p, atol=1e-12)
     np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X[n:]))
-    assert calibration_error(p, model.classes_[p.argmax(axis=1)] == y[n:]) < 0.065
+    assert calibration_error(p, model.classes_[p.argmax(axis=1)] == y[n:]) < 0.06
 
 
 @pytest.mark.parametrize("settings", [{}, {"selection": "gcv"}, {"n_principal": 40}, {"n_components": 2048}])

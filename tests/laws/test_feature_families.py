@@ -1,4 +1,4 @@
-"""Where one family of features goes, all go: every loss, precision and block; see also ``test_estimators``."""
+"""Where one family of features goes, all go: every loss, precision, order of batches, block, engine and file."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+import chimap
 from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.features.families import FAMILIES
@@ -49,6 +50,31 @@ def test_rounding_to_bfloat16_costs_little(features, digits):
     rounded = model_of(features, precision="bfloat16").fit(X[:N], y[:N])
     assert not np.array_equal(rounded.coef_, single.coef_)
     assert abs(accuracy(rounded, X, y) - accuracy(single, X, y)) < 0.01
+
+
+@pytest.mark.parametrize("features", EXPLICIT)
+def test_batches_are_the_whole(features, digits):
+    X, y = digits
+    whole, batches = (
+        model_of(features, precision="float64").partial_fit(X[:N], y[:N], classes=np.unique(y))
+        for _ in range(2)
+    )  # the first batch fixes the features
+    whole.partial_fit(X[N : N + 300], y[N : N + 300])
+    for first in range(N, N + 300, 100):
+        batches.partial_fit(X[first : first + 100], y[first : first + 100])
+    np.testing.assert_allclose(
+        batches.decision_function(X[-50:]), whole.decision_function(X[-50:]), rtol=1e-6, atol=1e-8
+    )
+
+
+@pytest.mark.parametrize("features", [*EXPLICIT, "exact"])
+def test_files_give_the_same_model_back(features, digits, tmp_path):
+    X, y = digits
+    model = model_of(features).fit(X[:N], y[:N])
+    model.save(tmp_path / "model")
+    again = chimap.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(X[-50:]), model.decision_function(X[-50:]))
+    np.testing.assert_array_equal(again.predict_proba(X[-50:]), model.predict_proba(X[-50:]))
 
 
 @pytest.mark.parametrize("features", EXPLICIT)
