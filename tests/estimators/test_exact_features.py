@@ -41,6 +41,33 @@ def test_held_out_rows_are_predicted_as_by_a_fit_without_them(kernel, kind):
     assert (model.classes_[model.held_out_.argmax(axis=1)] == y).mean() > 0.6
 
 
+def wide_rows(n: int = 60) -> tuple[np.ndarray, np.ndarray]:
+    """Rows with more bins than rows, and targets with noise; in float32, so that both precisions see the same."""
+    rng = np.random.default_rng(0)
+    X = rng.poisson(2, (n, 150)).astype(np.float32)
+    return X, np.sqrt(X[:, :10]).sum(axis=1) + rng.normal(0, 0.5, n)
+
+
+@pytest.mark.parametrize("kernel", ["chi2", "linear"])
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 1.0])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("groups", [None, np.arange(60) % 7])
+def test_single_precision_leaves_rows_out_as_double_does(kernel, alpha, kind, groups):
+    X, y = wide_rows()
+    settings = {"features": "exact", "alpha": alpha, "random_state": 0}
+    single, double = (
+        HistogramRegressor(kernel, precision=precision, **settings).fit(kind(X), y, groups=groups)
+        for precision in ("float32", "float64")
+    )
+    np.testing.assert_allclose(single.held_out_, double.held_out_, atol=2e-3)
+    for one, other in zip(
+        single.predict(kind(X[:9] + 1), return_std=True),
+        double.predict(kind(X[:9] + 1), return_std=True),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, rtol=5e-3)
+
+
 @pytest.mark.parametrize("kernel", ["exp-chi2", "chi2"])
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_margins_are_found_on_the_kernel_matrix(kernel, kind, tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits
+from sklearn.linear_model import Ridge
 from sklearn.svm import LinearSVC
 
 from chimap import HistogramClassifier, HistogramRegressor
@@ -15,7 +16,7 @@ from chimap._validation import DataError
 from chimap.features.additive import OptimalMap
 from chimap.features.exact import ExactFeatures
 from chimap.fit.targets import ClassCodec, RealCodec
-from chimap.fit.trial_machines import MappedRows, Products
+from chimap.fit.trial_machines import KernelMachine, MappedRows, Products
 from chimap.fit.trial_search import Search
 from chimap.fit.trials import Trials
 from chimap.selection.scoring import HeldOutScore
@@ -271,3 +272,17 @@ def test_a_strength_of_fewer_rows_that_is_too_small_for_these_is_raised():
     assert best(0.0).setting == (-4, 0)
     with pytest.raises(DataError, match="singular to rounding"):
         best(np.inf)
+
+
+@pytest.mark.parametrize("as_rows", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("alpha", [1e-3, 1e-1])
+def test_an_additive_machine_is_ridge_at_strengths_near_the_rounding_of_its_products(as_rows, alpha):
+    rng = np.random.default_rng(0)
+    X = rng.poisson(2, (90, 150)).astype(np.float32)
+    Y = np.sqrt(X[:, :10]).sum(axis=1, keepdims=True).astype(np.float64)
+    train, test = np.arange(60), np.arange(60, 90)
+    psi = OptimalMap(n_terms=2).fit(X)
+    machine = KernelMachine(Products.of(MappedRows(psi, as_rows(X)), (train, test)), None, Y[train], None)
+    Z = psi.transform(X).astype(np.float64)
+    expected = Ridge(alpha).fit(Z[train], Y[train]).predict(Z[test])
+    np.testing.assert_allclose(machine.outputs(alpha, 0).ravel(), expected.ravel(), atol=1e-3)

@@ -27,7 +27,7 @@ from chimap.selection.learning_curve import LearningCurve
 from chimap.selection.leave_one_out import OCTAVES, LeaveOut
 from chimap.selection.scoring import OutputScore
 from chimap.solvers import LinearSolution
-from chimap.solvers.exact import DualRidge
+from chimap.solvers.exact import DualRidge, lift
 from chimap.solvers.exact_machines import exact_machine
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import noise_of
@@ -72,7 +72,10 @@ class ExactRows:
             square = np.empty((n, n), dtype=self.dtype)
             chosen: slice | np.ndarray = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
-            self._ridge = self._machine(square, features.gram_into(square), self.Y[chosen], weights)
+            diagonal = features.gram_into(square)
+            if features.is_centred:
+                diagonal = lift(square, diagonal)
+            self._ridge = self._machine(square, diagonal, self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0
         _raise_below(self._ridge.square, octaves - self._octaves)
         self._octaves = octaves

@@ -22,7 +22,7 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.losses import Loss
-from chimap.solvers.exact import DualSolution
+from chimap.solvers.exact import DualSolution, lift
 from chimap.solvers.exact_machines import exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
@@ -238,15 +238,9 @@ class KernelMachine:
         if octaves == self._octaves:
             return
         products = self.products
-        if self._octaves is None:
-            # One matrix and one machine serve all gammas: the next gamma overwrites the matrix, and its solution is
-            # close to that of the last, from which a machine with margins starts.
+        is_first = self._octaves is None
+        if is_first:
             self._square = np.empty_like(products.square)
-            diagonal = products.squares if self.gamma is None else np.ones(products.squares.size)
-            self._diagonal = diagonal.astype(np.float64)
-            self._ridge = exact_machine(self._loss).tried(
-                self._square, self._diagonal, self.Y, self.row_weights
-            )
         square, began = self._square, time.perf_counter()
         np.copyto(square, products.square)
         self._cross = products.cross if self.gamma is None else None
@@ -257,8 +251,15 @@ class KernelMachine:
             self._preparing = products.seconds + time.perf_counter() - began
             self.work += square.size / 2 / _EXPONENTIALS
             exponentials_below(square, products.squares, self._gamma)
+            diagonal = np.ones(products.squares.size)
         else:
             self._preparing = products.seconds
+            diagonal = lift(square, products.squares.astype(np.float64))
+        if is_first:
+            # One matrix and one machine serve all gammas: the next gamma overwrites the matrix, and its solution is
+            # close to that of the last, from which a machine with margins starts.
+            self._diagonal = diagonal
+            self._ridge = exact_machine(self._loss).tried(square, diagonal, self.Y, self.row_weights)
         self._octaves = octaves
 
 

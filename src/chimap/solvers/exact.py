@@ -69,8 +69,10 @@ class DualRidge:
     steps : int, default=3
         Limit of refinement steps. With 0, the solutions of the factor are not refined.
 
-    References ---------- Allen (1974), PRESS, for the closed form, here for ridge with a kernel; Rifkin and Lippert,
-    Notes on regularized least squares, for the intercept and the weights.
+    References
+    ----------
+    Allen (1974), PRESS, for the closed form, here for ridge with a kernel; Rifkin and Lippert, Notes on regularized
+    least squares, for the intercept and the weights.
     """
 
     begins_at: ClassVar[int] = -2  # see ``ExactRidge``
@@ -229,6 +231,20 @@ class DualRidge:
 
         _threads.tasks(range(0, n, TILE), tile)
         return out
+
+
+def lift(square: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+    """Add a constant to the values of a centred kernel below its diagonal, in place; return the new diagonal (n,).
+
+    The rows of a centred kernel sum to 0, so K 1 = 0 and A = K + alpha has the eigenvalue alpha in the direction of the
+    ones. In single precision the rounding of K is as large as a small alpha. A^-1 less the part of the intercept is
+    then the difference of two large numbers: left-out outputs were wrong by several deviations of the targets. The
+    constant, the mean of the diagonal, lifts that eigenvalue. It changes no solution, as the weights sum to 0.
+    """
+    constant = float(diagonal.mean())
+    for i in range(1, square.shape[0]):  # above the diagonal there may be anything
+        square[i, :i] += square.dtype.type(constant)
+    return diagonal + constant
 
 
 def with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

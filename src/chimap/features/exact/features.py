@@ -184,6 +184,11 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         return np.diagonal(square).astype(np.float64)
 
     @property
+    def is_centred(self) -> bool:
+        """Whether the values among the training rows are products less the means of the rows."""
+        return self.map_ is not None and self._gamma is None
+
+    @property
     def _gamma(self) -> float | None:
         """gamma of the mapped rows; None for their plain products."""
         return self.kernel_.gamma if isinstance(self.kernel_, Exponential) else None  # type: ignore[return-value]
