@@ -135,3 +135,5 @@ def test_effects_of_bins_by_name():
         np.testing.assert_array_equal(one.effects, other.effects)
     with pytest.raises(DataError, match="sedge"):
         model.effects(["sedge"])
+    with pytest.raises(DataError, match="there is no bin 10; the rows have 10 bins"):
+        model.effects([3, 10])

@@ -66,6 +66,8 @@ def test_what_has_no_column_of_that_name():
         model.score(X, "kind")
     with pytest.raises(DataError, match="KernelClassifier takes labels as an array"):
         KernelClassifier("chi2").fit(X, KIND).score(frame(), "kind")
+    with pytest.raises(DataError, match=r"no column 'king' for labels; there are .*kind"):
+        HistogramClassifier("chi2").fit(frame(), "king")
 
 
 def test_a_source_can_be_predicted():

@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Rows
-from chimap._validation import check_choice
+from chimap._validation import DataError, check_choice
 from chimap.data.table import places_of
 from chimap.estimators.measured_bins import MeasuredBins
 from chimap.explain import (
@@ -165,6 +165,8 @@ class Explaining(MeasuredBins):
             places = places_of([str(name) for name in names], list(bins), type(self).__name__, "bins")
         else:
             places = [int(each) for each in bins]
+            if wrong := [place for place in places if not -names.size <= place < names.size]:
+                raise DataError(f"bins: there is no bin {wrong[0]}; the rows have {names.size} bins.")
         with threads(self.n_jobs):
             return [
                 bin_effect(self._outputs_of_prepared, reference, i, str(names[i]), rows, X is not None)

@@ -72,9 +72,8 @@ class ExactRows:
             square = np.empty((n, n), dtype=self.dtype)
             chosen: slice | np.ndarray = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
-            diagonal = features.gram_into(square)
-            if features.is_centred:
-                diagonal = lift(square, diagonal)
+            values = features.gram_into(square)
+            diagonal = lift(square, values) if features.is_centred else values
             self._ridge = self._machine(square, diagonal, self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0
         _raise_below(self._ridge.square, octaves - self._octaves)

@@ -10,6 +10,7 @@ from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
+from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
 
@@ -126,6 +127,8 @@ def _label_place(names: list[str], labels: Labels) -> int | None:
         return next((names.index(name) for name in LABEL_NAMES if name in names), None)
     if isinstance(labels, str) and labels in names:
         return names.index(labels)
+    if isinstance(labels, str) and "::" not in labels and "." not in labels:  # what has these may be a file
+        raise DataError(f"data frame: no column {labels!r} for labels; there are {shown(names)}.")
     return place_of(names, labels, "data frame", "labels") if isinstance(labels, int) else None
 
 
