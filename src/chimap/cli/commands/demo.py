@@ -151,7 +151,9 @@ def _summary(
     metrics: Any = evaluated.score.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
     model = evaluated.model
-    others = others | {evaluated.score.baseline.name: evaluated.score.baseline.value}
+    # The report compares with a linear model of its own, so these say whose they are.
+    others = {f"{name} of scikit-learn": value for name, value in others.items()}
+    others[evaluated.score.baseline.name] = evaluated.score.baseline.value
     lines: dict[str, str | None] = {
         "data": f"{model.n_rows_:,} training rows, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
         "held-out accuracy": (
