@@ -6,7 +6,7 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from chimap import HistogramClassifier
 from chimap._validation import DataError
-from chimap.fit.holding_out import HoldingOut, holding_out
+from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 
 from ..histograms import classes
 
@@ -29,6 +29,18 @@ def test_what_a_selection_stands_for():
             asked(wrong)
     with pytest.raises(ValueError, match="selection='gcv' needs"):
         asked("gcv", has_gcv=False)
+
+
+def test_what_a_selection_stands_for_where_rows_are_left_out_in_closed_form():
+    assert leaving_out("auto") == leaving_out("leave-one-out") == HoldingOut("leave-out", 1, 1)
+    assert leaving_out(3) == HoldingOut("folds", 3, 3)
+    assert leaving_out("auto").folds(400, None, None, 0).n_folds == 1
+    folds = leaving_out("auto").folds(400, None, GROUPS, 0)
+    assert np.array_equal(folds(0, 400), np.unique(GROUPS, return_inverse=True)[1])
+    assert folds.n_folds == np.unique(GROUPS).size
+    for wrong in ("gcv", "holdout", 1, 0):
+        with pytest.raises(ValueError, match="selection"):
+            leaving_out(wrong)
 
 
 @pytest.mark.parametrize("selection", ["auto", 4, "holdout", GroupKFold(3)], ids=str)

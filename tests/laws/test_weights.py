@@ -391,7 +391,7 @@ def test_samples_are_drawn_in_proportion_to_weights(features, monkeypatch):
     X, y = classes(3000, 10, 2)
     fit, drawn = PlainDesign.fit, []
     monkeypatch.setattr(
-        PlainDesign, "fit", lambda self, rows, seed: (drawn.append(rows), fit(self, rows, seed))[1]
+        PlainDesign, "fit", lambda self, rows, *more: (drawn.append(rows), fit(self, rows, *more))[1]
     )
     monkeypatch.setattr("chimap.fit.rows.sample_size", lambda source, parts: 2000)
     kernel = "chi2" if features == "additive" else "exp-chi2"

@@ -8,12 +8,12 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
-from chimap.fit.exact import ExactRows
 from chimap.selection import learning_curve, leave_one_out, leave_out_stage, left_out_rows
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
 from chimap.solvers import filling
 from chimap.solvers.exact import DualRidge, DualSolution
+from chimap.solvers.kernel_matrix import KernelMatrix
 
 from ..histograms import classes
 
@@ -27,7 +27,7 @@ def problem(n: int = 120, seed: int = 0, kernel: str = "exp-chi2", **options: ob
     def of_residuals(residuals: np.ndarray, rows: np.ndarray) -> float:
         return score(Y[rows] - residuals, rows)
 
-    return LeaveOut(ExactRows(features, Y, None, np.dtype(np.float64)), Y, of_residuals, **options)
+    return LeaveOut(KernelMatrix(features, Y, None, np.dtype(np.float64)), Y, of_residuals, **options)
 
 
 def refitted(rule: LeaveOut, alpha: float, gamma: float, left_out: np.ndarray) -> np.ndarray:
@@ -196,7 +196,7 @@ def test_of_equal_scores_the_smaller_weighted_error_is_better():
     Y[:20] = X[:20, :1] + 3 * X[:20, 1:2]  # and these a weak one
     weights = np.where(np.arange(60) < 20, 50.0, 0.02)
     features = ExactFeatures("exp-chi2", n_terms=4).fit(X)
-    machine = ExactRows(features, Y, None, np.dtype(np.float64))
+    machine = KernelMatrix(features, Y, None, np.dtype(np.float64))
     chosen = []
     for own in (None, weights):
         rule = LeaveOut(machine, Y, lambda *_: 0.0, alphas=[1e-2, 100.0], octaves=0, weights=own)

@@ -30,6 +30,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.fit.automatic import is_automatic, most_components, takes_components
 from chimap.fit.checkpoint import Checkpoint
+from chimap.fit.collecting import Request
 from chimap.fit.fit import check_request, fit
 from chimap.fit.targets import check_tasks
 from chimap.fit.weights import checked_sample_weight, with_weights
@@ -219,7 +220,7 @@ class HistogramModel(BatchModel):
         self._draw_seed()
         check_request(
             self._objective(), self._device, self._given().get("n_principal"),
-            can_keep=can_keep, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
+            Request(can_keep, checkpoint is not None, unlabelled is not None),
         )  # fmt: skip
         n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
         with threads(suited(self.n_jobs, n_rows)):

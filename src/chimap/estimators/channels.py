@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from chimap._types import JSON, Blocks, ClassWeight, RandomState, Rows
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.channel_widths import ChannelDesign
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 class Channels(PlainDesign):
     """Features of the channels side by side; each column belongs to exactly one channel."""
 
-    def fit(self, sample: Rows, seed: int) -> FittedFeatures:
+    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
         """See ``Design``."""
         partition(self.blocks, sample.shape[1])
         parts = self.parts(sample.shape[1])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import FeatureBlock
-from chimap.fit.solving import Learned
+from chimap.fit.solving import Learned, check_choosing
 from chimap.losses import FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.moments import FoldMoments, Symmetric
 from chimap.penalties import L21
@@ -42,6 +42,7 @@ class KernelWeights:
     number of passes.
     """
 
+    leaves_out: ClassVar[bool] = False
     loss: str | Loss
     alpha: float | tuple[float, ...] | None
     n_alphas: int
@@ -63,6 +64,10 @@ class KernelWeights:
     def has_gcv(self) -> bool:
         """See ``Objective``: groups of features are in or out, which has no closed form."""
         return False
+
+    def check(self, given: Parameters) -> None:
+        """See ``Objective``."""
+        check_choosing(given, self.loss, has_gcv=False)
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """Add memory for moments outside a fold, the eigenvectors of the blocks, and their workspace."""

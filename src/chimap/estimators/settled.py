@@ -32,6 +32,7 @@ from chimap.fit.automatic import (
 )
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
+from chimap.fit.exact import ExactObjective
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.solving import PenalisedLoss
@@ -223,7 +224,6 @@ class SettledModel(LinearModel):
             objective=self._objective(), alpha=parameters["alpha"], selection=parameters["selection"],
             n_principal=parameters.get("n_principal"), normalize=parameters["normalize"],
             precision=parameters["precision"], device=self._device, memory=self.memory, seed=self._fit_seed,
-            is_settled="alpha" in getattr(self, "chosen_", {}),
         )  # fmt: skip
 
     def _design(self) -> Design:
@@ -232,6 +232,8 @@ class SettledModel(LinearModel):
 
     def _objective(self) -> Objective:
         loss = self._checked_loss()
+        if self._keeps_rows:
+            return self._exact_objective(loss)
         spread = getattr(self, "_spread", None)
         if spread is not None and loss != "hinge":
             loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
@@ -239,6 +241,13 @@ class SettledModel(LinearModel):
         return PenalisedLoss(
             loss, checked_alpha(parameters["alpha"]), self.n_principal, parameters.get("solver")
         )
+
+    def _exact_objective(self, loss: str | Loss) -> ExactObjective:
+        parameters = self._given()
+        return ExactObjective(
+            loss, checked_alpha(parameters["alpha"]), chooses_gamma=is_automatic(parameters["gamma"]),
+            is_settled="alpha" in getattr(self, "chosen_", {}),
+        )  # fmt: skip
 
     def _checked_loss(self) -> str | Loss:
         loss: str | Loss = self._given()["loss"]

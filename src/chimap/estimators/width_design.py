@@ -81,7 +81,7 @@ class WidthDesign:
         """See ``Design``: only the widths depend on the blocks."""
         return parts_of(self.settings, None, n_columns)
 
-    def fit(self, sample: Rows, seed: int) -> Adaptable:
+    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Adaptable:
         """Return features with the widths to start from, which ``learn`` replaces."""
         return self.adaptable(self.settings.size(2048), sample, seed)
 

@@ -46,12 +46,26 @@ def fold(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Fold
     return folded
 
 
+def simplified(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+    """Return a linear model of fitted features in the form that a fit keeps, by their method of this name if any.
+
+    Features that only served to find the weights are replaced by those that they are made of: principal components by
+    the features of their blocks, and values of an additive kernel with every row by the map of the kernel.
+    """
+    kept: Folded = (
+        features.simplified(coef, intercept)
+        if hasattr(features, "simplified")
+        else Folded(features, coef, intercept)
+    )
+    return kept
+
+
 class FittedFeatures(RowFeatures, Protocol):
     """Fitted features with z(x) . z(y) close to ``kernel_``.
 
     They may also have ``bound(like)``, the same map by the operations of another array library;
-    ``transform_sparse(rows)``, where features of zeros are zeros; and ``fold(coef, intercept)``, a cheaper form of a
-    linear model of them.
+    ``transform_sparse(rows)``, where features of zeros are zeros; ``fold(coef, intercept)``, a cheaper form of a
+    linear model of them; and ``simplified(coef, intercept)``, the form that a fit keeps.
     """
 
     @property

@@ -9,6 +9,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Array, ArrayMap, Rows
+from chimap.features.base import Folded
 from chimap.features.blocks import BlockFeatures
 from chimap.moments import PCA, BatchProduct, Moments, Targets, provisional_mean
 
@@ -68,15 +69,15 @@ class PrincipalFeatures:
         """Length of the widest row that the coordinates are computed from."""
         return max(self.features._n_features_out, self.features._n_inputs)
 
-    def folded(self, coef: np.ndarray, intercept: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return weights (D, t) and intercepts (t,) of the features from those of the coordinates."""
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return a linear model of the coordinates as one of the features: weights (D, t) and intercepts (t,)."""
         parts = [
             pca.components @ coef[self.borders[j] : self.borders[j + 1]]
             for j, pca in enumerate(self.components)
         ]
         means = np.concatenate([pca.mean for pca in self.components])
-        folded = np.concatenate(parts)
-        return folded, intercept - means @ folded
+        weights = np.concatenate(parts)
+        return Folded(self.features, weights, intercept - means @ weights)
 
 
 class BlockMoments:

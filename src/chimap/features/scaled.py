@@ -12,7 +12,7 @@ from chimap import _arrays
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
-from chimap.features.base import Folded, fold
+from chimap.features.base import Folded, fold, simplified
 from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
@@ -118,10 +118,20 @@ class ScaledFeatures:
         inner = fold(self.features, coef, intercept)
         return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return a linear model of the features in the form that a fit keeps."""
+        inner = simplified(self.features, coef, intercept)
+        return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
+
     def bound(self, like: Array) -> ArrayMap | None:
         """Return the map from checked dense rows to features for arrays such as ``like``; None where there is none."""
         inner = self.features.bound(like) if hasattr(self.features, "bound") else None
         return inner and (lambda rows: inner(self.scale.array(rows)))
+
+
+def unscaled(features: Any) -> Any:
+    """Return features without their scale."""
+    return features.features if isinstance(features, ScaledFeatures) else features
 
 
 class ScaledWidths:

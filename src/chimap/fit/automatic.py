@@ -20,7 +20,7 @@ from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
-from chimap.fit.exact import exact_bytes
+from chimap.fit.exact import MOST_MAPPED, exact_bytes
 from chimap.kernels import Exponential
 from chimap.solvers.exact_machines import bytes_beside
 from chimap.solvers.from_moments import RidgeSolver
@@ -30,7 +30,6 @@ FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
 _LESS = 0.8  # factor on the number of landmarks while they do not fit in the memory
 _LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
-MOST_MAPPED = 4096  # features of a map whose scatter is still factorised for the deviations of predictions
 MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 

@@ -109,7 +109,7 @@ class Batches:
         if self._observed.gaps:
             objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
         evidence = Evidence(
-            self.moments, self._observed, None, recipe.device, recipe.seed, asked=recipe.holding.asked,
+            self.moments, self._observed, device=recipe.device, seed=recipe.seed, asked=recipe.holding.asked,
             witnesses=self.witnesses,
         )  # fmt: skip
         learned = objective.learn(evidence, self.known.features, clock, Progress())

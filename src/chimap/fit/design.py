@@ -126,12 +126,11 @@ class PlainDesign:
         """See ``designing.Design``."""
         return self.parts(n_columns)
 
-    def fit(self, sample: Rows, seed: int) -> FittedFeatures:
-        """Fit features on prepared rows; rows far from 1 are first scaled towards it by a power of two."""
-        return self.keeping(sample, seed, None)
+    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> FittedFeatures:
+        """Fit features on prepared rows; rows far from 1 are first scaled towards it by a power of two.
 
-    def keeping(self, sample: Rows, seed: int, sample_weight: np.ndarray | None) -> FittedFeatures:
-        """Fit features that keep all rows, with their weights (n,) or None; other samples are drawn by weight."""
+        ``sample_weight`` are the weights (n,) of rows that features keep; other samples are drawn by weight.
+        """
         parts = self.parts(sample.shape[1])
         scale = Scale.of(sample, [part.settings.exact for part in parts])
         parts = [part.scaled(scale) for part in parts]

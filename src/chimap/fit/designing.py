@@ -53,8 +53,11 @@ class Design(Protocol):
         """Return parts whose features have the sizes of the model's features."""
         ...
 
-    def fit(self, sample: Rows, seed: int) -> Any:
-        """Return features fitted on prepared rows, or an object for ``learn`` to adapt."""
+    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Any:
+        """Return features fitted on prepared rows, or an object for ``learn`` to adapt.
+
+        ``sample_weight`` are the weights (n,) of the rows, or None if they were drawn by weight.
+        """
         ...
 
     def learn(

@@ -1,33 +1,30 @@
 """Run a fit from beginning to end.
 
 ``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``
-of checked settings. It plans the memory (``fit.plan``), draws a sample and learns the features on it, passes over all
-rows chunk by chunk (``fit.passes``: principal components first, if asked for; then sums of features and targets), and
-hands the sums to the objective (``fit.solving``), which chooses the strength and solves for the weights. A fit that
-keeps every row (``features="exact"``) branches off to ``fit.in_rows``.
+of checked settings. The collector (``fit.collecting``) for what the objective needs plans the memory and draws a
+sample; the design learns the features on it; passes over the rows collect the evidence; and the objective chooses the
+strength and solves for the weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from chimap import _arrays
 from chimap._types import Scoring
 from chimap._validation import check_width
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
-from chimap.engines.memory import FIRST_ROWS
 from chimap.explain import mean_and_deviation
+from chimap.features.base import simplified
 from chimap.features.principal import PrincipalFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
-from chimap.fit.in_rows import check_in_rows, fit_in_rows
-from chimap.fit.learning_curve import learning_curve, planned
+from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.passes import Passes
-from chimap.fit.plan import Plan
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import PreparedRows
@@ -87,49 +84,31 @@ def fit(
     """
     clock = clock or Stopwatch()
     sources = [source] if unlabelled is None else [source, unlabelled]
-    check_request(
-        recipe.objective, recipe.device, recipe.n_principal,
-        can_keep=engine.can_keep, has_checkpoint=checkpoint is not None, has_unlabelled=unlabelled is not None,
-    )  # fmt: skip
-    if recipe.keeps_rows:
-        check_in_rows(
-            recipe, can_keep=engine.can_keep, has_checkpoint=checkpoint is not None,
-            has_unlabelled=unlabelled is not None,
-        )  # fmt: skip
-        return fit_in_rows(recipe, source, progress, clock, groups)
+    request = Request(engine.can_keep, checkpoint is not None, unlabelled is not None, has_curve)
+    check_request(recipe.objective, recipe.device, recipe.n_principal, request)
     for joined in sources[1:]:
         check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
-        progress.stage("sampling", None)
         saved = None if checkpoint is None else checkpoint.open(recipe, sources)
         recipe = recipe if saved is None else recipe.with_seed(saved.known.seed)
         rows = _prepared_rows(recipe, source, groups, saved)
-        may_keep = engine.can_keep and checkpoint is None
-        recipe, rows, plan = planned(recipe, rows, engine, saved, may_keep=may_keep, has_curve=has_curve)
-        witnesses = _witnessed(recipe, rows, plan)
-        sample, witness_rows = rows.sample_beside(witnesses) if saved is None else (None, None)
+        collector = COLLECTORS[recipe.objective.needs].planned(recipe, rows, engine, saved, request)
+        recipe, rows = collector.recipe, collector.rows
+        sample = collector.sample(progress, saved)
     known = saved.known if saved is not None else _learn_features(recipe, rows, sample, clock, progress)
-    first_rows = None if sample is None else _arrays.take_rows(sample, slice(FIRST_ROWS)).copy()
-    del sample  # from here on only the first rows are needed
-    passes = Passes(recipe, rows, sources, known, plan, engine, checkpoint, clock, progress)
-    principal = passes.components(saved, first_rows)
+    sample = sample.after_features()
+    passes = Passes(
+        recipe, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
+    )
+    principal = passes.components(sample.rows)
     features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
-    if recipe.objective.needs == "features":
-        evidence = passes.keep(features, first_rows)
-    else:
-        evidence = passes.learn(features, first_rows, saved, principal)
-        witness_rows = rows.take(witnesses) if witness_rows is None and witnesses.size else witness_rows
-        evidence = passes.with_rows(evidence, features, witnesses, witness_rows)
-    learned = recipe.objective.learn(evidence, features, clock, progress)
-    curve = None
-    if has_curve or passes.sums:
-        with clock("learning curve"):
-            curve = learning_curve(recipe, rows, evidence, learned, passes.sums, shown)
-    coef, intercept = learned.solution.coef, learned.solution.intercept
-    if principal is not None:
-        coef, intercept = features.folded(coef, intercept)
+    collected = collector.collect(passes, features, sample)
+    learned = recipe.objective.learn(collected.evidence, features, clock, progress)
+    curve = collector.curve(collected, learned, shown, clock)
+    model = simplified(features, learned.solution.coef, learned.solution.intercept)
     return FitResult(
-        known, learned, coef, intercept, passes.shift, source.n_features, clock.seconds, plan.chunk_rows,
+        replace(known, features=model.features), learned, model.coef, model.intercept, collected.shift,
+        source.n_features, clock.seconds, collector.chunk_rows,
         HeldOutRows.of(learned.held_out, rows.labels, source.weights), curve,
     )  # fmt: skip
 
@@ -144,47 +123,25 @@ def _prepared_rows(
     return PreparedRows(source, preparation, codec, folds, recipe.seed)
 
 
-def _witnessed(recipe: Recipe, rows: PreparedRows, plan: Plan) -> np.ndarray:
-    """Return the places of the rows to compute held-out outputs for; none where the solver keeps all rows."""
-    if recipe.objective.needs == "features":
-        return np.zeros(0, dtype=np.intp)
-    return rows.witnesses(plan.job.n_features, recipe.dtype.itemsize, recipe.budget)
-
-
 def _learn_features(
-    recipe: Recipe, rows: PreparedRows, sample: Any, clock: Stopwatch, progress: Progress
+    recipe: Recipe, rows: PreparedRows, sample: Sample, clock: Stopwatch, progress: Progress
 ) -> Known:
     """Learn the features on the sample, together with all else that precedes the passes."""
     with clock("map"):
-        features = recipe.design.fit(sample, recipe.seed)
-    features, attributes = recipe.design.learn(features, recipe, rows, sample, clock, progress)
-    return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample) | attributes)
+        features = recipe.design.fit(sample.drawn, recipe.seed, sample.weights)
+    features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
+    return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample.drawn) | attributes)
 
 
 def check_request(
-    objective: Objective,
-    device: str,
-    n_principal: int | Sequence[int] | None,
-    *,
-    can_keep: bool,
-    has_checkpoint: bool,
-    has_unlabelled: bool,
+    objective: Objective, device: str, n_principal: int | Sequence[int] | None, request: Request
 ) -> None:
-    """Raise ValueError for settings that cannot be combined."""
+    """Raise ValueError for settings that cannot be combined with what is asked of the fit."""
     check_device(device)
-    keeps = objective.needs == "features"
-    if not on_host(device) and (has_checkpoint or not can_keep):
+    if not on_host(device) and (request.has_checkpoint or not request.can_keep):
         raise ValueError(
             f"device={device!r} keeps its moments on the device: use engine='local' and no checkpoint."
         )
-    if keeps and has_checkpoint:
-        raise ValueError(
-            "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint."
-        )
-    if keeps and not can_keep:
-        raise ValueError(
-            "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
-            "loss='squared_hinge', whose passes run on the workers."
-        )
-    if has_unlabelled and n_principal is None:
+    COLLECTORS[objective.needs].check(request)
+    if request.has_unlabelled and n_principal is None:
         raise ValueError("unlabelled rows contribute to principal components only: give n_principal.")

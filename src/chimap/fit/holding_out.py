@@ -30,9 +30,9 @@ class HoldingOut:
 
     Parameters
     ----------
-    asked : {"nothing", "gcv", "folds", "holdout", "splitter"}
+    asked : {"nothing", "gcv", "folds", "holdout", "splitter", "leave-out"}
         What chooses: nothing is open; generalised cross-validation without folds; folds; the score of one part of the
-        rows; or the test sets of ``splitter``.
+        rows; the test sets of ``splitter``; or each row, or group of rows, left out of one machine.
     n_folds : int
         Number of folds that memory is planned for.
     with_groups : int
@@ -81,6 +81,8 @@ class HoldingOut:
                     "rows that come in batches cannot use a splitter: give selection as a number of folds."
                 )
             return _split(self.splitter, n_rows, y, groups)
+        if self.asked == "leave-out":
+            return DealtFolds(1, seed) if groups is None else GivenFolds(groups, int(groups.max()) + 1)
         if groups is not None and self.with_groups > 1:
             return _by_group(groups, self.with_groups, self.asked == "holdout")
         if self.asked == "holdout":
@@ -135,6 +137,25 @@ def holding_out(
     if hasattr(selection, "split"):
         return HoldingOut("splitter", USUAL_FOLDS, USUAL_FOLDS, selection)
     return HoldingOut("folds", int(selection), int(selection))
+
+
+def leaving_out(selection: Any) -> HoldingOut:
+    """Turn the parameter ``selection`` into a ``HoldingOut`` for machines that leave rows out in closed form.
+
+    Parameters
+    ----------
+    selection : {"auto", "leave-one-out"}, int or splitter
+        The parameter of the estimator: each row (each group, if there are groups), folds, or test sets.
+
+    Raises
+    ------
+    ValueError
+        If ``selection`` is invalid.
+    """
+    if isinstance(selection, str):
+        check_choice(selection, "selection (of features='exact')", ("auto", "leave-one-out"))
+        return HoldingOut("leave-out", 1, 1)
+    return holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
 
 
 def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:

@@ -1,43 +1,33 @@
 """The passes of a fit over its rows: sums about a provisional mean, computed on this machine or a device.
 
-``fit.fit`` makes one ``Passes`` and calls its methods in turn: ``components`` if principal components are asked for,
-then ``learn`` (sums of features and targets, fold by fold) or ``keep`` (the features of all rows in memory), then
-``with_rows`` (features of the rows that scores and held-out outputs need). Their result is the ``Evidence`` that a
-solver finds the weights from. The functions below make the empty sums and the work of a pass.
+``fit.fit`` makes one ``Passes``: what every pass of a fit runs with, and the checkpoint that it keeps. Its
+``components`` finds principal components if they are asked for; the collectors (``fit.collecting``) run the other
+passes. The functions below make the empty sums and the work of a pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
 from chimap.backends import backend_of
-from chimap.backends.base import BlockedFeatures, HostSums, Keep, RowFeatures, Sums
+from chimap.backends.base import BlockedFeatures, Keep, RowFeatures, Sums
 from chimap.data import Source
-from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
-from chimap.engines.keeping import KeepingPass
+from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.local import Pass, Reached, Work, no_targets
 from chimap.engines.memory import FIRST_ROWS
-from chimap.engines.rows import ReplayedRows
 from chimap.features.principal import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
-from chimap.fit.plan import Plan, keeping_job, room_for
 from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.fit.rows import PreparedRows, features_by_pieces
-from chimap.moments import PCA, DealtFolds, FoldMoments, Moments, RowFolds, RowWeights, provisional_mean
-from chimap.moments.kept import KeptFeatures
-from chimap.selection.base import USUAL_FOLDS
-from chimap.selection.learning_curve import nested
-from chimap.selection.tried import TRIED_ROWS
-from chimap.solvers.base import Evidence
+from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.solvers.held_out import Witnesses
 
 
@@ -111,28 +101,34 @@ def witnesses_of(
 
 @dataclass
 class Passes:
-    """The passes over the rows, each resumed from a checkpoint where there is one.
+    """What passes over the rows run with; each is resumed from a checkpoint where there is one.
 
-    ``shift`` is the shift of rounded features, set by ``learn`` or ``keep``.
+    ``components`` sets ``principal``, which each later version of the checkpoint contains.
     """
 
     recipe: Recipe
     rows: PreparedRows
     sources: list[Source]
     known: Known
-    plan: Plan
+    chunk_rows: int
     engine: Engine
     checkpoint: Checkpoint | None
+    standing: Standing | None
     clock: Stopwatch
     progress: Progress
-    shift: np.ndarray | None = None
-    # Moments of more and more rows; the last of them has all rows.
-    sums: list[Moments] = field(default_factory=list)
+    principal: Sequence[PCA] | None = None
 
-    def components(self, standing: Standing | None, first: Any) -> Sequence[PCA] | None:
-        """Return the principal components of each block, from a separate pass over all sources; None without any."""
-        if self.recipe.most_principal is None:
-            return None
+    def components(self, first: Any) -> Sequence[PCA] | None:
+        """Return the principal components of each block, from a separate pass over all sources; None without any.
+
+        The sums are taken about the mean of the rows ``first``.
+        """
+        if self.recipe.most_principal is not None:
+            self.principal = self._components(self.recipe.most_principal, first)
+        return self.principal
+
+    def _components(self, most: int, first: Any) -> Sequence[PCA]:
+        standing = self.standing
         if standing is not None and standing.principal is not None:
             return standing.principal
         features = self.known.features
@@ -141,110 +137,29 @@ class Passes:
         place, next_row = (0, 0) if standing is None else (standing.place, standing.next_row)
         for i in range(place, len(self.sources)):
             work = replace(work, weights=RowWeights(self.sources[i].weights))
-            self._run(work, self.sources[i], "components", next_row if i == place else 0, i, None)
+            first_row, reached = next_row if i == place else 0, self.reached("components", i)
+            self.engine.run(
+                work, self.sources[i], self.chunk_rows, self.progress, "components", first_row, reached
+            )
         work.finish()
-        most, device = self.recipe.most_principal, self.recipe.device
         with self.clock("components"):
-            return [PCA.of(block, min(most, block.n_features), device) for block in work.moments.blocks]
+            return [
+                PCA.of(block, min(most, block.n_features), self.recipe.device)
+                for block in work.moments.blocks
+            ]
 
-    def learn(
-        self,
-        features: RowFeatures,
-        first: Any,
-        standing: Standing | None,
-        principal: Sequence[PCA] | None,
-    ) -> Evidence:
-        """Add up the moments of each fold and, for losses that pass over the rows again, keep a way to do so."""
-        recipe, rows = self.recipe, self.rows
-        with self.clock("map"):
-            if standing is not None and standing.stage == "learning":
-                moments = FoldMoments.of(standing.moments, recipe.dtype, recipe.is_rounded)
-                next_row = standing.next_row
-            else:
-                first = rows.sample() if first is None else first
-                moments, next_row = empty_moments(
-                    features, first, rows.n_folds, rows.codec.shift, recipe.dtype, recipe.is_rounded
-                ), 0  # fmt: skip
-        self.shift = moments.shift if recipe.is_rounded else None
-        kept = room_for(self.plan.job, moments, rows.folds, recipe.dtype)
-        work = learning_pass(recipe, rows, features, moments, self.clock, None if kept is None else kept.put)
-        self._run(work, rows.source, "learning", next_row, 0, principal)
-        work.finish()
-        moments.release_buffers()
-        if rows.folds.n_held < rows.n_folds:
-            self.sums = nested(moments)
-            moments = FoldMoments.of(self.sums[-1:], recipe.dtype, recipe.is_rounded)
-        replayable = None
-        if recipe.objective.needs == "rows":
-            replayable = kept or ReplayedRows(
-                cast("Pass[HostSums]", work), rows.source, self.plan.chunk_rows, self.engine
-            )
-        advance, selection = self.progress.advance, recipe.holding.asked
-        return Evidence(moments, replayable, None, recipe.device, recipe.seed, advance, selection)
+    def reached(self, stage: str, place: int = 0) -> Reached:
+        """Return the callback for the end of a chunk, which writes the checkpoint if it is due.
 
-    def with_rows(
-        self, evidence: Evidence, features: RowFeatures, places: np.ndarray, seen: Rows | None
-    ) -> Evidence:
-        """Return the evidence with the features of witnesses and of the rows that help choose the strength.
-
-        Witnesses are the rows to compute held-out outputs for: the prepared rows ``seen`` at ``places`` of the source.
-        Where the plan has room (``n_tried``), rows whose score helps choose the strength are added. For
-        ``selection="holdout"`` these are rows of the fold that is held out, and else a fixed number of rows that
-        resemble unseen ones (the witnesses themselves, if they are the same rows).
+        ``stage`` is the pass, and ``place`` the index of the source that it reads.
         """
-        recipe, rows, moments = self.recipe, self.rows, evidence.moments
-        if moments is None:
-            return evidence
-        needs_folds, n_tried = recipe.objective.needs == "rows", self.plan.job.n_tried
-        make = partial(witnesses_of, recipe, rows, features, moments)
-        with self.clock("held out"):
-            witnesses = None if seen is None else make(places, seen, needs_folds)
-            if not n_tried:
-                return replace(evidence, witnesses=witnesses)
-            # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-            scored_places = (
-                rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
-            )
-            is_there = witnesses is not None and np.array_equal(scored_places, places)
-            scored = witnesses if is_there else make(scored_places, rows.take(scored_places), needs_folds)
-        tried = None if scored is None else rows.tried(scored, recipe.scoring)
-        return replace(evidence, witnesses=witnesses, tried=tried)
-
-    def keep(self, features: RowFeatures, first: Any) -> Evidence:
-        """Keep the features of all rows in memory, for solvers that need them there."""
-        recipe, rows = self.recipe, self.rows
-        self.shift = np.zeros(features._n_features_out) if recipe.is_rounded else None
-        features = rounded(recipe, features, np.zeros(features._n_features_out))
-        job = keeping_job(self.plan.job, rows.source, first, features, recipe.objective)
-        kept = KeptFeatures(_folds_kept(rows), rows.codec.shift)
-        work = KeepingPass(
-            rows.prepare, features, rows.codec.encode, kept, self.clock, job.is_sparse, rows.weights
-        )
-        chunk_rows = chunk_rows_within(job, recipe.budget)
-        self.engine.run(work, rows.source, chunk_rows, self.progress, "learning", 0, lambda work, row: None)
-        return Evidence(None, None, kept, recipe.device, recipe.seed, self.progress.advance)
-
-    def _run(
-        self, work: Work, source: Source, stage: str, first: int, place: int, principal: Sequence[PCA] | None
-    ) -> None:
-        reached = self._reached(stage, place, principal)
-        self.engine.run(work, source, self.plan.chunk_rows, self.progress, stage, first, reached)
-
-    def _reached(self, stage: str, place: int, principal: Sequence[PCA] | None) -> Reached:
-        """Return the callback for the end of a chunk, which writes the checkpoint if it is due."""
 
         def reached(work: Work, next_row: int) -> None:
             if self.checkpoint is not None:
                 standing = Standing(
-                    stage, place, next_row, self.plan.chunk_rows, work.moments.parts, principal, self.known
+                    stage, place, next_row, self.chunk_rows, work.moments.parts, self.principal, self.known
                 )
                 with self.clock("checkpoint"):
                     self.checkpoint.reached(self.recipe, self.sources, standing)
 
         return reached
-
-
-def _folds_kept(rows: PreparedRows) -> RowFolds:
-    """Return the folds of kept features; there are folds to hold out even where nothing is to be chosen."""
-    n_folds = min(USUAL_FOLDS, rows.source.n_rows // 2)
-    return rows.folds if rows.n_folds > 1 or n_folds < 2 else DealtFolds(n_folds, rows.seed)

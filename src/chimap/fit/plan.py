@@ -1,14 +1,15 @@
 """The memory plan of a fit, made before the first row is mapped.
 
-``Plan.of`` computes the sizes of the largest pass (the ``Job``) from the recipe and the source, decides whether the
-features of all rows are kept in memory and whether rows help choose the strength by their score, and derives the rows
-of a chunk from the memory budget. ``keeping_job`` does the same for solvers that need all features in memory, once the
+``planned_job`` computes the sizes of the largest pass (the ``Job``) from the recipe and the source. A collector
+(``fit.collecting``) adds what it would like to keep in memory, and ``first_that_fits`` takes what the budget allows and
+derives the rows of a chunk. ``keeping_job`` does the same for solvers that need all features in memory, once the
 features are fitted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,14 +19,14 @@ from chimap._validation import MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.engines import Engine, Job, chunk_rows_within
-from chimap.engines.memory import CHUNK_UNIT, KeepingJob
+from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
 from chimap.features.additive.base import keeps_zeros, mapped
+from chimap.fit.checkpoint import Standing
 from chimap.fit.design import FeatureBlock, sample_size, sizes_of
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, RowFolds
-from chimap.selection.tried import TRIED_ROWS
 
 _SAMPLE_ERROR = 1.05  # the density of a sample may fall short of the density of all rows by this factor
 _SPARSE_BELOW = 2 / 3  # density below which float64 CSR is smaller than float64, column indices included
@@ -103,79 +104,25 @@ def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:
     return recipe.objective.footprint(job, parts)
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The sizes of a fit and the rows of a chunk.
+def planned_job(recipe: Recipe, rows: PreparedRows, engine: Engine) -> Job:
+    """Return the sizes of the largest pass of a fit, with what the engine and the solver hold beside it."""
+    job = largest_job(recipe, rows.source, rows.codec.n_targets)
+    return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors))
 
-    Parameters
-    ----------
-    job : Job
-        Sizes of the largest pass. They include the features of all rows (``n_kept``) if the loss passes over them and
-        they fit in the budget, and the rows whose score helps choose the strength (``n_tried``).
-    chunk_rows : int
-        Rows of a chunk.
+
+def first_that_fits(jobs: Sequence[Job], recipe: Recipe, standing: Standing | None) -> tuple[Job, int]:
+    """Return the first of several jobs that fits in the memory budget, and its rows of a chunk.
+
+    A resumed fit keeps the chunks that it began with. Raises MemoryBudgetError if even the last job is too large; the
+    message gives the smallest budget that is enough.
     """
-
-    job: Job
-    chunk_rows: int
-
-    @classmethod
-    def of(
-        cls,
-        recipe: Recipe,
-        rows: PreparedRows,
-        engine: Engine,
-        *,
-        may_keep: bool,
-        chunk_rows: int | None = None,
-    ) -> Plan:
-        """Plan a fit within the memory budget of its recipe.
-
-        Parameters
-        ----------
-        recipe : Recipe
-            The settings.
-        rows : PreparedRows
-            The source and its folds.
-        engine : Engine
-            Where chunks are processed; some engines hold moments that wait to be merged.
-        may_keep : bool
-            Whether the features of all rows may stay in memory. They may not if other processes compute them, or if a
-            resumed fit has not computed those of its first rows.
-        chunk_rows : int or None, default=None
-            Rows of a chunk of the fit that is resumed.
-
-        Returns
-        -------
-        Plan
-
-        Raises
-        ------
-        MemoryBudgetError
-            If the budget is too small; the message gives the smallest that is enough.
-        """
-        job = largest_job(recipe, rows.source, rows.codec.n_targets)
-        if recipe.objective.needs == "features" and recipe.n_principal is None:
-            return cls(job, CHUNK_UNIT)  # ``keeping_job`` plans it once the features are fitted
-        selection = recipe.holding.asked
-        tries = selection == "holdout" or (selection == "gcv" and rows.folds.n_held == 1)
-        job = replace(
-            job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors)
-        )
-        if recipe.objective.needs == "rows" and may_keep:
-            keeping = replace(job, n_kept=job.n_rows, kept_itemsize=job.itemsize)
-            try:
-                return cls(keeping, chunk_rows or chunk_rows_within(keeping, recipe.budget))
-            except MemoryBudgetError:
-                pass  # each pass computes the features again
-        if tries:
-            trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
-            try:
-                return cls(trying, chunk_rows or chunk_rows_within(trying, recipe.budget))
-            except MemoryBudgetError:
-                if selection == "holdout":
-                    raise
-        return cls(job, chunk_rows or chunk_rows_within(job, recipe.budget))
+    begun = None if standing is None else standing.chunk_rows
+    for job in jobs[:-1]:
+        try:
+            return job, begun or chunk_rows_within(job, recipe.budget)
+        except MemoryBudgetError:
+            continue
+    return jobs[-1], begun or chunk_rows_within(jobs[-1], recipe.budget)
 
 
 def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -> RowsInMemory | None:

@@ -22,7 +22,7 @@ from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
 from chimap.fit.design import FeatureBlock
 from chimap.fit.designing import Design
-from chimap.fit.holding_out import HoldingOut, holding_out
+from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.fit.rows import NORMALIZATIONS, Preparation
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
@@ -53,6 +53,15 @@ class Objective(Protocol):
     @property
     def has_gcv(self) -> bool:
         """Whether generalised cross-validation and a held-out score can choose what is open."""
+        ...
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether rows are left out in closed form, so that no folds are kept apart."""
+        ...
+
+    def check(self, given: Parameters) -> None:
+        """Raise ValueError for parameters of the estimator that this objective does not support."""
         ...
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
@@ -104,10 +113,6 @@ class Recipe:
         Memory budget in bytes.
     seed : int
         Seed of all random numbers of the fit.
-    keeps_rows : bool, default=False
-        Whether the machine is the exact one, which keeps all rows.
-    is_settled : bool, default=False
-        Whether a race has already chosen alpha.
     """
 
     estimator: str
@@ -126,8 +131,6 @@ class Recipe:
     device: str
     budget: int
     seed: int
-    keeps_rows: bool = False
-    is_settled: bool = False
 
     def preparation(self, parts: list[FeatureBlock], columns: tuple[str, ...] | None = None) -> Preparation:
         """Return how rows with these blocks are checked, converted and normalised; errors name these columns."""
@@ -163,7 +166,6 @@ def checked_recipe(
     device: str,
     memory: str | int,
     seed: int,
-    is_settled: bool = False,
 ) -> Recipe:
     """Check the settings of an estimator and return them as a recipe.
 
@@ -175,9 +177,10 @@ def checked_recipe(
     check_choice(normalize, "normalize", (*NORMALIZATIONS, None))
     check_choice(precision, "precision", PRECISIONS)
     check_device(device)
+    objective.check(given)
     n_principal = checked_components(n_principal, objective)
-    keeps_rows = _is_word(given.get("features"), "exact")
-    _check_selection(given, selection, objective, n_principal, keeps_rows)
+    if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
+        raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
     is_rounded = precision == "bfloat16"
     if is_rounded and n_principal is not None:
         raise ValueError(
@@ -192,34 +195,14 @@ def checked_recipe(
         raise ValueError(
             f"device={device!r} supports loss='square' only; got loss={objective.loss!r}. Use device='cpu'."
         )
-    holding = holding_of(alpha, selection, objective, n_principal, keeps_rows)
+    holding = holding_of(alpha, selection, objective, n_principal)
     return Recipe(
         estimator, given, design, codec, objective, holding.n_folds, holding, given.get("scoring"), n_principal,
         normalize,
         given_weights(given),
         np.dtype("float64" if precision == "float64" else "float32"), is_rounded, device, parse_memory(memory),
-        seed, keeps_rows, is_settled,
+        seed,
     )  # fmt: skip
-
-
-def _check_selection(
-    given: Parameters,
-    selection: object,
-    objective: Objective,
-    n_principal: int | Sequence[int] | None,
-    keeps_rows: bool,
-) -> None:
-    """Raise ValueError for a way of choosing that the settings do not support."""
-    if keeps_rows:
-        return  # features="exact" also takes splitters, and checks them once it has the rows
-    if given.get("scoring") is not None and not objective.has_gcv:
-        raise ValueError(
-            f"scoring needs rows held out by loss='square'; got loss={objective.loss!r}. Leave scoring out."
-        )
-    if _is_word(given.get("gamma"), "auto"):
-        raise ValueError("gamma='auto' needs features='exact'; use gamma='mean'.")
-    if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
-        raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
 
 
 def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
@@ -252,12 +235,11 @@ def holding_of(
     selection: object,
     objective: Objective,
     n_principal: int | Sequence[int] | None,
-    keeps_rows: bool = False,
 ) -> HoldingOut:
     """Return which rows are held out to choose alpha and, where several are given, the number of components."""
     chosen = checked_alpha(alpha)
-    if keeps_rows:
-        return HoldingOut("nothing", 1, 1)
+    if objective.leaves_out:
+        return leaving_out(selection)
     is_fixed = isinstance(chosen, float) and not isinstance(n_principal, tuple)
     is_automatic = _is_word(selection, "auto")
     return holding_out(

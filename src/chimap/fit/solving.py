@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from chimap.losses import Loss
 from chimap.selection import SelectionResult
 from chimap.selection.catalogue import rule_of
 from chimap.selection.components import ComponentFolds
+from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of
@@ -29,7 +30,7 @@ from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.principal import leading
 
-_STEPS = {"moments": "values", "rows": "passes", "features": "classes"}
+_STEPS = {"moments": "values", "rows": "passes", "features": "classes"}  # what progress counts
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Learned:
         Outputs of rows by machines that have not seen them.
     posterior : callable, default=lambda: None
         Computes, when called, how certain the solution is; returns None where that is not defined.
+    curve : LearningCurve or None, default=None
+        How the score grows with the rows, where the choice has shown it.
     """
 
     solution: LinearSolution
@@ -64,6 +67,17 @@ class Learned:
     attributes: Parameters = field(default_factory=dict)
     held_out: HeldOut | None = None
     posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
+    curve: LearningCurve | None = None
+
+
+def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> None:
+    """Raise ValueError for parameters of an estimator that ask for a choice which sums of features do not allow."""
+    if given.get("scoring") is not None and not has_gcv:
+        raise ValueError(
+            f"scoring needs rows held out by loss='square'; got loss={loss!r}. Leave scoring out."
+        )
+    if isinstance(gamma := given.get("gamma"), str) and gamma == "auto":
+        raise ValueError("gamma='auto' needs features='exact'; use gamma='mean'.")
 
 
 @dataclass(frozen=True)
@@ -82,6 +96,7 @@ class PenalisedLoss:
         A key of ``SOLVERS``; None takes the first solver that minimises the loss.
     """
 
+    leaves_out: ClassVar[bool] = False
     loss: str | Loss
     alpha: float | Sequence[float] | None
     n_principal: Any = None
@@ -106,6 +121,10 @@ class PenalisedLoss:
     def has_gcv(self) -> bool:
         """See ``Objective``."""
         return self.solver.needs == "moments" and not np.ndim(self.n_principal)
+
+    def check(self, given: Parameters) -> None:
+        """See ``Objective``."""
+        check_choosing(given, self.loss, has_gcv=self.has_gcv)
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""

@@ -1,7 +1,7 @@
 """Strength and gamma of an exact machine, chosen by the user's score of rows, or groups, that are left out.
 
-``fit.exact`` calls ``LeaveOut`` for fits that keep every row. It compares settings in stages on more and more rows
-(``leave_out_stage``), and returns the solution on all rows with the left-out outputs.
+``fit.exact`` calls ``LeaveOut`` for machines on the kernel matrix of all rows. It compares settings in stages on more
+and more rows (``leave_out_stage``), and returns the solution on all rows with the left-out outputs.
 """
 
 from __future__ import annotations

@@ -20,16 +20,17 @@ from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
 from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
 
-Needs = Literal["moments", "rows", "features"]
-"""What a solver needs: the moments of the folds; moments, and rows that can be read again; or the features of all rows
-in memory."""
+Needs = Literal["moments", "rows", "features", "kernel"]
+"""What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
+memory; or the kernel matrix between all rows."""
 
-Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter"]
+Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
-or the folds of a user's splitter."""
+the folds of a user's splitter, or each row (each group, if there are groups) left out of one machine in closed form."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +45,15 @@ class Evidence:
         Rows that can be read again.
     kept : KeptFeatures or None, default=None
         Features of all rows, in memory.
+    kernel : KernelRows or None, default=None
+        All rows, in the order of their kernel matrix.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
         Seed of the solver's random numbers.
     on_step : callable
         Called without arguments after each step of the solver. By default nothing happens.
-    asked : {"nothing", "gcv", "folds", "holdout", "splitter"}, default="folds"
+    asked : {"nothing", "gcv", "folds", "holdout", "splitter", "leave-out"}, default="folds"
         How the open settings are chosen.
     tried : Tried or None, default=None
         Rows whose prediction score takes part in that choice.
@@ -61,6 +64,7 @@ class Evidence:
     moments: FoldMoments | None = None
     rows: FeatureRows | None = None
     kept: KeptFeatures | None = None
+    kernel: KernelRows | None = None
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None
@@ -182,7 +186,7 @@ class Solver(Protocol):
     ----------
     name : str
         Name in the catalogue.
-    needs : {"moments", "rows", "features"}
+    needs : {"moments", "rows", "features", "kernel"}
         The evidence that the solver needs.
     n_vectors : int
         Number of arrays of the size of the weights (D, t) that it holds in memory beside the factor of a matrix.

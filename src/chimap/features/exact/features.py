@@ -17,6 +17,7 @@ from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import AdditiveMap, check_map, mapped
 from chimap.features.additive.identity import IdentityMap
+from chimap.features.base import Folded
 from chimap.features.exact.products import KeptRows, Spread
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
@@ -182,6 +183,13 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
                 _arrays.view_rows(self.rows_, block), _arrays.view_rows(self.rows_, slice(0, block.stop))
             )
         return np.diagonal(square).astype(np.float64)
+
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return a linear model of the values; for an additive or linear kernel as one of its map, without the rows."""
+        if self.map_ is None or not isinstance(self.kernel_, AdditiveKernel | Linear):
+            return Folded(self, coef, intercept)
+        weights, offset = self.rows_.combine(coef)
+        return Folded(self.map_, weights, intercept - offset)
 
     @property
     def is_centred(self) -> bool:

@@ -1,0 +1,164 @@
+"""What a collector does: it draws the sample, and turns the rows into the evidence that a solver needs.
+
+Solvers differ in what they need of the rows: sums, rows that can be read again, the features of all rows, or the kernel
+matrix between them. ``fit.fit`` takes the collector for the ``needs`` of the objective and calls its methods in the
+order in which they stand here, so that all fits share one trunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._types import Rows, Scoring
+from chimap.backends.base import RowFeatures
+from chimap.engines import Engine, Progress, Stopwatch
+from chimap.engines.memory import FIRST_ROWS
+from chimap.fit.checkpoint import Standing
+from chimap.fit.passes import Passes
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import Learned
+from chimap.moments import Moments
+from chimap.selection.learning_curve import LearningCurve
+from chimap.solvers.base import Evidence, Needs
+
+
+def _nowhere() -> np.ndarray:
+    return np.zeros(0, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a caller asks of a fit beside its recipe.
+
+    Parameters
+    ----------
+    can_keep : bool
+        Whether rows can be kept in the memory of this process, as the engine says.
+    has_checkpoint : bool, default=False
+        Whether the state of the fit is written to a file.
+    has_unlabelled : bool, default=False
+        Whether there are rows without targets.
+    has_curve : bool, default=False
+        Whether a learning curve is wanted.
+    """
+
+    can_keep: bool
+    has_checkpoint: bool = False
+    has_unlabelled: bool = False
+    has_curve: bool = False
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Prepared rows that are read before the first pass.
+
+    Parameters
+    ----------
+    rows : rows or None
+        Rows that the features are fitted on; None for a resumed fit, whose features are known.
+    weights : array of shape (n,) or None, default=None
+        Weights of these rows; None where they were drawn by weight.
+    places : array of int, default=empty
+        Places in the source of the rows to compute held-out outputs for.
+    beside : rows or None, default=None
+        The prepared rows at these places; None if they are still to be read.
+    """
+
+    rows: Rows | None
+    weights: np.ndarray | None = None
+    places: np.ndarray = field(default_factory=_nowhere)
+    beside: Rows | None = None
+
+    @property
+    def drawn(self) -> Rows:
+        """The rows that the features are fitted on, of a fit that is not resumed."""
+        if self.rows is None:
+            raise TypeError("a resumed fit has no sample")
+        return self.rows
+
+    def after_features(self) -> Sample:
+        """Return the sample as the passes need it: only the first of its rows, about whose mean sums are taken."""
+        if self.rows is None:
+            return self
+        return replace(self, rows=_arrays.take_rows(self.rows, slice(FIRST_ROWS)).copy(), weights=None)
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What the passes have collected.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        What the solver needs.
+    shift : array of shape (D,) or None, default=None
+        Shift of the features if they are rounded.
+    sums : sequence of Moments, default=()
+        Moments of more and more rows, for a learning curve; the last of them has all rows.
+    """
+
+    evidence: Evidence
+    shift: np.ndarray | None = None
+    sums: Sequence[Moments] = ()
+
+
+class Collector(Protocol):
+    """An entry of the catalogue ``COLLECTORS``: what the passes of a fit collect, and the memory that this takes.
+
+    Attributes
+    ----------
+    needs : {"moments", "rows", "features", "kernel"}
+        The evidence that it collects.
+    """
+
+    needs: ClassVar[Needs]
+
+    @property
+    def recipe(self) -> Recipe:
+        """The settings of the fit, with the number of folds that are kept apart."""
+        ...
+
+    @property
+    def rows(self) -> PreparedRows:
+        """The rows, with these folds."""
+        ...
+
+    @property
+    def chunk_rows(self) -> int:
+        """Rows of a chunk; 0 if the rows are read at once."""
+        ...
+
+    @classmethod
+    def check(cls, request: Request) -> None:
+        """Raise ValueError for a request that this collector cannot serve."""
+        ...
+
+    @classmethod
+    def planned(
+        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+    ) -> Self:
+        """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
+        ...
+
+    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+        """Read the rows that features are fitted on, and those beside them that are read in the same go.
+
+        A resumed fit, whose state is ``standing``, has its features and reads neither.
+        """
+        ...
+
+    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+        """Pass over the rows and return the evidence."""
+        ...
+
+    def curve(
+        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+    ) -> LearningCurve | None:
+        """Return how the score ``shown`` grows with the rows, or None if this evidence does not tell."""
+        ...

@@ -1,0 +1,110 @@
+"""Keep the features of all rows in memory, for solvers that need them there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from chimap._types import Scoring
+from chimap.backends.base import RowFeatures
+from chimap.engines import Engine, Job, Progress, Stopwatch, chunk_rows_within
+from chimap.engines.keeping import KeepingPass
+from chimap.engines.memory import CHUNK_UNIT
+from chimap.fit.checkpoint import Standing
+from chimap.fit.collecting.base import Collected, Request, Sample
+from chimap.fit.passes import Passes, rounded
+from chimap.fit.plan import first_that_fits, keeping_job, planned_job
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import Learned
+from chimap.moments import DealtFolds, RowFolds
+from chimap.moments.kept import KeptFeatures
+from chimap.selection.base import USUAL_FOLDS
+from chimap.selection.learning_curve import LearningCurve
+from chimap.solvers.base import Evidence, Needs
+
+
+@dataclass(frozen=True)
+class KeptCollector:
+    """Keep the features of all rows, as CSR where that is smaller.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The settings.
+    rows : PreparedRows
+        The rows.
+    job : Job
+        Sizes of the pass for principal components, if there is one. The pass that keeps features is planned once they
+        are fitted, because their density decides how large they are.
+    chunk_rows : int
+        Rows of a chunk of that pass.
+    """
+
+    needs: ClassVar[Needs] = "features"
+    recipe: Recipe
+    rows: PreparedRows
+    job: Job
+    chunk_rows: int
+
+    @classmethod
+    def check(cls, request: Request) -> None:
+        """Refuse a checkpoint and engines that keep no rows in this process."""
+        if request.has_checkpoint:
+            raise ValueError(
+                "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint."
+            )
+        if not request.can_keep:
+            raise ValueError(
+                "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
+                "loss='squared_hinge', whose passes run on the workers."
+            )
+
+    @classmethod
+    def planned(
+        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+    ) -> Self:
+        """See ``Collector``."""
+        recipe = replace(recipe, n_folds=rows.n_folds)
+        job = planned_job(recipe, rows, engine)
+        if recipe.n_principal is None:
+            return cls(recipe, rows, job, CHUNK_UNIT)
+        return cls(recipe, rows, *first_that_fits([job], recipe, standing))
+
+    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+        """See ``Collector``."""
+        progress.stage("sampling", None)
+        return Sample(self.rows.sample())
+
+    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+        """See ``Collector``."""
+        recipe, rows = self.recipe, self.rows
+        no_shift = np.zeros(features._n_features_out)
+        features = rounded(recipe, features, no_shift)
+        job = keeping_job(self.job, rows.source, sample.drawn, features, recipe.objective)
+        kept = KeptFeatures(_folds_kept(rows), rows.codec.shift)
+        work = KeepingPass(
+            rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights
+        )
+        passes.engine.run(
+            work, rows.source, chunk_rows_within(job, recipe.budget), passes.progress, "learning", 0,
+            lambda work, row: None,
+        )  # fmt: skip
+        evidence = Evidence(
+            kept=kept, device=recipe.device, seed=recipe.seed, on_step=passes.progress.advance
+        )
+        return Collected(evidence, no_shift if recipe.is_rounded else None)
+
+    def curve(
+        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+    ) -> LearningCurve | None:
+        """Return None: each point of a curve would take a solution of its own."""
+        return None
+
+
+def _folds_kept(rows: PreparedRows) -> RowFolds:
+    """Return the folds of kept features; there are folds to hold out even where nothing is to be chosen."""
+    n_folds = min(USUAL_FOLDS, rows.source.n_rows // 2)
+    return rows.folds if rows.n_folds > 1 or n_folds < 2 else DealtFolds(n_folds, rows.seed)

@@ -1,0 +1,64 @@
+"""Collect sums and a way to read the rows again: what losses need that are minimised by passes over the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
+
+from chimap._types import Scoring
+from chimap.backends.base import HostSums, Keep, Sums
+from chimap.engines import Job, Stopwatch
+from chimap.engines.local import Pass
+from chimap.engines.rows import ReplayedRows
+from chimap.fit.collecting.base import Collected, Request
+from chimap.fit.collecting.sums import Replay, SumsCollector
+from chimap.fit.passes import Passes
+from chimap.fit.plan import room_for
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import Learned
+from chimap.losses import FeatureRows
+from chimap.moments import FoldMoments
+from chimap.selection.learning_curve import LearningCurve
+from chimap.solvers.base import Needs
+
+
+@dataclass(frozen=True)
+class ReplayedCollector(SumsCollector):
+    """Add up moments, and keep the features of all rows for further passes if they fit in the memory.
+
+    If they do not fit, each pass reads the rows and computes their features again.
+    """
+
+    needs: ClassVar[Needs] = "rows"
+    holds_folds: ClassVar[bool] = True
+
+    @classmethod
+    def _jobs(cls, job: Job, recipe: Recipe, rows: PreparedRows, request: Request) -> list[Job]:
+        """Return the sizes with the features of all rows, where this process may keep them, and those without.
+
+        It may not if a checkpoint is written: a resumed fit has not computed the features of its first rows.
+        """
+        without = super()._jobs(job, recipe, rows, request)
+        if not request.can_keep or request.has_checkpoint:
+            return without
+        return [replace(job, n_kept=job.n_rows, kept_itemsize=job.itemsize), *without]
+
+    def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
+        """See ``SumsCollector``."""
+        kept = room_for(self.job, moments, self.rows.folds, self.recipe.dtype)
+
+        def replay(work: Pass[Sums]) -> FeatureRows:
+            if kept is not None:
+                return kept
+            return ReplayedRows(
+                cast("Pass[HostSums]", work), self.rows.source, self.chunk_rows, passes.engine
+            )
+
+        return None if kept is None else kept.put, replay
+
+    def curve(
+        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+    ) -> LearningCurve | None:
+        """Return None: each point of a curve would take passes of its own."""
+        return None

@@ -1,0 +1,194 @@
+"""Collect sums of features and targets, fold by fold: what ridge is solved from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Self
+
+import numpy as np
+
+from chimap._types import Rows, Scoring
+from chimap._validation import MemoryBudgetError
+from chimap.backends.base import Keep, RowFeatures, Sums
+from chimap.engines import Engine, Job, Progress, Stopwatch
+from chimap.engines.local import Pass
+from chimap.fit.checkpoint import Standing
+from chimap.fit.collecting.base import Collected, Request, Sample
+from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
+from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_of
+from chimap.fit.plan import first_that_fits, planned_job
+from chimap.fit.recipe import Recipe
+from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import Learned
+from chimap.losses import FeatureRows
+from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
+from chimap.selection.learning_curve import LearningCurve, nested
+from chimap.selection.tried import TRIED_ROWS
+from chimap.solvers.base import Evidence, Needs
+
+Replay = Callable[[Pass[Sums]], FeatureRows | None]
+"""Returns the rows of a pass in a form that can be read again, or None."""
+
+
+@dataclass(frozen=True)
+class SumsCollector:
+    """Add up the moments of each fold in one pass over the rows.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The settings.
+    rows : PreparedRows
+        The rows, with the folds whose moments are kept apart.
+    job : Job
+        Sizes of the largest pass. They include the rows whose score helps choose the strength (``n_tried``), if the
+        budget has room for them.
+    chunk_rows : int
+        Rows of a chunk.
+    has_curve : bool, default=False
+        Whether a learning curve is wanted.
+    """
+
+    needs: ClassVar[Needs] = "moments"
+    holds_folds: ClassVar[bool] = False  # whether held-out outputs depend on the fold of their row
+    recipe: Recipe
+    rows: PreparedRows
+    job: Job
+    chunk_rows: int
+    has_curve: bool = False
+
+    @classmethod
+    def check(cls, request: Request) -> None:
+        """Serve every request."""
+
+    @classmethod
+    def planned(
+        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+    ) -> Self:
+        """See ``Collector``.
+
+        For a learning curve, the sums of some parts of the rows are kept apart if no folds are held out to choose and
+        the budget allows it. A resumed fit keeps the folds that it began with.
+        """
+        over = partial(cls._over, recipe, rows, engine, standing, request)
+        begun = None if standing is None or standing.stage != "learning" else len(standing.moments)
+        parts = DoublingParts(rows.seed)
+        if rows.n_folds == 1 and begun == parts.n_folds:
+            return over(parts)
+        if begun is None and rows.n_folds == 1 and request.has_curve and rows.source.n_rows >= DOUBLING_ROWS:
+            try:
+                return over(parts)
+            except MemoryBudgetError:
+                pass  # the model comes first: do without the curve
+        return over(rows.folds)
+
+    @classmethod
+    def _over(
+        cls,
+        recipe: Recipe,
+        rows: PreparedRows,
+        engine: Engine,
+        standing: Standing | None,
+        request: Request,
+        folds: RowFolds,
+    ) -> Self:
+        """Plan the sums of these folds."""
+        recipe, rows = replace(recipe, n_folds=folds.n_folds), replace(rows, folds=folds)
+        jobs = cls._jobs(planned_job(recipe, rows, engine), recipe, rows, request)
+        return cls(recipe, rows, *first_that_fits(jobs, recipe, standing), request.has_curve)
+
+    @classmethod
+    def _jobs(cls, job: Job, recipe: Recipe, rows: PreparedRows, request: Request) -> list[Job]:
+        """Return the sizes to try in turn: with rows that help choose the strength, and without them."""
+        trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
+        if recipe.holding.asked == "holdout":
+            return [trying]
+        return [trying, job] if recipe.holding.asked == "gcv" and rows.folds.n_held == 1 else [job]
+
+    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+        """See ``Collector``."""
+        progress.stage("sampling", None)
+        places = self.rows.witnesses(self.job.n_features, self.recipe.dtype.itemsize, self.recipe.budget)
+        if standing is not None:
+            return Sample(None, None, places)
+        rows, beside = self.rows.sample_beside(places)
+        return Sample(rows, None, places, beside)
+
+    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+        """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
+        moments, next_row = self._begun(passes, features, sample.rows)
+        shift = moments.shift if self.recipe.is_rounded else None
+        keep, replay = self._replaying(passes, moments)
+        work = learning_pass(self.recipe, self.rows, features, moments, passes.clock, keep)
+        passes.engine.run(
+            work,
+            self.rows.source,
+            self.chunk_rows,
+            passes.progress,
+            "learning",
+            next_row,
+            passes.reached("learning"),
+        )
+        work.finish()
+        moments.release_buffers()
+        sums: list[Moments] = []
+        if self.rows.folds.n_held < self.rows.n_folds:
+            sums = nested(moments)
+            moments = FoldMoments.of(sums[-1:], self.recipe.dtype, self.recipe.is_rounded)
+        evidence = Evidence(
+            moments, replay(work), device=self.recipe.device, seed=self.recipe.seed,
+            on_step=passes.progress.advance, asked=self.recipe.holding.asked,
+        )  # fmt: skip
+        with passes.clock("held out"):
+            return Collected(self._with_rows(evidence, moments, features, sample), shift, sums)
+
+    def _begun(self, passes: Passes, features: RowFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
+        """Return the moments so far, and the first row that they do not contain."""
+        recipe, rows, standing = self.recipe, self.rows, passes.standing
+        with passes.clock("map"):
+            if standing is not None and standing.stage == "learning":
+                return FoldMoments.of(standing.moments, recipe.dtype, recipe.is_rounded), standing.next_row
+            first = rows.sample() if first is None else first
+            moments = empty_moments(
+                features, first, rows.n_folds, rows.codec.shift, recipe.dtype, recipe.is_rounded
+            )
+            return moments, 0
+
+    def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
+        """Return what the pass does with the features of each chunk, and how rows are read again after it."""
+        return None, lambda work: None
+
+    def _with_rows(
+        self, evidence: Evidence, moments: FoldMoments, features: RowFeatures, sample: Sample
+    ) -> Evidence:
+        """Return the evidence with the features of witnesses and of the rows that help choose the strength.
+
+        Witnesses are the rows to compute held-out outputs for. Where the plan has room (``n_tried``), rows whose score
+        helps choose the strength are added. For ``selection="holdout"`` these are rows of the fold that is held out,
+        and else a fixed number of rows that resemble unseen ones (the witnesses themselves, if they are the same rows).
+        """
+        rows, places = self.rows, sample.places
+        make = partial(witnesses_of, self.recipe, rows, features, moments, needs_folds=self.holds_folds)
+        witnesses = None
+        if places.size:
+            witnesses = make(places, rows.take(places) if sample.beside is None else sample.beside)
+        if not self.job.n_tried:
+            return replace(evidence, witnesses=witnesses)
+        # The number of scored rows is independent of the budget, which would otherwise influence the choice.
+        is_holdout = self.recipe.holding.asked == "holdout"
+        scored_places = rows.held_out(self.job.n_tried) if is_holdout else rows.beside(TRIED_ROWS)
+        is_there = witnesses is not None and np.array_equal(scored_places, places)
+        scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
+        tried = None if scored is None else rows.tried(scored, self.recipe.scoring)
+        return replace(evidence, witnesses=witnesses, tried=tried)
+
+    def curve(
+        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+    ) -> LearningCurve | None:
+        """Return the scores of ridge on the sums of more and more rows, if they are wanted or at hand."""
+        if not self.has_curve and not collected.sums:
+            return None
+        with clock("learning curve"):
+            return learning_curve(self.recipe, self.rows, collected.evidence, learned, collected.sums, shown)

@@ -1,0 +1,145 @@
+"""The kernel matrix between all rows of a fit: what solvers with ``needs = "kernel"`` start from.
+
+``KernelRows`` is the evidence: the rows, their targets, and what is left out together. ``KernelMatrix`` computes the
+matrix, one at a time, for all rows or some of them and for any gamma; ``selection.leave_one_out`` chooses between its
+machines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from chimap import _threads
+from chimap.features.exact import ExactFeatures
+from chimap.kernels import Exponential
+from chimap.losses import Loss
+from chimap.solvers.exact import DualRidge, lift
+from chimap.solvers.exact_machines import exact_machine
+from chimap.solvers.observed_exact import ExactRidge
+from chimap.solvers.posterior import DualPosterior
+
+_TILE = 512
+
+
+class PlacedScore(Protocol):
+    """A score, greater is better, of outputs for the rows at some places of the source."""
+
+    @property
+    def name(self) -> str:
+        """Name of the score in tables."""
+        ...
+
+    def __call__(self, outputs: np.ndarray, rows: np.ndarray) -> float:
+        """Return the score of outputs (m, t) for the rows at these places, (m,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """All rows of a fit, in the order of their kernel matrix: rows that are left out together are adjacent.
+
+    Parameters
+    ----------
+    features : ExactFeatures
+        Fitted on the rows, in that order.
+    order : array of shape (n,)
+        Places of the rows in the source.
+    groups : list of arrays, or None
+        Places, in the order of the matrix, of the rows that are left out together; None if each is left out alone.
+    Y : array of shape (n, t)
+        Targets less ``shift``.
+    shift : array of shape (t,)
+        Shift of the targets.
+    weights : array of shape (n,) or (n, t), or None
+        Weights of the rows, or of their targets.
+    score : PlacedScore
+        Score of outputs.
+    dtype : dtype
+        Precision of the matrix.
+    """
+
+    features: ExactFeatures
+    order: np.ndarray
+    groups: list[np.ndarray] | None
+    Y: np.ndarray
+    shift: np.ndarray
+    weights: np.ndarray | None
+    score: PlacedScore
+    dtype: np.dtype
+
+    def matrix(self, loss: str | Loss) -> KernelMatrix:
+        """Return the kernel matrix, for machines that minimise this loss."""
+        return KernelMatrix(self.features, self.Y, self.weights, self.dtype, loss)
+
+
+class KernelMatrix:
+    """The kernel matrix between all rows of a fit, and the machines that are solved on it.
+
+    A single matrix is kept. With twice the gamma, an entry exp(-gamma D^2) becomes its square, and with half of it its
+    square root, so another gamma takes one pass over the matrix and no product.
+    """
+
+    def __init__(
+        self,
+        features: ExactFeatures,
+        Y: np.ndarray,
+        row_weights: np.ndarray | None,
+        dtype: np.dtype,
+        loss: str | Loss = "square",
+    ):
+        self.features, self.Y, self.row_weights, self.dtype = features, Y, row_weights, dtype
+        self._machine = exact_machine(loss).make
+        self._rows: np.ndarray | None = None
+        self._ridge: ExactRidge | None = None
+        self._octaves = 0
+
+    def gamma(self, octaves: int) -> float | None:
+        """Return 2^octaves times the gamma of the features; None if the kernel has none."""
+        kernel = self.features.kernel_
+        return float(kernel.gamma) * 2.0**octaves if isinstance(kernel, Exponential) else None
+
+    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
+        """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
+        if self._ridge is None or rows is not self._rows:
+            self._ridge = None  # free the old matrix before the new one is allocated
+            features = self.features if rows is None else self.features.take(rows)
+            n = features._n_features_out
+            square = np.empty((n, n), dtype=self.dtype)
+            chosen: slice | np.ndarray = slice(None) if rows is None else rows
+            weights = None if self.row_weights is None else self.row_weights[chosen]
+            values = features.gram_into(square)
+            diagonal = lift(square, values) if features.is_centred else values
+            self._ridge = self._machine(square, diagonal, self.Y[chosen], weights)
+            self._rows, self._octaves = rows, 0
+        _raise_below(self._ridge.square, octaves - self._octaves)
+        self._octaves = octaves
+        return self._ridge
+
+    def posterior(self, alpha: float, octaves: int) -> DualPosterior | None:
+        """Return how certain the machine of all rows is; the factor is computed again if it is no longer in memory."""
+        ridge = self.ridge(None, octaves)
+        if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
+            return None
+        return DualPosterior.of(ridge, self.dtype)
+
+
+def _raise_below(square: np.ndarray, octaves: int) -> None:
+    """Raise the entries below the diagonal to the power 2^octaves, in place."""
+    n, step = square.shape[0], np.square if octaves > 0 else np.sqrt
+
+    def part(first: int) -> None:
+        rows = slice(first, min(first + _TILE, n))
+        for start in range(0, rows.start, _TILE):
+            tile = square[rows, start : start + _TILE]
+            for _ in range(abs(octaves)):
+                step(tile, out=tile)
+        corner = np.tril(square[rows, rows], -1)
+        for _ in range(abs(octaves)):
+            step(corner, out=corner)
+        square[rows, rows] = corner
+
+    if octaves:
+        _threads.tasks(range(0, n, _TILE), part)
