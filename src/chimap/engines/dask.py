@@ -30,7 +30,8 @@ from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
 from chimap.engines.dask_tasks import added, added_array, merged, unpacked
-from chimap.engines.local import Accumulated, Reached, Work
+from chimap.engines.local import Reached, Work
+from chimap.moments.base import Accumulator
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -109,7 +110,7 @@ class DaskEngine:
         chunk_rows: int,
         unreported: dict[int, int],
         progress: Progress,
-    ) -> Iterator[Accumulated]:
+    ) -> Iterator[Accumulator]:
         """Yield the moments of each group, and report the rows of a part to ``progress`` when it has been summed."""
         template = self._placed(work.fresh())
         submitted: deque[tuple[Future, list[Future]]] = deque()

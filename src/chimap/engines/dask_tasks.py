@@ -9,22 +9,23 @@ import numpy as np
 from chimap import _threads
 from chimap.data import ArraySource, Source
 from chimap.data.source import Chunk
-from chimap.engines.local import Accumulated, Work
+from chimap.engines.local import Work
+from chimap.moments.base import Accumulator
 
 
-def added(template: Work, source: Source, first: int, stop: int, chunk_rows: int) -> Accumulated:
+def added(template: Work, source: Source, first: int, stop: int, chunk_rows: int) -> Accumulator:
     """Sum the rows of a part of a source, chunk by chunk, on a worker."""
     return sums(template, source.chunks_from(first, chunk_rows, stop), 0, source.name)
 
 
 def added_array(
     template: Work, X: np.ndarray, y: np.ndarray | None, first: int, chunk_rows: int, name: str
-) -> Accumulated:
+) -> Accumulator:
     """Sum rows that begin at row ``first`` of the whole, chunk by chunk, on a worker."""
     return sums(template, ArraySource(X, y).chunks(chunk_rows), first, name)
 
 
-def sums(template: Work, chunks: Iterator[Chunk], first: int, name: str) -> Accumulated:
+def sums(template: Work, chunks: Iterator[Chunk], first: int, name: str) -> Accumulator:
     """Return the sums of a template over chunks, the first of which begins at row ``first`` of the whole."""
     work = template.fresh()
     # A worker with several threads runs as many tasks at once, so each task uses one thread.
@@ -42,7 +43,7 @@ def unpacked(*parts: bytes) -> object:
     return pickle.loads(b"".join(parts))
 
 
-def merged(left: Accumulated, right: Accumulated) -> Accumulated:
+def merged(left: Accumulator, right: Accumulator) -> Accumulator:
     """Return the sum of both on a worker, in new memory, so that a lost result can be computed again."""
     both = left.fresh()
     both.merge(left)

@@ -19,28 +19,12 @@ S = TypeVar("S", bound=Sums)
 _ALL_ALIKE = RowWeights()
 
 
-class Accumulated(Protocol):
-    """Sums over rows; those of two parts are merged."""
-
-    def fresh(self) -> Self:
-        """Return empty sums about the same shifts."""
-        ...
-
-    def merge(self, other: Self) -> object:
-        """Add the rows of other sums."""
-        ...
-
-    def release_buffers(self) -> None:
-        """Free the buffers for the next chunk."""
-        ...
-
-
 class Work(Protocol):
     """The processing of each chunk of a pass, with the sums so far."""
 
     @property
     def moments(self) -> Any:
-        """The sums to which chunks are added; they are ``Accumulated`` if parts of the rows are summed separately."""
+        """The sums to which chunks are added; an ``Accumulator`` if parts of the rows are summed separately."""
         ...
 
     @property

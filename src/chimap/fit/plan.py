@@ -1,7 +1,7 @@
 """The memory plan of a fit, made before the first row is mapped.
 
 ``planned_job`` computes the sizes of the largest pass (the ``Job``) from the recipe and the source. A collector
-(``fit.collecting``) adds what it would like to keep in memory, and ``first_that_fits`` takes what the budget allows and
+(``fit.collecting``) adds what it would like to keep in memory, and ``Plan.of_first`` takes what the budget allows and
 derives the rows of a chunk. ``keeping_job`` does the same for solvers that need all features in memory, once the
 features are fitted.
 """
@@ -9,7 +9,7 @@ features are fitted.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
 from chimap.features.additive.base import keeps_zeros, mapped
-from chimap.fit.checkpoint import Standing
 from chimap.fit.design import FeatureBlock, sample_size, sizes_of
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.rows import PreparedRows
@@ -110,19 +109,45 @@ def planned_job(recipe: Recipe, rows: PreparedRows, engine: Engine) -> Job:
     return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors))
 
 
-def first_that_fits(jobs: Sequence[Job], recipe: Recipe, standing: Standing | None) -> tuple[Job, int]:
-    """Return the first of several jobs that fits in the memory budget, and its rows of a chunk.
+@dataclass(frozen=True)
+class Plan:
+    """The sizes of a fit and the rows of a chunk.
 
-    A resumed fit keeps the chunks that it began with. Raises MemoryBudgetError if even the last job is too large; the
-    message gives the smallest budget that is enough.
+    Parameters
+    ----------
+    job : Job
+        Sizes of the largest pass.
+    chunk_rows : int
+        Rows of a chunk.
     """
-    begun = None if standing is None else standing.chunk_rows
-    for job in jobs[:-1]:
-        try:
-            return job, begun or chunk_rows_within(job, recipe.budget)
-        except MemoryBudgetError:
-            continue
-    return jobs[-1], begun or chunk_rows_within(jobs[-1], recipe.budget)
+
+    job: Job
+    chunk_rows: int
+
+    @classmethod
+    def of_first(cls, jobs: Sequence[Job], budget: int, begun: int | None = None) -> Plan:
+        """Plan the first of several jobs that fits in the memory budget.
+
+        Parameters
+        ----------
+        jobs : sequence of Job
+            The sizes, the preferred ones first.
+        budget : int
+            Bytes.
+        begun : int or None, default=None
+            Rows of a chunk of the fit that is resumed, which keeps them.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If even the last job is too large; the message gives the smallest budget that is enough.
+        """
+        for job in jobs[:-1]:
+            try:
+                return cls(job, begun or chunk_rows_within(job, budget))
+            except MemoryBudgetError:
+                continue
+        return cls(jobs[-1], begun or chunk_rows_within(jobs[-1], budget))
 
 
 def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -> RowsInMemory | None:

@@ -9,13 +9,13 @@ import numpy as np
 
 from chimap._types import Scoring
 from chimap.backends.base import RowFeatures
-from chimap.engines import Engine, Job, Progress, Stopwatch, chunk_rows_within
+from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.passes import Passes, rounded
-from chimap.fit.plan import first_that_fits, keeping_job, planned_job
+from chimap.fit.plan import Plan, keeping_job, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import Learned
@@ -36,18 +36,20 @@ class KeptCollector:
         The settings.
     rows : PreparedRows
         The rows.
-    job : Job
+    plan : Plan
         Sizes of the pass for principal components, if there is one. The pass that keeps features is planned once they
         are fitted, because their density decides how large they are.
-    chunk_rows : int
-        Rows of a chunk of that pass.
     """
 
     needs: ClassVar[Needs] = "features"
     recipe: Recipe
     rows: PreparedRows
-    job: Job
-    chunk_rows: int
+    plan: Plan
+
+    @property
+    def chunk_rows(self) -> int:
+        """See ``Collector``."""
+        return self.plan.chunk_rows
 
     @classmethod
     def check(cls, request: Request) -> None:
@@ -70,8 +72,8 @@ class KeptCollector:
         recipe = replace(recipe, n_folds=rows.n_folds)
         job = planned_job(recipe, rows, engine)
         if recipe.n_principal is None:
-            return cls(recipe, rows, job, CHUNK_UNIT)
-        return cls(recipe, rows, *first_that_fits([job], recipe, standing))
+            return cls(recipe, rows, Plan(job, CHUNK_UNIT))
+        return cls(recipe, rows, Plan.of_first([job], recipe.budget))
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """See ``Collector``."""
@@ -83,7 +85,7 @@ class KeptCollector:
         recipe, rows = self.recipe, self.rows
         no_shift = np.zeros(features._n_features_out)
         features = rounded(recipe, features, no_shift)
-        job = keeping_job(self.job, rows.source, sample.drawn, features, recipe.objective)
+        job = keeping_job(self.plan.job, rows.source, sample.drawn, features, recipe.objective)
         kept = KeptFeatures(_folds_kept(rows), rows.codec.shift)
         work = KeepingPass(
             rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights

@@ -46,13 +46,13 @@ class ReplayedCollector(SumsCollector):
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
         """See ``SumsCollector``."""
-        kept = room_for(self.job, moments, self.rows.folds, self.recipe.dtype)
+        kept = room_for(self.plan.job, moments, self.rows.folds, self.recipe.dtype)
 
         def replay(work: Pass[Sums]) -> FeatureRows:
             if kept is not None:
                 return kept
             return ReplayedRows(
-                cast("Pass[HostSums]", work), self.rows.source, self.chunk_rows, passes.engine
+                cast("Pass[HostSums]", work), self.rows.source, self.plan.chunk_rows, passes.engine
             )
 
         return None if kept is None else kept.put, replay

@@ -18,7 +18,7 @@ from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
 from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_of
-from chimap.fit.plan import first_that_fits, planned_job
+from chimap.fit.plan import Plan, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import Learned
@@ -42,11 +42,8 @@ class SumsCollector:
         The settings.
     rows : PreparedRows
         The rows, with the folds whose moments are kept apart.
-    job : Job
-        Sizes of the largest pass. They include the rows whose score helps choose the strength (``n_tried``), if the
-        budget has room for them.
-    chunk_rows : int
-        Rows of a chunk.
+    plan : Plan
+        Its sizes include the rows whose score helps choose the strength (``n_tried``), if the budget has room for them.
     has_curve : bool, default=False
         Whether a learning curve is wanted.
     """
@@ -55,9 +52,13 @@ class SumsCollector:
     holds_folds: ClassVar[bool] = False  # whether held-out outputs depend on the fold of their row
     recipe: Recipe
     rows: PreparedRows
-    job: Job
-    chunk_rows: int
+    plan: Plan
     has_curve: bool = False
+
+    @property
+    def chunk_rows(self) -> int:
+        """See ``Collector``."""
+        return self.plan.chunk_rows
 
     @classmethod
     def check(cls, request: Request) -> None:
@@ -97,7 +98,8 @@ class SumsCollector:
         """Plan the sums of these folds."""
         recipe, rows = replace(recipe, n_folds=folds.n_folds), replace(rows, folds=folds)
         jobs = cls._jobs(planned_job(recipe, rows, engine), recipe, rows, request)
-        return cls(recipe, rows, *first_that_fits(jobs, recipe, standing), request.has_curve)
+        begun = None if standing is None else standing.chunk_rows
+        return cls(recipe, rows, Plan.of_first(jobs, recipe.budget, begun), request.has_curve)
 
     @classmethod
     def _jobs(cls, job: Job, recipe: Recipe, rows: PreparedRows, request: Request) -> list[Job]:
@@ -110,7 +112,7 @@ class SumsCollector:
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """See ``Collector``."""
         progress.stage("sampling", None)
-        places = self.rows.witnesses(self.job.n_features, self.recipe.dtype.itemsize, self.recipe.budget)
+        places = self.rows.witnesses(self.plan.job.n_features, self.recipe.dtype.itemsize, self.recipe.budget)
         if standing is not None:
             return Sample(None, None, places)
         rows, beside = self.rows.sample_beside(places)
@@ -125,7 +127,7 @@ class SumsCollector:
         passes.engine.run(
             work,
             self.rows.source,
-            self.chunk_rows,
+            self.plan.chunk_rows,
             passes.progress,
             "learning",
             next_row,
@@ -174,11 +176,11 @@ class SumsCollector:
         witnesses = None
         if places.size:
             witnesses = make(places, rows.take(places) if sample.beside is None else sample.beside)
-        if not self.job.n_tried:
+        if not self.plan.job.n_tried:
             return replace(evidence, witnesses=witnesses)
         # The number of scored rows is independent of the budget, which would otherwise influence the choice.
         is_holdout = self.recipe.holding.asked == "holdout"
-        scored_places = rows.held_out(self.job.n_tried) if is_holdout else rows.beside(TRIED_ROWS)
+        scored_places = rows.held_out(self.plan.job.n_tried) if is_holdout else rows.beside(TRIED_ROWS)
         is_there = witnesses is not None and np.array_equal(scored_places, places)
         scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
         tried = None if scored is None else rows.tried(scored, self.recipe.scoring)
