@@ -19,7 +19,8 @@ from benchmarks.measure import report, seconds
 from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
 from chimap._progress import Progress
 from chimap.data import write_histograms
-from chimap.engines.dask import DaskEngine, _groups_of_parts, dask_engine
+from chimap.engines.dask import DaskEngine, _groups_of_parts
+from chimap.engines.dask_cluster import dask_engine
 from chimap.engines.local import LocalEngine
 from chimap.features.additive import OptimalMap
 from chimap.fit.fit import fit

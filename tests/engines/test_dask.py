@@ -20,6 +20,7 @@ from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import ArraySource, SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
+from chimap.engines.dask_tasks import added
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
 
@@ -291,11 +292,33 @@ def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, 
     np.testing.assert_array_equal(again._coef, whole._coef)
 
 
+def test_neighbours_are_offered_to_one_worker(client, rows, monkeypatch):
+    """Merges of neighbours then need no transfer; a worker that is idle may take them nevertheless."""
+    monkeypatch.setattr("chimap.engines.dask._GROUP", 1000)
+    offers: list[tuple[int, str]] = []
+
+    class Recorded(DaskEngine):
+        def _submit(self, task, priority, *arguments, **where):
+            if task is added:
+                offers.append((arguments[2], *where["workers"]))
+                assert where["allow_other_workers"]
+            return super()._submit(task, priority, *arguments, **where)
+
+    fit(
+        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)._recipe(), rows, Recorded(client), Progress()
+    )
+    workers = [worker for _, worker in sorted(offers)]
+    first, second = sorted(client.nthreads())
+    assert len(workers) > 4
+    half = -(-len(workers) // 2)
+    assert workers == [first] * half + [second] * (len(workers) - half)
+
+
 def test_workers_that_die_of_every_part_are_named(client, rows):
     class Fatal(DaskEngine):
-        def _submit_part(self, template, source, start, stop, chunk_rows):
+        def _submit_part(self, template, source, start, *more):
             if start == 0:
-                return super()._submit_part(template, source, start, stop, chunk_rows)
+                return super()._submit_part(template, source, start, *more)
             return self._submit(_killed_worker, 0)
 
     model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)
@@ -348,7 +371,7 @@ def test_text_cannot_be_read_in_parts(client, tmp_path):
 
 
 def test_no_scheduler(rows, monkeypatch):
-    monkeypatch.setattr("chimap.engines.dask._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("chimap.engines.dask_cluster._CONNECT_SECONDS", 0.5)
     with pytest.raises(DataError, match=r"no Dask scheduler answers at tcp://127\.0\.0\.1:9 "):
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(rows, engine="tcp://127.0.0.1:9")
     with pytest.raises(ValueError, match="engine must be 'local', 'dask', the address"):

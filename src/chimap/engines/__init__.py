@@ -33,7 +33,7 @@ def _local() -> AbstractContextManager[Engine]:
 
 
 def _dask() -> AbstractContextManager[Engine]:
-    from chimap.engines.dask import dask_engine
+    from chimap.engines.dask_cluster import dask_engine
 
     return dask_engine("dask")
 
@@ -61,7 +61,7 @@ def engine_of(engine: str | Engine | Client) -> AbstractContextManager[Engine]:
                 f"'tcp://host:8786', or a client; got {engine!r}."
             )
         return ENGINES[engine]()
-    from chimap.engines.dask import dask_engine
+    from chimap.engines.dask_cluster import dask_engine
 
     return dask_engine(engine)
 

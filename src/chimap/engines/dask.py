@@ -16,16 +16,13 @@ more, are sent again. If the scheduler is lost, the pass ends with an error that
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
-from contextlib import contextmanager
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from chimap import _threads
 from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
@@ -45,7 +42,6 @@ _GROUP = 64  # least number of parts whose moments come back as one
 _MOST_GROUPS = 64  # beyond this number groups grow: a single process receives what comes back
 _RETRIES = 3  # for a task that fails, and for sending lost data
 _RECONNECT_SECONDS = 5  # time to wait for a scheduler whose connection was lost
-_CONNECT_SECONDS = 20
 _MOST_KEPT = 2**27  # largest number of bytes of a value that the scheduler keeps
 _MESSAGE = 2**22  # bytes of such a value in a message
 
@@ -137,26 +133,42 @@ class DaskEngine:
 
     def _groups_under_way(self, parts: int) -> int:
         """Return the number of groups of ``parts`` parts that keeps all workers busy, plus one."""
-        self._check_scheduler()  # nthreads would wait for a lost scheduler
-        return 1 + max(1, -(-2 * sum(self.client.nthreads().values()) // parts))
+        return 1 + max(1, -(-2 * len(self._threads_of_workers()) // parts))
 
     def _submit_group(
         self, template: Future, source: Source, group: list[tuple[int, int]], chunk_rows: int
     ) -> tuple[Future, list[Future]]:
-        """Return the future of the moments of the whole group, and the futures of each part."""
-        parts = [self._submit_part(template, source, *part, chunk_rows) for part in group]
+        """Return the future of the moments of the whole group, and the futures of each part.
+
+        Each worker is offered a run of neighbours, so that most merges find both moments on one worker.
+        """
+        threads = self._threads_of_workers()
+        parts = [
+            self._submit_part(template, source, *part, chunk_rows, threads[k * len(threads) // len(group)])
+            for k, part in enumerate(group)
+        ]
         return self._tree(parts), parts
 
+    def _threads_of_workers(self) -> list[str]:
+        """Return the address of the worker of each thread in the cluster; an empty one if there are no workers."""
+        self._check_scheduler()  # nthreads would wait for a lost scheduler
+        of_workers = sorted(self.client.nthreads().items())
+        return [worker for worker, n_threads in of_workers for _ in range(n_threads)] or [""]
+
     def _submit_part(
-        self, template: Future, source: Source, start: int, stop: int, chunk_rows: int
+        self, template: Future, source: Source, start: int, stop: int, chunk_rows: int, worker: str
     ) -> Future:
+        """Submit the sums of rows start to stop; any worker may take them, ``worker`` is offered them first."""
         # The scheduler knows the blocks of a DaskSource, and may have them in memory already.
         if isinstance(source, DaskSource):
             y = source.labels()
             X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
             labels = None if y is None else y[start:stop]
             return self._submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
-        return self._submit(added, 0, template, self._on_workers(source), start, stop, chunk_rows)
+        preferred = {"workers": [worker], "allow_other_workers": True} if worker else {}
+        return self._submit(
+            added, 0, template, self._on_workers(source), start, stop, chunk_rows, **preferred
+        )
 
     def _tree(self, parts: list[Future]) -> Future:
         """Merge neighbours, then neighbours of the results, until one is left; merges run before new parts."""
@@ -167,8 +179,8 @@ class DaskEngine:
             parts = [self._submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
         return parts[0]
 
-    def _submit(self, task: Callable[..., object], priority: int, *arguments: object) -> Future:
-        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority)
+    def _submit(self, task: Callable[..., object], priority: int, *arguments: object, **where: Any) -> Future:
+        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority, **where)
 
     def _on_workers(self, source: Source) -> Future:
         """Return the source as a future, sent once for all passes."""
@@ -238,54 +250,3 @@ def _groups_of_parts(source: Source, chunk_rows: int, first: int) -> list[list[t
     size = max(_GROUP, -(-source.n_rows // (step * _MOST_GROUPS)))
     parts = [(start, min(start + step, source.n_rows)) for start in range(first, source.n_rows, step)]
     return [parts[k : k + size] for k in range(0, len(parts), size)]
-
-
-@contextmanager
-def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
-    """Return a context manager with the engine for a client, a scheduler's address, or ("dask") new local workers.
-
-    There is a new worker for each core.
-    """
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ImportError("engine='dask' needs dask.distributed: pip install 'chimap[dask]'.") from error
-
-    if not isinstance(where, str):
-        yield DaskEngine(where)
-        return
-    if where == "dask":
-        n_workers = _threads.count()
-        with (
-            LocalCluster(
-                n_workers=n_workers,
-                threads_per_worker=1,
-                silence_logs=50,
-                dashboard_address="127.0.0.1:0",  # any free port: None would ask for 8787, and warn if it is taken
-                scheduler_kwargs={"dashboard": False},
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            yield DaskEngine(client)
-        return
-    try:
-        client = Client(where, timeout=_CONNECT_SECONDS)
-    except (OSError, ValueError) as error:
-        raise DataError(
-            f"no Dask scheduler answers at {where} ({error}). Start one with 'dask scheduler' and its workers with "
-            "'dask worker ADDRESS', and pass that address."
-        ) from error
-    with _quiet("distributed.client"), client:
-        yield DaskEngine(client)
-
-
-@contextmanager
-def _quiet(name: str) -> Iterator[None]:
-    """Keep a logger from writing tracebacks of errors that are raised with a clear message anyway."""
-    logger = logging.getLogger(name)
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
