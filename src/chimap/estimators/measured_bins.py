@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from sklearn.metrics import accuracy_score, r2_score
 
 from chimap import _arrays
 from chimap._types import Rows
@@ -73,6 +72,9 @@ class MeasuredBins(ExplainedRows):
         if is_matrix(y):
             score = self._codec.score(clean_targets(y, y.shape[1], "y"), None)
             return lambda rows: score(self._outputs_of_prepared(rows))
+
+        from sklearn.metrics import accuracy_score, r2_score
+
         measure = accuracy_score if hasattr(self, "classes_") else r2_score
         return lambda rows: float(measure(y, self._answers(self._outputs_of_prepared(rows))))
 

@@ -6,14 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    StratifiedKFold,
-    StratifiedShuffleSplit,
-)
 
 from chimap._types import Scoring
 from chimap._validation import DataError
@@ -41,6 +33,15 @@ def held_out_rows(
     Many rows have one split; few rows are all held out in turn. Raise DataError if there are too few rows or groups to
     hold any out.
     """
+    from sklearn.model_selection import (
+        GroupKFold,
+        GroupShuffleSplit,
+        KFold,
+        ShuffleSplit,
+        StratifiedKFold,
+        StratifiedShuffleSplit,
+    )
+
     n = y.shape[0]
     rng, test_size = np.random.RandomState(seed % 2**32), min(most_held_out(y), max(n // 3, n - ROUNDS[-1]))
     is_classification = is_classification and y.ndim == 1

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.layouts import check_labels_order
@@ -102,6 +101,8 @@ class RealTargets(Encoding, RegressorMixin):
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         predicted = self.predict(X)
         if predicted.ndim == 1:
+            from sklearn.metrics import r2_score
+
             return float(r2_score(y, predicted, sample_weight=sample_weight))
         Y = clean_targets(y, predicted.shape[1], "y")
         weights = None if sample_weight is None else np.asarray(sample_weight)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.extmath import safe_sparse_dot
 
 from chimap import _arrays
 from chimap._types import MatrixLike
@@ -34,6 +32,8 @@ class Linear(Kernel):
 
     def __call__(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the Gram matrix (n, m)."""
+        from sklearn.utils.extmath import safe_sparse_dot
+
         left, right = paired_rows(X, Y, signed=True)
         return np.asarray(safe_sparse_dot(left, right.T, dense_output=True))
 
@@ -44,6 +44,8 @@ class Linear(Kernel):
 
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return |x - y|^2, (n, m), computed from the products: close rows that lie far from 0 lose digits."""
+        from sklearn.metrics.pairwise import euclidean_distances  # loads half of scikit-learn
+
         left, right = paired_rows(X, Y, signed=True)
         squares = euclidean_distances(left, None if Y is None else right, squared=True)
         return squares.astype(left.dtype, copy=False)

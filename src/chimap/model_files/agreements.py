@@ -56,6 +56,10 @@ def _of_compressed(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]  # fmt: skip
 
 
+def _of_lines(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    return [("whether the power of its pieces is from 0 to 15", state["power"] in range(16), True)]
+
+
 def _of_codes(state: JSON, sizes: dict[str, int]) -> Agreeing:
     map_ = state["map"]
     return [("bins and codes", state["tables"].shape[:2], (map_.n_features_in_, map_.n_codes_))]
@@ -164,6 +168,7 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "DirichletMap": _of_dirichlet,
     "AnchorMap": _of_anchors,
     "CompressedMap": _of_compressed,
+    "LineTables": _of_lines,
     "CodeTables": _of_codes,
     "FourierFeatures": _of_waves,
     "SkewedFourierFeatures": _of_waves,

@@ -189,4 +189,4 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
 
 
 def _is_fitted(name: str, state: JSON) -> bool:
-    return "n_features_in_" in state or name in ("CodeTables", "UnitGaussianMap", "KeptRows")
+    return "n_features_in_" in state or name in ("LineTables", "CodeTables", "UnitGaussianMap", "KeptRows")

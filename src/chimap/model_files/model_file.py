@@ -77,7 +77,7 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
     """Write a fitted model, a transformer, or a scikit-learn ``Pipeline`` of them to a file.
 
     The file holds arrays and plain metadata; opening it runs no code. An interrupted write leaves no file. The steps of
-    a pipeline may be estimators of chimap, and those of scikit-learn that ``pipelines.STEPS`` names.
+    a pipeline may be estimators of chimap, and those of scikit-learn that ``pipelines.learned_by_step`` names.
 
     Parameters
     ----------

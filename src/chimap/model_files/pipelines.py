@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
-from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import LabelBinarizer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
-from sklearn.svm import LinearSVC, LinearSVR
 from sklearn.utils.validation import check_is_fitted
 
 from chimap._types import JSON
@@ -19,36 +16,53 @@ from chimap.model_files import kinds
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+    from sklearn.pipeline import Pipeline
 
 
 _COLUMNS: JSON = {"n_features_in_": int}
 _LINEAR = _COLUMNS | {"coef_": np.ndarray, "intercept_": np.ndarray | float}
 _CLASSES = _LINEAR | {"classes_": np.ndarray}
-_LEARNED: dict[type, JSON] = {
-    Normalizer: _COLUMNS,
-    MaxAbsScaler: _COLUMNS | {"scale_": np.ndarray},
-    MinMaxScaler: _COLUMNS | {"scale_": np.ndarray, "min_": np.ndarray},
-    StandardScaler: _COLUMNS | {"scale_": np.ndarray | None, "mean_": np.ndarray | None},
-    LabelBinarizer: {"y_type_": str, "sparse_input_": bool, "classes_": np.ndarray},
-    LogisticRegression: _CLASSES,
-    LinearRegression: _LINEAR,
-    Ridge: _LINEAR,
-    RidgeClassifier: _LINEAR | {"_label_binarizer": LabelBinarizer},
-    LinearSVC: _CLASSES,
-    LinearSVR: _LINEAR,
-}
-STEPS: dict[str, type] = {cls.__name__: cls for cls in _LEARNED}
-"""scikit-learn's estimators that can be written: linear ones, whose predictions depend on plain arrays alone."""
-
+_PIPELINE = "Pipeline"
 _MISSING = object()
 
 Encode = Callable[[object, str, dict[str, np.ndarray]], object]
 Decode = Callable[[object, dict[str, np.ndarray]], object]
 
 
+@cache
+def learned_by_step() -> dict[type, JSON]:
+    """Return scikit-learn's estimators that can be written, with what each has learned.
+
+    They are linear, so that their predictions depend on plain arrays alone. They are imported here, at the first file
+    with such a step, because they load half of scikit-learn.
+    """
+    from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge, RidgeClassifier
+    from sklearn.preprocessing import LabelBinarizer, MaxAbsScaler, MinMaxScaler, Normalizer, StandardScaler
+    from sklearn.svm import LinearSVC, LinearSVR
+
+    return {
+        Normalizer: _COLUMNS,
+        MaxAbsScaler: _COLUMNS | {"scale_": np.ndarray},
+        MinMaxScaler: _COLUMNS | {"scale_": np.ndarray, "min_": np.ndarray},
+        StandardScaler: _COLUMNS | {"scale_": np.ndarray | None, "mean_": np.ndarray | None},
+        LabelBinarizer: {"y_type_": str, "sparse_input_": bool, "classes_": np.ndarray},
+        LogisticRegression: _CLASSES,
+        LinearRegression: _LINEAR,
+        Ridge: _LINEAR,
+        RidgeClassifier: _LINEAR | {"_label_binarizer": LabelBinarizer},
+        LinearSVC: _CLASSES,
+        LinearSVR: _LINEAR,
+    }
+
+
 def is_step(value: object) -> bool:
-    """Whether the value is a pipeline, or an estimator of ``STEPS``."""
-    return type(value) is Pipeline or STEPS.get(type(value).__name__) is type(value)
+    """Whether the value is a pipeline, or an estimator of ``learned_by_step``."""
+    cls = type(value)
+    return cls.__module__.startswith("sklearn.") and (_is_pipeline(value) or cls in learned_by_step())
+
+
+def _is_pipeline(value: object) -> TypeGuard[Pipeline]:
+    return type(value).__name__ == _PIPELINE and type(value).__module__ == "sklearn.pipeline"
 
 
 def encoded(value: BaseEstimator, place: str, arrays: dict[str, np.ndarray], encode: Encode) -> JSON:
@@ -57,7 +71,7 @@ def encoded(value: BaseEstimator, place: str, arrays: dict[str, np.ndarray], enc
     Raises DataError for a pipeline with a cache, and for steps that cannot be written.
     """
     state = {k: v for k, v in vars(value).items() if k != "_sklearn_output_config"}
-    if isinstance(value, Pipeline):
+    if _is_pipeline(value):
         if value.memory is not None:
             raise DataError(f"cannot save {place}: a pipeline with memory= keeps a cache. Set memory=None.")
         for name, step in value.steps:
@@ -71,9 +85,10 @@ def encoded(value: BaseEstimator, place: str, arrays: dict[str, np.ndarray], enc
 def _check(name: str, step: object) -> None:
     """Raise DataError for a step of another package."""
     if not is_step(step) and not type(step).__module__.startswith("chimap."):
+        others = ", ".join(cls.__name__ for cls in learned_by_step())
         raise DataError(
             f"cannot save step {name!r}: a {type(step).__name__} is not part of a model file. Steps are transformers "
-            f"and models of chimap, and {', '.join(STEPS)}; save other steps separately."
+            f"and models of chimap, and {others}; save other steps separately."
         )
 
 
@@ -84,13 +99,13 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
     """
     name = value["step"]
     state = {k: decode(v, arrays) for k, v in value["state"].items()}
-    if name == Pipeline.__name__:
+    if name == _PIPELINE:
         return _decoded_pipeline(state)
-    cls = STEPS[name]
+    cls = {cls.__name__: cls for cls in learned_by_step()}[name]
     for wanted in inspect.signature(cls).parameters:
         if wanted not in state:
             raise ValueError(f"{name} has no {wanted}; it was written with another version of scikit-learn")
-    for wanted, kind in _LEARNED[cls].items():
+    for wanted, kind in learned_by_step()[cls].items():
         if not kinds.is_of(state.get(wanted, _MISSING), kind):
             raise ValueError(f"{name} has no {wanted}, or it is of another kind")
     _check_arrays(name, state)
@@ -101,6 +116,8 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
 
 
 def _decoded_pipeline(state: JSON) -> Pipeline:
+    from sklearn.pipeline import Pipeline
+
     steps = state.pop("steps")
     if not all(isinstance(step, list) and len(step) == 2 and isinstance(step[0], str) for step in steps):
         raise ValueError("the steps of a Pipeline are not pairs of name and step")
@@ -117,6 +134,8 @@ def _decoded_pipeline(state: JSON) -> Pipeline:
 def _check_arrays(name: str, state: JSON) -> None:
     """Raise ValueError for learned arrays that do not fit the columns or classes, or that are not finite."""
     n, classes = state.get("n_features_in_"), state.get("classes_")
+    if n is not None and n < 1:
+        raise ValueError(f"{name} has {n} columns")
     learned = {
         k: np.asarray(state[k])
         for k in ("coef_", "intercept_", "scale_", "mean_", "min_")

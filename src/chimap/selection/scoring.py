@@ -14,7 +14,6 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.metrics import check_scoring
 
 from chimap._types import Scoring
 from chimap._validation import DataError
@@ -69,6 +68,8 @@ class HeldOutScore:
             return r_squared(y.reshape(outputs.shape), outputs, weight)
         if self.scoring == "roc_auc" and self.classes is not None and self.classes.size == 2:
             return area_under_curve(y == self.classes[1], outputs[:, 0], weight)
+        from sklearn.metrics import check_scoring
+
         model = _Regressor() if self.classes is None else _Classifier(self.classes, y)
         scorer = check_scoring(model, self.scoring)
         weights = {} if weight is None else {"sample_weight": weight}

@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from sklearn.svm import LinearSVC
 
 from chimap import _arrays
 from chimap._types import Rows
@@ -89,6 +88,8 @@ def margins(
     Z (n, D) are features, dense or CSR; ``weights`` are (n,) for the rows, or (n, t) for their targets. ``on_target``
     is called after each target with its passes over the rows.
     """
+    from sklearn.svm import LinearSVC
+
     svm = LinearSVC(
         loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
         max_iter=_MOST_ITERATIONS, random_state=seed,
