@@ -101,9 +101,11 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
     Z = model.features_.transform(X[TRAIN])
     gradient = Z.T @ model.loss_.gradient(Y, Z @ model.coef_.T + model.intercept_)
     residuals = (
-        model._objective()
+        model._objective(model._given())
         .penalty(model.features_)
-        .__class__(2.0, model._objective().penalty(model.features_).groups, Z.shape[1], None, shared)
+        .__class__(
+            2.0, model._objective(model._given()).penalty(model.features_).groups, Z.shape[1], None, shared
+        )
         .residuals(model.coef_.T, gradient)
     )
     assert residuals.max() < 2e-6

@@ -1,6 +1,7 @@
 """What is taken where features and their number are left open."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.fit import automatic
+from chimap.fit.settling import Circumstances, settled
 
 from ..histograms import classes
 
@@ -143,3 +145,18 @@ def test_a_new_family_is_told_how_many_components_fit(sketch):
     asked = {"features": "sketch", "n_components": 10**6, "memory": "400MiB"}
     with pytest.raises(MemoryBudgetError, match=r"At most about n_components=\d+ fits it"):
         HistogramClassifier(**EXP, **asked).fit(X, Y)
+
+
+def test_settling_changes_nothing_and_returns_what_differs():
+    model = HistogramClassifier("exp-chi2", precision="auto", gamma="auto", random_state=0)
+    given, before = model.get_params(deep=False), dict(vars(model))
+    about = Circumstances(model._recipe, lambda: 2.0, 2, keeps_posterior=False)
+    exact = settled(given, ArraySource(X, Y), about)
+    assert exact == {"features": "exact"}
+    landmarks = settled(given | {"features": "landmarks"}, ArraySource(X, Y), about)
+    assert set(landmarks) == {"gamma", "n_components", "precision"}
+    assert (landmarks["gamma"], landmarks["n_components"]) == (2.0, 1000)
+    batch = settled(given, ArraySource(X, Y), replace(about, is_batch=True))
+    assert batch["features"] == "fourier"  # too few rows for landmarks that serve later ones
+    assert vars(model) == before
+    assert given == model.get_params(deep=False)

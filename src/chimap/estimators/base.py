@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Scoring, Sometimes
+from chimap._types import (
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    MatrixLike,
+    Parameters,
+    RandomState,
+    Scoring,
+    Sometimes,
+)
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
@@ -28,11 +37,10 @@ from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.rows_given import source_of
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.fit.automatic import is_automatic, most_components, takes_components
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
 from chimap.fit.fit import check_request, fit
-from chimap.fit.targets import check_tasks
+from chimap.fit.settling import advice_on_components
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss
@@ -218,8 +226,9 @@ class HistogramModel(BatchModel):
         can_keep = getattr(engine, "can_keep", engine == "local")
         is_plain = checkpoint is None and unlabelled is None and can_keep
         self._draw_seed()
+        given: Parameters = self.get_params(deep=False)
         check_request(
-            self._objective(), self._device, self._given().get("n_principal"),
+            self._objective(given), self._device, given.get("n_principal"),
             Request(can_keep, checkpoint is not None, unlabelled is not None),
         )  # fmt: skip
         n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
@@ -229,11 +238,7 @@ class HistogramModel(BatchModel):
             try:
                 self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups, learning_curve)
             except MemoryBudgetError as error:
-                n = self._given()["n_components"]
-                if self._keeps_rows or is_automatic(n) or not takes_components(self._settings()):
-                    raise
-                most = most_components(n, self._room_for(source))
-                advice = f" At most about n_components={most} fits it." if most else ""
+                advice = advice_on_components(self._given(), source, self.n_targets_in(source), self._recipe)
                 raise MemoryBudgetError(f"{error}{advice}") from None
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
@@ -268,24 +273,6 @@ class HistogramModel(BatchModel):
         if checkpoint_file is not None and checkpoint_file is not checkpoint:
             checkpoint_file.remove()
 
-    def _look_for_gaps(self, source: Source) -> None:
-        """Note whether the targets of a matrix need separate sums: if entries are missing, or classes have weights.
-
-        Raise DataError for a matrix if the estimator takes one target only, and for a task without labels.
-        """
-        y = source.labels()
-        assert y is not None
-        if y.ndim == 2 and not self._takes_tasks:
-            raise DataError(
-                f"{type(self).__name__} takes one label per row, shape ({source.n_rows},); got {y.shape}. Fit one "
-                "model per column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
-            )
-        check_tasks(source)
-        self.task_names_ = None if source.task_names is None else np.array(source.task_names)
-        is_weighed = getattr(self, "class_weight", None) is not None
-        is_separate = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
-        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if is_separate else None
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         kernel = self.kernel
@@ -295,6 +282,4 @@ class HistogramModel(BatchModel):
 
     _holds_out_groups: ClassVar[bool] = True
     _has_objects: Sometimes[bool]  # whether labels came as Python objects
-    _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
-    task_names_: Sometimes[np.ndarray | None]
     stage_seconds_: Sometimes[dict[str, float]]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._types import JSON, Blocks, ClassWeight, RandomState, Rows
+from chimap._types import JSON, Blocks, ClassWeight, Parameters, RandomState, Rows
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.channel_widths import ChannelDesign
 from chimap.estimators.kernel_learner import KernelLearner
@@ -20,6 +20,7 @@ from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.designing import Design
 from chimap.fit.recipe import checked_alpha
+from chimap.fit.settling import check_sizes, feature_settings
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 
@@ -118,20 +119,21 @@ class MultipleKernelModel(KernelLearner):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _design(self) -> Design:
-        self._check_sizes()
+    def _design(self, given: Parameters) -> Design:
+        check_sizes(given)
         for name in ("shared", "joint"):
             check_choice(getattr(self, name), name, (False, True))
         check_choice(self.widths, "widths", ("block", "bin"))
         tuning = self._tuning("training", self.joint)
+        settings, blocks = feature_settings(given), self._named_blocks()
         if not self.joint:
-            return Channels(self._settings(), self._named_blocks())
-        return ChannelDesign(self._settings(), self._named_blocks(), self.widths, tuning, self._objective())
+            return Channels(settings, blocks)
+        return ChannelDesign(settings, blocks, self.widths, tuning, self._objective(given))
 
-    def _objective(self) -> KernelWeights:
+    def _objective(self, given: Parameters) -> KernelWeights:
         check_positive(self.n_alphas, "n_alphas", integer=True)
         return KernelWeights(
-            self._checked_loss(), checked_alpha(self.alpha), self.n_alphas, self.group_weights, bool(self.shared),
+            self._checked_loss(given), checked_alpha(self.alpha), self.n_alphas, self.group_weights, bool(self.shared),
             not self.joint,
         )  # fmt: skip
 

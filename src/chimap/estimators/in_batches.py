@@ -13,7 +13,7 @@ from chimap._types import ArrayLike, MatrixLike, Parameters, Sometimes
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.engines import Progress
-from chimap.estimators.adopting import AdoptingModel
+from chimap.estimators.recipe_model import RecipeModel
 from chimap.fit.batches import Batches
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.targets import checked_batch, is_matrix
@@ -22,7 +22,7 @@ from chimap.losses import Loss
 from chimap.solvers.from_moments import RidgeSolver
 
 
-class BatchModel(AdoptingModel):
+class BatchModel(RecipeModel):
     """A model to which batches of rows can be added. It is solved anew when its weights are next needed."""
 
     _batches: Batches | None

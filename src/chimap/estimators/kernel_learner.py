@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from chimap._types import ArrayLike, Blocks, ClassWeight, RandomState
+from chimap._types import ArrayLike, Blocks, ClassWeight, Parameters, RandomState
 from chimap._validation import check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
@@ -13,6 +13,7 @@ from chimap.estimators.width_search import WidthPenalty
 from chimap.features.additive.base import AdditiveMap
 from chimap.fit.designing import Design
 from chimap.fit.recipe import Objective, checked_alpha
+from chimap.fit.settling import check_sizes, feature_settings
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import ClassCodec
 from chimap.kernels import Kernel
@@ -90,13 +91,14 @@ class KernelLearner(HistogramModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _design(self) -> Design:
-        self._check_sizes()
+    def _design(self, given: Parameters) -> Design:
+        check_sizes(given)
         check_choice(self.objective, "objective", tuple(SEARCHES))
-        return WidthDesign(self._settings(), self._named_blocks(), self.widths, self._tuning(self.objective))
+        settings = feature_settings(given)
+        return WidthDesign(settings, self._named_blocks(), self.widths, self._tuning(self.objective))
 
-    def _objective(self) -> Objective:
-        return PenalisedLoss(self._checked_loss(), checked_alpha(self.alpha))
+    def _objective(self, given: Parameters) -> Objective:
+        return PenalisedLoss(self._checked_loss(given), checked_alpha(self.alpha))
 
     def _tuning(self, objective: str, holds_out: bool = True) -> Tuning:
         """Return the checked settings of the search for widths.

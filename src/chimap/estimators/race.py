@@ -78,7 +78,7 @@ class Race:
         """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does."""
         labels = source.labels()
         assert labels is not None
-        seed = model._fit_seed
+        seed = model.fit_seed
         room = room_in(parse_memory(model.memory)) // _SHARE
         places = choose_rows(
             source.n_rows,

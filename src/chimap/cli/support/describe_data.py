@@ -191,16 +191,17 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.engines import chunk_rows_within
     from chimap.fit.automatic import bytes_of_exact
     from chimap.fit.plan import largest_job
+    from chimap.fit.settling import keeps_rows
 
     y = source.labels()
     task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
     model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
-    n_targets = 1 if y is None else model._codec_type.of(y).n_targets
+    n_targets = 1 if y is None else model.n_targets_in(source)
     model._settle(source, n_targets=n_targets)
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
-    if model._keeps_rows:
+    if keeps_rows(model._given()):
         peak = bytes_of_exact(model._given(), source)
         return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
                 "peak_bytes": peak}  # fmt: skip

@@ -1,0 +1,241 @@
+"""From the parameters of an estimator to a recipe, and from the result of a fit to its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from chimap._threads import threads
+from chimap._types import Blocks, Parameters, Sometimes
+from chimap._validation import DataError, check_choice, check_positive, checked_weights
+from chimap.data import Source
+from chimap.data.table import named_blocks
+from chimap.engines import Progress
+from chimap.estimators.gamma_choice import gamma_of_sample
+from chimap.estimators.linear_model import LinearModel
+from chimap.estimators.race_choice import race_of, weigh_bins
+from chimap.fit.automatic import is_automatic
+from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
+from chimap.fit.designing import Design
+from chimap.fit.exact import ExactObjective
+from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
+from chimap.fit.result import FitResult, HeldOutRows
+from chimap.fit.settling import Circumstances, check_sizes, feature_settings, keeps_rows, settled
+from chimap.fit.solving import PenalisedLoss
+from chimap.fit.targets import Codec, check_tasks
+from chimap.kernels import as_kernel
+from chimap.losses import Loss, Observed, named
+
+if TYPE_CHECKING:
+    from chimap.selection import LearningCurve, SelectionResult
+    from chimap.selection.race_trials import RaceResult
+
+
+class RecipeModel(LinearModel):
+    """A linear model whose fit is described by a recipe.
+
+    Parameters may be "auto". The race fills ``chosen_`` (kernel, features, weights of bins); then the sizes of the rows
+    decide the rest (``fit.settling``), which the model keeps as ``_taken``. A subclass may define its own design of the
+    features or its own objective.
+    """
+
+    _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
+    _races: ClassVar[bool] = True  # whether kernel="auto" races machines
+    _codec_type: ClassVar[type[Codec]]
+    _losses: ClassVar[tuple[str, ...]]
+    _domain: ClassVar[str]  # domain of the losses that may be given as objects
+    keeps_posterior: ClassVar[bool]
+    kernel: Any
+    bin_weights: Any
+    blocks: Any
+    memory: str | int
+    n_jobs: int | None
+    race_seconds: Sometimes[float | None]
+    random_state: Any
+    n_principal: Any
+    task_names_: Sometimes[np.ndarray | None]
+    chosen_: Sometimes[Parameters]  # what the race chose
+    race_: Sometimes[RaceResult]
+    learning_curve_: Sometimes[LearningCurve | None]
+    loss_: Loss | None
+    selection_: SelectionResult | None
+    _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
+    _spread: Sometimes[float | None]  # spread of targets with missing entries; None if no entry is missing
+    _codec: Sometimes[Codec]
+    _seed: int
+    _stale: bool = False  # whether batches have arrived since the weights were solved for
+    _take_codec: Callable[[Codec], None]
+    _take_held_out: Callable[[HeldOutRows | None], None]
+
+    # --- values of "auto"
+
+    def _given(self) -> Parameters:
+        """Return the parameters, overlaid with what the race has chosen and with the values of "auto"."""
+        return self._raced() | getattr(self, "_taken", {})
+
+    def _raced(self) -> Parameters:
+        """Return the parameters, overlaid with what the race has chosen."""
+        parameters: Parameters = self.get_params(deep=False)
+        return parameters | getattr(self, "chosen_", {})
+
+    def _draw_seed(self) -> None:
+        """Draw the seed of a fit: once, as a ``RandomState`` gives another number at each call."""
+        self._seed = int(check_random_state(self.random_state).randint(2**31))
+
+    @property
+    def fit_seed(self) -> int:
+        """The seed of the fit; before one, what ``random_state`` would give."""
+        if hasattr(self, "_seed"):
+            return self._seed
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _race(self, source: Source, groups: np.ndarray | None, progress: Progress, may_keep: bool) -> None:
+        """Choose the settings that kernel="auto" and bin_weights leave open."""
+        self.chosen_ = {}
+        self.__dict__.pop("race_", None)
+        self.__dict__.pop("_taken", None)
+        if not hasattr(self, "bin_weights"):
+            return
+        if self.race_seconds is not None:
+            check_positive(self.race_seconds, "race_seconds")
+        if isinstance(self.bin_weights, str):
+            check_choice(self.bin_weights, "bin_weights", ("auto", "learn"))
+        elif self.bin_weights is not None:
+            checked_weights(
+                self.bin_weights, source.n_features, "bin", "bin_weights", "None, 'auto', 'learn' or numbers"
+            )
+        with threads(self.n_jobs), progress:
+            if self._races and is_automatic(self.kernel):
+                self.race_, self.chosen_ = race_of(self, source, groups, progress, may_keep)
+            elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
+                self.race_, self.chosen_ = weigh_bins(self, source, groups, progress)
+
+    def _settle(
+        self,
+        source: Source,
+        groups: np.ndarray | None = None,
+        *,
+        is_plain: bool = True,
+        is_batch: bool = False,
+        n_targets: int | None = None,
+    ) -> None:
+        """Keep what "auto" stands for, for the rows of a source.
+
+        is_plain: False if the fit has options that the exact machine does not support. is_batch: whether more rows will
+        come. n_targets: number of targets, if the source has no labels.
+        """
+        about = Circumstances(
+            self._recipe, lambda: gamma_of_sample(self, source, groups, self.fit_seed),
+            n_targets or self.n_targets_in(source), self.keeps_posterior, is_plain, is_batch,
+        )  # fmt: skip
+        self._taken = settled(self._raced(), source, about)
+
+    def _look_for_gaps(self, source: Source) -> None:
+        """Note whether the targets of a matrix need separate sums: if entries are missing, or classes have weights.
+
+        Raise DataError for a matrix if the estimator takes one target only, and for a task without labels.
+        """
+        y = source.labels()
+        assert y is not None
+        if y.ndim == 2 and not self._takes_tasks:
+            raise DataError(
+                f"{type(self).__name__} takes one label per row, shape ({source.n_rows},); got {y.shape}. Fit one "
+                "model per column, or use HistogramClassifier or HistogramRegressor, which take several tasks at once."
+            )
+        check_tasks(source)
+        self.task_names_ = None if source.task_names is None else np.array(source.task_names)
+        is_weighed = getattr(self, "class_weight", None) is not None
+        is_separate = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
+        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if is_separate else None
+
+    def n_targets_in(self, source: Source) -> int:
+        """Return the number of targets that the labels of a source become.
+
+        Parameters
+        ----------
+        source : Source
+            Rows with labels.
+        """
+        return self._codec_type.of(source.labels()).n_targets
+
+    # --- from parameters to a recipe
+
+    def _parts(self, n_columns: int) -> list[FeatureBlock]:
+        return parts_of(feature_settings(self._given()), self._named_blocks(), n_columns)
+
+    def _named_blocks(self) -> Blocks | None:
+        """Return blocks by places if columns were given by name."""
+        return named_blocks(self.blocks, getattr(self, "feature_names_in_", None))
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are out of range or, for a fitted model, do not fit its columns."""
+        self._recipe()
+        if hasattr(self, "n_features_in_"):
+            for part in self._parts(self.n_features_in_):
+                as_kernel(part.settings.kernel, part.settings.gamma)
+            if (weights := given_weights(self._given())) is not None:
+                checked_weights(weights, self.n_features_in_, "bin", "bin_weights")
+
+    def _recipe(self, given: Parameters | None = None) -> Recipe:
+        """Return the settings of a fit with these parameters; None takes those of the model."""
+        given = self._given() if given is None else given
+        return checked_recipe(
+            given, estimator=type(self).__name__, design=self._design(given), codec=self._codec_type,
+            objective=self._objective(given), alpha=given["alpha"], selection=given["selection"],
+            n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
+            device=self._device, memory=self.memory, seed=self.fit_seed,
+        )  # fmt: skip
+
+    def _design(self, given: Parameters) -> Design:
+        check_sizes(given)
+        return PlainDesign(feature_settings(given), self._named_blocks(), self.n_principal is not None)
+
+    def _objective(self, given: Parameters) -> Objective:
+        loss, alpha = self._checked_loss(given), checked_alpha(given["alpha"])
+        if keeps_rows(given):
+            has_raced = "alpha" in getattr(self, "chosen_", {})
+            return ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+        spread = getattr(self, "_spread", None)
+        if spread is not None and loss != "hinge":
+            loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
+        return PenalisedLoss(loss, alpha, self.n_principal, given.get("solver"))
+
+    def _checked_loss(self, given: Parameters) -> str | Loss:
+        loss: str | Loss = given["loss"]
+        if not isinstance(loss, Loss):
+            check_choice(loss, "loss", self._losses)
+        elif loss.name not in self._losses and loss.domain != self._domain:
+            raise ValueError(
+                f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
+                f"{self._domain!r}; got {loss!r}."
+            )
+        return loss
+
+    # --- from a result to attributes
+
+    def _adopt(self, result: FitResult) -> None:
+        """Set the learned attributes from a result."""
+        fitted, learned = result.known, result.learned
+        self.n_features_in_ = result.n_features_in
+        self._seed, self._codec = fitted.seed, fitted.codec
+        self._take_codec(fitted.codec)
+        self.features_, self.kernel_ = fitted.features, fitted.features.kernel_
+        self._coef, self._intercept, self.alpha_ = result.coef, result.intercept, learned.solution.alpha
+        loss = learned.loss
+        self.selection_, self.loss_ = learned.selection, loss.loss if isinstance(loss, Observed) else loss
+        self.n_passes_, self.n_rows_, self.learning_curve_ = learned.n_passes, learned.n_rows, result.curve
+        self.bin_weights_ = given_weights(self._given())
+        if result.shift is not None:
+            self.shift_ = result.shift
+        for name, value in (fitted.attributes | learned.attributes).items():
+            setattr(self, name, value)
+        self._take_held_out(result.held_out)
+        self._posterior = learned.posterior() if self._keeps_posterior else None
+        self._stale = False
+
+    @property
+    def _keeps_posterior(self) -> bool:
+        return self.keeps_posterior and self._given().get("n_principal") is None
