@@ -42,7 +42,9 @@ def test_torch_fits_the_model_of_the_host(name, by_torch):
     assert there.alpha_ == pytest.approx(here.alpha_, rel=1e-3)
     rounding = rounding_of(here)
     np.testing.assert_allclose(outputs_there, outputs(here, ROWS), rtol=rounding, atol=rounding)
-    assert ("device" in there.stage_seconds_) == (name in FROM_SOURCES)
+    if name in FROM_SOURCES:  # the others add up sums here, and decompose them there
+        assert "device" in there.stage_seconds_
+        assert "device" not in here.stage_seconds_
 
 
 @pytest.mark.parametrize("name", [name for name, model in ON_DEVICES.items() if refusal_of(model)])
