@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone, is_classifier
 
 from ..torch_backend import compute_by_torch
-from .estimators import ESTIMATORS, outputs, tolerance_of
+from .estimators import ESTIMATORS, outputs
 from .sources import FROM_SOURCES, LABELS, ROWS, TARGETS, keeps_every_row, passes_again, rounding_of
 
 ON_DEVICES = {

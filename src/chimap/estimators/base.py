@@ -232,7 +232,7 @@ class HistogramModel(BatchModel):
                 n = self._given()["n_components"]
                 if self._keeps_rows or is_automatic(n) or not takes_components(self._settings()):
                     raise
-                most = most_components(n, self._room_for(source))
+                most = most_components(self._recipe().most_principal or 1, n, self._room_for(source))
                 advice = f" At most about n_components={most} fits it." if most else ""
                 raise MemoryBudgetError(f"{error}{advice}") from None
         if hasattr(self, "race_"):

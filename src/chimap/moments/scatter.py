@@ -61,7 +61,9 @@ class Scatter:
         def fill(chosen: slice) -> None:
             for first, panel in panels[chosen]:
                 rows = slice(first, first + panel.shape[0])
-                np.subtract(panel, np.outer(self.feature_sum[rows], scaled[first:]), out=square[rows, first:])
+                block = square[rows, first:]
+                np.multiply(self.feature_sum[rows, None], scaled[first:], out=block)
+                np.subtract(panel, block, out=block)
 
         # All threads share this: most of the time goes to the operating system's clearing of new pages.
         _threads.over_rows(len(panels), self.n_features * PANEL, fill)
