@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _threads
+from chimap._validation import DataError
 from chimap.moments.symmetric import PANEL, Symmetric
 
 
@@ -39,6 +40,11 @@ class Scatter:
     def target_mean(self) -> np.ndarray:
         """Mean targets, (t,)."""
         return self.shifts[1] + self.target_sum / (self.count or 1)
+
+    def check_rows(self) -> None:
+        """Raise DataError if there are no rows to solve for weights from."""
+        if self.count == 0:
+            raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
 
     @property
     def shifts(self) -> tuple[np.ndarray, np.ndarray]:
