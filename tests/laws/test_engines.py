@@ -40,13 +40,10 @@ def _short_chunks(monkeypatch):
 
 def refusal_of(model):
     """What a fit on workers says of settings that one process must serve, as a pattern; None if it takes them."""
-    if model.loss == "hinge":
-        return r"loss='hinge' keeps the features of all rows in the memory of one process: use engine='local'"
-    if not keeps_every_row(model):
-        return None
-    if model.loss in ("square", "squared_hinge"):
+    if keeps_every_row(model):
         return r"features='exact' keeps all rows in one process: use engine='local'"
-    return rf"features='exact' solves loss='square' or 'squared_hinge' .* not support loss='{model.loss}'"
+    hinge = r"loss='hinge' keeps the features of all rows in the memory of one process: use engine='local'"
+    return hinge if model.loss == "hinge" else None
 
 
 def assert_one_model(model, alone):

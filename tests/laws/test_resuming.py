@@ -72,9 +72,10 @@ class BreakingOff(ArraySource):
 
 def refusal_of(model):
     """What an estimator says that cannot write checkpoints, as a pattern; None if it can."""
-    if model.loss == "hinge":
-        return "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint"
-    return "features='exact' supports neither a checkpoint" if keeps_every_row(model) else None
+    if keeps_every_row(model):
+        return "features='exact' supports neither a checkpoint"
+    hinge = "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint"
+    return hinge if model.loss == "hinge" else None
 
 
 def fitted(name, path, n_chunks=None, progress=None):
