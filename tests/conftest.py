@@ -9,6 +9,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
 
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+threadpool_limits(1, user_api="blas")  # plugins of pytest, such as zarr's, have loaded NumPy before this file
 
 settings.register_profile("chimap", derandomize=True, deadline=None, max_examples=40)
 settings.load_profile("chimap")

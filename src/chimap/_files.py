@@ -76,6 +76,12 @@ def check_writable(path: str | Path) -> None:
         os.close(handle)
 
 
+def check_free(path: str | Path, overwrite: bool) -> None:
+    """Raise FileExistsError if something is at the path, unless it may be overwritten."""
+    if Path(path).exists() and not overwrite:
+        raise FileExistsError(f"{path} exists; choose another name, or pass overwrite=True to replace it.")
+
+
 def claim(path: str | Path) -> IO[bytes]:
     """Return a lock file that this process holds until it is closed. Raises OSError if another process holds it."""
     file = open(path, "ab")  # noqa: SIM115

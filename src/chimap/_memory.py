@@ -56,6 +56,15 @@ def budget_for(needed: float) -> int:
     return int(needed) + (LIBRARY_BYTES if needed > LIBRARY_BYTES else 0)
 
 
+def whole_mebibytes(n_bytes: float) -> str:
+    """Return a size that is not below ``n_bytes``, in the form of a budget.
+
+    >>> whole_mebibytes(1.5 * 2**20)
+    '2MiB'
+    """
+    return f"{int(-(-n_bytes // 2**20))}MiB"
+
+
 def keep_no_large_blocks() -> None:
     """Make the allocator of glibc return every freed block of a MiB or more to the system, in this process.
 

@@ -32,17 +32,15 @@ def scale_rows(X: Rows, factors: np.ndarray) -> Rows:
     return _times(X, factors[:, None])
 
 
-def scale_entries(X: Rows, columns: np.ndarray, factors: np.ndarray) -> Rows:
-    """Return a copy of X whose entries in these columns are multiplied by the factor of their row, (rows,)."""
+def scale_entries(X: Rows, columns: np.ndarray, factors: np.ndarray) -> None:
+    """Multiply the entries of X in these columns by the factor of their row, (rows,), in place."""
     if _arrays.is_sparse(X):
         inside = np.zeros(X.shape[1], dtype=bool)
         inside[columns] = True
-        chosen, data = inside[X.indices], X.data.copy()
-        data[chosen] = _times(data[chosen], np.repeat(factors, np.diff(X.indptr))[chosen])
-        return _arrays.csr(data, X.indices, X.indptr, X.shape)
-    scaled = X.copy()
-    scaled[:, columns] = _times(X[:, columns], factors[:, None])
-    return scaled
+        chosen = inside[X.indices]
+        X.data[chosen] = _times(X.data[chosen], np.repeat(factors, np.diff(X.indptr))[chosen])
+    else:
+        X[:, columns] = _times(X[:, columns], factors[:, None])
 
 
 def scale_columns(X: Rows, factors: np.ndarray) -> Rows:

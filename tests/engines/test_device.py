@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -16,6 +15,7 @@ from chimap.data import ArraySource
 from chimap.features.rounded import RoundedFeatures
 
 from ..histograms import classes
+from ..torch_backend import compute_by_torch
 
 X, y = classes(3000, 24)
 X = X.astype(np.float32)
@@ -128,15 +128,7 @@ def test_what_takes_features_as_they_are():
 @pytest.fixture
 def torch_cpu(monkeypatch):
     """The path of devices, on torch's CPU."""
-    torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
-    for module in [m for name, m in sys.modules.items() if name.startswith("chimap.")]:
-        if hasattr(module, "on_host"):
-            monkeypatch.setattr(module, "on_host", lambda name: False)
-        if hasattr(module, "check_device"):
-            monkeypatch.setattr(module, "check_device", lambda name: None)
-    monkeypatch.setitem(BACKENDS, "cpu", BACKENDS["cuda"])
-    monkeypatch.setattr("chimap.backends.torch_sums.PIECE_ROWS", 700)
-    return torch
+    return compute_by_torch(monkeypatch)
 
 
 KINDS = {

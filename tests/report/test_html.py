@@ -163,7 +163,7 @@ def test_existing_page_stays_unless_told(tmp_path):
 def test_missing_folder_and_folder_as_page_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="create it first"):
         write_report(classification(2), tmp_path / "nowhere" / "report.html")
-    with pytest.raises(IsADirectoryError, match="give the name of a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
         write_report(classification(2), tmp_path, overwrite=True)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -12,14 +11,15 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.records import ArrowRecords
 from chimap.data.ids import unique_ids
-from chimap.data.io.compressed import decompressed, uncompressed_name
+from chimap.data.io.compressed import uncompressed_name
 from chimap.data.io.files import base_name, existing_file, split_member
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.remedies import file_remedy
+from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.data.table import place_of
-from chimap.data.table_headings import heading_of, joined_names
+from chimap.data.table_headings import heading_of, joined_names, opened_text
 from chimap.data.targets import task_column
 from chimap.data.views import ChosenRows
 
@@ -129,9 +129,7 @@ def _id_and_label(
     records = ArrowRecords(address)
     places = _places(records.columns, column, id, address)
     names = [records.columns[place] for place in places]
-    for name in names:
-        if records.columns.count(name) > 1:
-            raise DataError(f"{address}: two columns are called {name!r}. Rename one of them.")
+    check_distinct([name for name in records.columns if name in names], address)
     rows = [row for batch in records.batches(names) for row in batch]
     ids, labels = np.array([str(row[0]) for row in rows]), np.array([row[1] for row in rows], dtype=object)
     return ids, clean_labels(labels, ids.size, f"{address}::{column}")
@@ -141,18 +139,13 @@ def _from_text(
     address: str, column: str, id: str | int | None, missing: object
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids and the labels of a CSV or TSV table, as ``_id_and_label``."""
-    file = existing_file(address)
-    with decompressed(file) as opened:
-        try:
-            text = io.TextIOWrapper(opened, "utf-8-sig", newline="")
-            names, delimiter = heading_of(text, file.name)
-            id_place, label_place = _places(names, column, id, address)
-            y, ids = TextLabels(f"{address}::{column}", missing), []
-            for batch in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
-                ids += [record[id_place].strip() for record in batch]
-                y.add([record[label_place] for record in batch])
-        except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
-            raise DataError(f"{address}: cannot be read ({error}). Is it a table in UTF-8?") from error
+    with opened_text(address) as text:
+        names, delimiter = heading_of(text, existing_file(address).name)
+        id_place, label_place = _places(names, column, id, address)
+        y, ids = TextLabels(f"{address}::{column}", missing), []
+        for batch in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
+            ids += [record[id_place].strip() for record in batch]
+            y.add([record[label_place] for record in batch])
     if not ids:
         raise DataError(f"{address}: no rows, only a heading. Write it again.")
     return np.array(ids), y.finish()

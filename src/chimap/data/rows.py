@@ -17,6 +17,15 @@ from chimap._validation import DataError, check_positive
 LARGEST_WIDTH, LARGEST_HEIGHT = 2**28, 2**40
 
 
+def check_distinct(names: Iterable[str], where: str) -> None:
+    """Raise DataError if two columns have the same name."""
+    known: set[str] = set()
+    for name in names:
+        if name in known:
+            raise DataError(f"{where}: two columns are called {name!r}. Rename one of them.")
+        known.add(name)
+
+
 def chunk_dtype(dtype: DTypeLike, where: str) -> np.dtype:
     """Return the float type of the chunks for a stored type.
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TextIO
 
 from chimap._validation import DataError
@@ -39,9 +41,15 @@ def joined_names(address: str, words: str) -> list[str]:
 def _names_of(address: str) -> list[str]:
     if uncompressed_name(address).endswith(PARQUET + IPC):
         return list(find_parts(address)[0].schema.names)
-    file = existing_file(address)
-    with decompressed(file) as opened:
+    with opened_text(address) as text:
+        return heading_of(text, existing_file(address).name)[0]
+
+
+@contextmanager
+def opened_text(address: str) -> Iterator[TextIO]:
+    """Yield the text of a table; what cannot be read within the block is a DataError that names the file."""
+    with decompressed(existing_file(address)) as opened:
         try:
-            return heading_of(io.TextIOWrapper(opened, "utf-8-sig", newline=""), file.name)[0]
+            yield io.TextIOWrapper(opened, "utf-8-sig", newline="")
         except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
             raise DataError(f"{address}: cannot be read ({error}). Is it a table in UTF-8?") from error

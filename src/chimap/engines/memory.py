@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chimap._memory import budget_for, room_in
+from chimap._memory import budget_for, room_in, whole_mebibytes
 from chimap._validation import MemoryBudgetError, format_bytes
 from chimap.backends.host import PIECE_ROWS
 from chimap.data.source import TAKEN_BYTES
@@ -274,7 +274,7 @@ def chunk_rows_within(job: Job, budget: int) -> int:
         counted = ", libraries included" if needed > 1.02 * smallest else ""
         raise MemoryBudgetError(
             f"memory={format_bytes(budget)} is too small: {job.need} {format_bytes(needed)}{counted}. Give "
-            f"memory='{-(-needed // 2**20)}MiB', or {job.remedy}."
+            f"memory='{whole_mebibytes(needed)}', or {job.remedy}."
         )
     units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
     while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > room:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._memory import parse_memory
+from chimap._memory import parse_memory, whole_mebibytes
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
@@ -27,7 +27,8 @@ from chimap.kernels import Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
 from chimap.selection import SelectionResult
-from chimap.solvers.gram import CACHE_MIB, SOLVERS
+from chimap.solvers.cholesky import inverse_diagonal
+from chimap.solvers.gram import CACHE_MIB, SOLVERS, ridge_factor
 from chimap.solvers.held_out import kernel_left_out
 
 if TYPE_CHECKING:
@@ -224,8 +225,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
     ) -> HeldOutRows | None:
         """Return outputs for left-out rows: ridge leaves out each row alone, the hinge holds out one fold."""
         if self.loss == "square":
-            inverse = np.linalg.inv(gram + np.diag(self.alpha_ / w))
-            return HeldOutRows(kernel_left_out(inverse.diagonal(), duals, targets, self.alpha_, w), y, w)
+            diagonal = inverse_diagonal(ridge_factor(gram, w, self.alpha_))
+            return HeldOutRows(kernel_left_out(diagonal, duals, targets, self.alpha_, w), y, w)
         if folds is None:
             return None
         train, test = next(iter(folds.split(np.zeros(len(y)), y)))
@@ -287,8 +288,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         if needed > parse_memory(self.memory):
             raise MemoryBudgetError(
                 f"memory={self.memory!r} is too small for the kernel matrix of {n_rows:,} rows: it takes "
-                f"{format_bytes(needed)}. Give that much, take fewer rows, or use HistogramClassifier, whose memory "
-                "does not grow with the rows."
+                f"{format_bytes(needed)}. Give memory='{whole_mebibytes(needed)}', take fewer rows, or use "
+                "HistogramClassifier, whose memory does not grow with the rows."
             )
 
     def __sklearn_tags__(self) -> Tags:

@@ -70,18 +70,23 @@ class WidthRounds(WidthSearch):
 
     def _best_scale(self, x: np.ndarray) -> np.ndarray:
         """Return the overall width and strength of the least held-out error, climbed to from x; keep its moments."""
-        tried: dict[int, tuple[float, float, FoldMoments]] = {}
+        tried: dict[int, tuple[float, float]] = {}
+        least = np.inf
 
-        def at(octave: int) -> tuple[float, float, FoldMoments]:
+        def at(octave: int) -> tuple[float, float]:
+            nonlocal least
             if octave not in tried:
-                tried[octave] = self._with_alpha(x[:-1] + octave * np.log(2) / 2, x[-1])
+                value, log_alpha, moments = self._with_alpha(x[:-1] + octave * np.log(2) / 2, x[-1])
+                tried[octave] = value, log_alpha
+                if value < least or len(tried) == 1:  # the moments of others are freed
+                    least, self._moments = value, moments
             return tried[octave]
 
         def better(setting: Setting, best: Setting) -> bool:
             return abs(setting[1]) <= _OCTAVES and at(setting[1])[0] < at(best[1])[0]
 
         octave = climb(better, (0, 0), [(0, -1), (0, 1)])[1]
-        value, log_alpha, self._moments = at(octave)
+        value, log_alpha = at(octave)
         self.objective.whole = self._moments.whole()
         point = np.append(x[:-1] + octave * np.log(2) / 2, log_alpha)
         self._last = point, value, np.zeros(x.size)

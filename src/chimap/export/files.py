@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from chimap._files import check_writable, replacing
+from chimap._files import check_free, check_writable, replacing
 from chimap._validation import check_choice, check_positive
 from chimap.export.check import FileCheck, compare_onnx, compare_tables
 from chimap.export.graph import import_onnx
@@ -128,8 +128,7 @@ def export_model(
     parts = parts_of(model)
     chosen = _format(path, format, parts)
     check_positive(tolerance, "tolerance")
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
+    check_free(path, overwrite)
     check_writable(path)
     ending = path.suffix.lower()
     if chosen == "onnx":

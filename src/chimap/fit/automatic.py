@@ -165,12 +165,13 @@ def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
             return n
 
 
-def most_components(n: int, check: Callable[[int], None]) -> int:
-    """Return the largest number of landmarks or random features below ``n`` that fits; 0 if not even one does.
+def most_components(least: int, n: int, check: Callable[[int], None]) -> int:
+    """Return the largest number of landmarks or random features from ``least`` to ``n`` - 1 that fits; 0 if none does.
 
     See ``landmarks_within`` for ``check``.
     """
-    return bisect_left(range(1, n), True, key=lambda fewer: not _fits(fewer, check))
+    n_fitting = bisect_left(range(least, n), True, key=lambda fewer: not _fits(fewer, check))
+    return least + n_fitting - 1 if n_fitting else 0
 
 
 def _fits(n: int, check: Callable[[int], None]) -> bool:

@@ -189,11 +189,15 @@ def check_rows(
 
 def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
     """Divide each row, block by block, by its l1 norm; empty blocks stay empty."""
+    if len(blocks) == 1 and blocks[0].size == rows.shape[1]:
+        return _scaling.scale_rows(rows, _inverse_norms(rows))
+    rows = rows.copy()
     for columns in blocks:
-        is_all = len(blocks) == 1 and columns.size == rows.shape[1]
-        norms = _scaling.row_norms_l1(rows if is_all else _arrays.take_columns(rows, columns))
-        factors = 1 / np.where(norms > 0, norms, 1)
-        if is_all:
-            return _scaling.scale_rows(rows, factors)
-        rows = _scaling.scale_entries(rows, columns, factors)
+        _scaling.scale_entries(rows, columns, _inverse_norms(_arrays.take_columns(rows, columns)))
     return rows
+
+
+def _inverse_norms(rows: Rows) -> np.ndarray:
+    """Return 1 over the l1 norm of each row, (n,), and 1 for empty rows."""
+    norms = _scaling.row_norms_l1(rows)
+    return 1 / np.where(norms > 0, norms, 1)

@@ -120,7 +120,7 @@ def advice_on_components(
     n = given["n_components"]
     if keeps_rows(given) or is_automatic(n) or not takes_components(feature_settings(given)):
         return ""
-    most = most_components(n, room_for(given, source, n_targets, recipe))
+    most = most_components(recipe(given).most_principal or 1, n, room_for(given, source, n_targets, recipe))
     return f" At most about n_components={most} fits it." if most else ""
 
 

@@ -84,8 +84,7 @@ def write_table(
         If the output exists, unless ``overwrite``.
     """
     output, progress = Path(output), progress or Progress()
-    if output.exists() and not overwrite:
-        raise FileExistsError(f"{output} exists; choose another name, or allow overwriting it.")
+    _files.check_free(output, overwrite)
     write = writer(output)
     check_single_labels(images)
     parts = PartFolder(output, images, histograms)

@@ -111,8 +111,7 @@ def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kin
     ...     bool((chimap.load(f"{folder}/my.pipeline").predict(X) == pipeline.predict(X)).all())
     True
     """
-    if Path(path).exists() and not overwrite:
-        raise FileExistsError(f"{path} exists; choose another name, or allow overwriting it.")
+    _files.check_free(path, overwrite)
     check_is_fitted(model)
     if hasattr(model, "_refresh"):
         model._refresh()

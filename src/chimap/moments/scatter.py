@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _threads
+from chimap._validation import DataError
 from chimap.moments.symmetric import PANEL, Symmetric
 
 
@@ -40,6 +41,11 @@ class Scatter:
         """Mean targets, (t,)."""
         return self.shifts[1] + self.target_sum / (self.count or 1)
 
+    def check_rows(self) -> None:
+        """Raise DataError if there are no rows to solve for weights from."""
+        if self.count == 0:
+            raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
+
     @property
     def shifts(self) -> tuple[np.ndarray, np.ndarray]:
         """Shifts of the features (D,) and of the targets (t,); zeros as long as none are set."""
@@ -61,7 +67,9 @@ class Scatter:
         def fill(chosen: slice) -> None:
             for first, panel in panels[chosen]:
                 rows = slice(first, first + panel.shape[0])
-                np.subtract(panel, np.outer(self.feature_sum[rows], scaled[first:]), out=square[rows, first:])
+                block = square[rows, first:]
+                np.multiply(self.feature_sum[rows, None], scaled[first:], out=block)
+                np.subtract(panel, block, out=block)
 
         # All threads share this: most of the time goes to the operating system's clearing of new pages.
         _threads.over_rows(len(panels), self.n_features * PANEL, fill)

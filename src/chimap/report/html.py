@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._files import replacing
+from chimap._files import check_free, check_writable, replacing
 from chimap._types import JSON
 from chimap.report import _plain
 from chimap.report.classification import ClassificationMetrics, most_confused
@@ -63,7 +63,8 @@ def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite
 def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite: bool) -> Path:
     """Draw a page and write it to ``path``, completely or not at all; see ``write_report``."""
     target = Path(path)
-    _check_target(target, overwrite)
+    check_writable(target)
+    check_free(target, overwrite)
     page = draw()
     with replacing(target) as unfinished:
         unfinished.write_text(page, encoding="utf-8")
@@ -116,18 +117,6 @@ def render(template: str, **parts: object) -> str:
         f"{n:,}" if isinstance(n, int | np.integer) else _plain.words(n)
     )
     return environment.get_template(template).render(**parts).strip() + "\n"
-
-
-def _check_target(target: Path, overwrite: bool) -> None:
-    if target.is_dir():
-        inside = target / "report.html"
-        raise IsADirectoryError(f"{target} is a folder; give the name of a file, such as {inside}.")
-    if target.exists() and not overwrite:
-        raise FileExistsError(f"{target} exists; choose another name, or pass overwrite=True to replace it.")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(
-            f"The folder {target.parent} for {target.name} does not exist; create it first."
-        )
 
 
 def _common_parts(evaluation: Evaluation) -> JSON:

@@ -181,11 +181,10 @@ class DualRidge:
         solved = solve(corner, np.column_stack([self.Y[:n_rows], np.ones(n_rows)])).astype(np.float64)
         weights, intercept = with_intercept(solved, self.Y[:n_rows])
         outputs = np.empty((self.n_rows - first, self.Y.shape[1]))
-        for start in range(first, self.n_rows, _WIDE):
-            rows = slice(start, start + _WIDE)
-            outputs[start - first : start - first + _WIDE] = (
-                self.square[rows, :n_rows].astype(np.float64) @ weights
-            )
+        for start in range(first, self.n_rows, TILE):
+            rows = slice(start, start + TILE)
+            strip = self.square[rows, :n_rows].astype(np.float64)
+            outputs[start - first : start - first + TILE] = strip @ weights
         return np.asarray(self.Y[first:] - outputs - intercept)
 
     @property

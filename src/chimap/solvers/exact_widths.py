@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from chimap._validation import DataError
 from chimap.model_files import register
+from chimap.solvers.fold import check_fold
 
 
 def exact_kernel(distances: np.ndarray, log_widths: np.ndarray) -> np.ndarray:
@@ -93,12 +93,10 @@ def exact_held_out(
     """
     alpha, K = float(np.exp(x[-1])), exact_kernel(distances, x[:-1])
     value, slope, M, w = 0.0, 0.0, np.zeros_like(K), _all_of(weights, Y)
-    for k in range(int(folds.max()) + 1):
+    n_folds = int(folds.max()) + 1
+    for k in range(n_folds):
         held, others = np.flatnonzero(folds == k), np.flatnonzero(folds != k)
-        if not (held.size and others.size):
-            raise DataError(
-                f"fold {k} holds {held.size} of {folds.size} rows: too few to hold out. Use fewer folds."
-            )
+        check_fold(k, n_folds, held.size, folds.size)
         inner, cross = K[np.ix_(others, others)], K[np.ix_(held, others)]
         solution, factor = dual_ridge(inner, Y[others], alpha, w[others])
         errors, shares = solution.outputs(cross) - Y[held], w[others] / w[others].sum()

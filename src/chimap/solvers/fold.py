@@ -8,7 +8,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._validation import DataError
 from chimap.moments import Moments
+
+
+def check_fold(k: int, n_folds: int, n_held: int, n_rows: int) -> None:
+    """Raise DataError for a fold that holds no rows, or all of them."""
+    if n_held in (0, n_rows):
+        raise DataError(
+            f"fold {k} of {n_folds} holds {n_held} of {n_rows} rows: too few to hold out. Use fewer folds (selection) "
+            "or more rows."
+        )
 
 
 class Fold:

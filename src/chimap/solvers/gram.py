@@ -4,9 +4,8 @@ The problem of each target is
 
     min_{a, b}  sum_i w_i loss(y_i, f(x_i)) + alpha/2 a'K a,   f = K a + b,
 
-with the hinge max(0, 1 - y f), where alpha is LIBSVM's 1/C, or the square (y - f)^2 / 2. Ridge
-costs n^3/3 operations and two further (n, n) matrices; LIBSVM takes between n^2 and n^3 operations and a cache of
-``CACHE_MIB`` a thread.
+with the hinge max(0, 1 - y f), where alpha is LIBSVM's 1/C, or the square (y - f)^2 / 2. Ridge costs n^3/3 operations
+and a further (n, n) matrix; LIBSVM takes between n^2 and n^3 operations and a cache of ``CACHE_MIB`` a thread.
 """
 
 from __future__ import annotations
@@ -14,6 +13,8 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _threads
+from chimap._validation import DataError
+from chimap.solvers.cholesky import factorise, solve
 
 CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
 
@@ -51,13 +52,26 @@ def ridge(
 
     The solution satisfies (K + alpha diag(1/w)) a = y - b and sum a = 0.
     """
-    from scipy.linalg import solve
-
-    ridged = gram + np.diag(alpha / w)
-    solution = solve(ridged, np.column_stack([targets, np.ones(len(gram))]), assume_a="pos")
+    factor = ridge_factor(gram, w, alpha)
+    solution = solve(factor, np.column_stack([targets, np.ones(len(gram))]))
     ones = solution[:, -1]
     intercept = solution[:, :-1].sum(axis=0) / ones.sum()
     return solution[:, :-1] - np.outer(ones, intercept), intercept
+
+
+def ridge_factor(gram: np.ndarray, w: np.ndarray, alpha: float) -> np.ndarray:
+    """Return the Cholesky factor (n, n), an upper triangle, of K + alpha diag(1/w).
+
+    Raises DataError if the matrix is not positive definite to rounding.
+    """
+    square = np.array(gram, order="C")
+    square[np.diag_indices_from(square)] += alpha / w
+    if not factorise(square):
+        raise DataError(
+            f"alpha={alpha:g} is too small: the kernel matrix is singular to rounding. Use a larger one, or "
+            "alpha='auto'."
+        )
+    return square
 
 
 SOLVERS = {"hinge": support_vectors, "square": ridge}

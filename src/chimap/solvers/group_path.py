@@ -132,8 +132,7 @@ class SquareProblem:
     """
 
     def __init__(self, moments: Moments, penalty: L21, tolerance: float = TOLERANCE):
-        if moments.count == 0:
-            raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
+        moments.check_rows()
         self.moments, self.penalty, self.tolerance = moments, penalty, tolerance
         self._V = moments.cross_scatter()
         self._constant = float(moments.target_scatter().sum()) / 2

@@ -17,7 +17,6 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.linalg.lapack import dpotrf
 
-from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
@@ -41,8 +40,7 @@ def equivalent_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
     ----------
     Li, Lebanon and Sminchisescu, sec. 6 (LASSO from the moments).
     """
-    if moments.count == 0:
-        raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
+    moments.check_rows()
     square = np.empty((moments.n_features, moments.n_features))
     moments.scatter_into(square)
     square /= moments.count

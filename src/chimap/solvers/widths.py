@@ -20,9 +20,8 @@ from typing import Protocol
 import numpy as np
 
 from chimap import _blas
-from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.fold import Fold
+from chimap.solvers.fold import Fold, check_fold
 from chimap.solvers.ridge import Factor
 
 
@@ -145,11 +144,7 @@ def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> ObjectiveSlope
     weights, adjoints, offsets, means, pulls = [], [], [], [], []
     for k, moments in enumerate(folds.folds):
         n_others = whole.count - moments.count
-        if moments.n_rows in (0, whole.n_rows):
-            raise DataError(
-                f"fold {k} of {len(folds.folds)} holds {moments.n_rows} of {whole.n_rows} rows: too few to hold out. "
-                "Use fewer folds (n_folds) or more rows."
-            )
+        check_fold(k, len(folds.folds), moments.n_rows, whole.n_rows)
         fold = Fold(moments, whole)
         factor.of(whole, alpha, less=fold)
         W = factor.solve(fold.train_cross)

@@ -107,8 +107,7 @@ class CompareSettings:
             flag_values.check_map(name, str(self.kernel), "--maps")
         if self.terms is not None:
             flag_values.whole_numbers(self.terms, "--terms")
-        if self.race_seconds is not None and not self.race_seconds > 0:
-            raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
+        flag_values.check_seconds(self.race_seconds, "--race-seconds")
         flag_values.check_least(self.jobs, "--jobs")
         flag_values.check_least(self.seed, "--seed", 0)
         assert self.sizes

@@ -195,12 +195,10 @@ class Settings:
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
             raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
-        if self.race_seconds is not None and not self.race_seconds > 0:
-            raise ValueError(f"--race-seconds must be above 0; got {self.race_seconds:g}.")
+        flag_values.check_seconds(self.race_seconds, "--race-seconds")
         flag_values.class_weight_of(self.class_weight)
         flag_values.threshold_of(self.threshold)
-        if not 0 <= self.test_fraction < 1:
-            raise ValueError(f"--test-fraction must be at least 0 and below 1; got {self.test_fraction:g}.")
+        flag_values.check_share(self.test_fraction, "--test-fraction")
         parse_memory(self.memory)
 
     def weighing(self, y: np.ndarray) -> JSON:

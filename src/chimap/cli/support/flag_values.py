@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from chimap.cli.support.options import Task
@@ -69,6 +70,25 @@ def number_or(word: str, text: str, flag: str) -> float | str:
     return value
 
 
+def check_share(value: float, flag: str) -> None:
+    """Raise ValueError, naming the flag, unless the number is a share of rows that leaves some: 0 or more, below 1."""
+    if not 0 <= value < 1:
+        raise ValueError(f"{flag} must be at least 0 and below 1; got {value:g}.")
+
+
+def check_seconds(value: float | None, flag: str) -> None:
+    """Raise ValueError, naming the flag, unless the number is above 0 or None."""
+    if value is not None and not value > 0:
+        raise ValueError(f"{flag} must be above 0; got {value:g}.")
+
+
+def check_known(name: object, known: Iterable[str], flag: str) -> None:
+    """Raise ValueError, naming the flag and what is known, for another name."""
+    names = tuple(known)
+    if name not in names:
+        raise ValueError(f"{flag} must be one of {', '.join(names)}; got {name!r}.")
+
+
 def gamma_of(text: str) -> float | str:
     """Return the gamma of an exponential kernel: "mean", "auto" or a positive number. Raise ValueError for others."""
     return text if text == "auto" else number_or("mean", text, "--gamma")
@@ -78,8 +98,8 @@ def check_normalization(name: str | None) -> None:
     """Raise ValueError if the name is not a normalisation."""
     from chimap.fit.rows import NORMALIZATIONS
 
-    if name is not None and name not in NORMALIZATIONS:
-        raise ValueError(f"--normalization must be one of {', '.join(NORMALIZATIONS)}; got {name!r}.")
+    if name is not None:
+        check_known(name, NORMALIZATIONS, "--normalization")
 
 
 def check_scoring(name: str | None) -> None:
@@ -157,18 +177,14 @@ def check_sampling(name: str) -> None:
     """Raise ValueError if the catalogue of samplings does not have the name."""
     from chimap.features.fourier.sampling import CATALOGUE
 
-    known = ("auto", *CATALOGUE)
-    if name not in known:
-        raise ValueError(f"--sampling must be one of {', '.join(known)}; got {name!r}.")
+    check_known(name, ("auto", *CATALOGUE), "--sampling")
 
 
 def check_features(name: str) -> None:
     """Raise ValueError if the catalogue of families of features does not have the name."""
     from chimap.features.families import FAMILIES
 
-    known = ("auto", *FAMILIES)
-    if name not in known:
-        raise ValueError(f"--features must be one of {', '.join(known)}; got {name!r}.")
+    check_known(name, ("auto", *FAMILIES), "--features")
 
 
 def check_loss(name: str, task: Task = Task.auto) -> None:
@@ -179,9 +195,7 @@ def check_loss(name: str, task: Task = Task.auto) -> None:
     known = {Task.classify: classify, Task.regress: regress}.get(
         task, tuple(dict.fromkeys(classify + regress))
     )
-    if name not in known:
-        purpose = "" if task is Task.auto else f" to {task.value}"
-        raise ValueError(f"--loss{purpose} must be one of {', '.join(known)}; got {name!r}.")
+    check_known(name, known, "--loss" if task is Task.auto else f"--loss to {task.value}")
 
 
 def listed(text: str) -> list[str]:

@@ -63,8 +63,7 @@ class ImageSettings:
                 f"--descriptors must be different names among {', '.join(CATALOGUE)}, with commas; got "
                 f"{self.descriptors!r}."
             )
-        if self.coding not in CODINGS:
-            raise ValueError(f"--coding must be one of {', '.join(CODINGS)}; got {self.coding!r}.")
+        flag_values.check_known(self.coding, CODINGS, "--coding")
         flag_values.check_least(self.words, "--words")
         flag_values.check_least(self.step, "--step")
         flag_values.whole_numbers(self.sizes, "--sizes")
@@ -107,13 +106,11 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
     ((1, 1), (3, 1))
     """
     grids = []
-    for word in flag_values.listed(text):
+    for word in flag_values.listed(text) or [text]:
         rows, _, columns = word.partition("x")
         if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
             raise ValueError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")
         grids.append((int(rows), int(columns)))
-    if not grids:
-        raise ValueError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {text!r}.")
     return tuple(grids)
 
 

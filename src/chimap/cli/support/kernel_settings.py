@@ -142,10 +142,7 @@ class KernelSettings(Settings):
             ("--iterations", self.iterations),
         ):  # fmt: skip
             flag_values.check_least(value, flag)
-        if not 0 <= self.validation_fraction < 1:
-            raise ValueError(
-                f"--validation-fraction must be at least 0 and below 1; got {self.validation_fraction:g}."
-            )
+        flag_values.check_share(self.validation_fraction, "--validation-fraction")
         if not 0 <= self.width_strength < float("inf"):
             raise ValueError(f"--width-strength must be a number of at least 0; got {self.width_strength:g}.")
         if self.objective is ObjectiveOption.gradients and self.width_strength:

@@ -12,7 +12,7 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import ArrowPart
 from chimap.data.io.files import needed
 from chimap.data.labels import Labels
-from chimap.data.rows import chunk_dtype
+from chimap.data.rows import check_distinct, chunk_dtype
 from chimap.data.table import LABEL_NAMES
 
 if TYPE_CHECKING:
@@ -202,9 +202,7 @@ def _default_columns(types: dict[str, pa.DataType], label: str | None, part: Arr
 
 def _types(part: ArrowPart) -> dict[str, pa.DataType]:
     names = part.schema.names
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise DataError(f"{part.file}: two columns are called {twice!r}. Rename one of them.")
+    check_distinct(names, str(part.file))
     return dict(zip(names, part.schema.types, strict=True))
 
 

@@ -22,6 +22,7 @@ from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels
+from chimap.data.rows import check_distinct
 from chimap.data.table import LABEL_NAMES, ColumnChoice, roles_of
 
 if TYPE_CHECKING:
@@ -235,10 +236,7 @@ class CsvSource(StreamSource):
             [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
         )
         self._skip = number if has_header else 0
-        seen: set[str] = set()
-        twice = next((name for name in self._names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
-        if twice is not None:
-            raise DataError(f"{self.path}: two columns are called {twice!r}. Rename one of them.")
+        check_distinct(self._names, str(self.path))
 
     def _usual_delimiter(self, line: str) -> str:
         if uncompressed_name(self.name).endswith(".tsv"):

@@ -12,6 +12,7 @@ from chimap.data.formats.arrays import ArraySource
 from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
+from chimap.data.rows import check_distinct
 from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
 
 if TYPE_CHECKING:
@@ -135,9 +136,7 @@ def _label_place(names: list[str], labels: Labels) -> int | None:
 def checked_names_of(table: pd.DataFrame | pl.DataFrame | pa.Table, name: str) -> list[str]:
     """Return the names of the columns as text. Raises DataError if one comes twice."""
     names = [str(column) for column in names_of(table)]
-    if len({*names}) < len(names):
-        twice = next(column for column in names if names.count(column) > 1)
-        raise DataError(f"{name}: two columns are called {twice!r}. Rename one of them.")
+    check_distinct(names, name)
     return names
 
 

@@ -14,6 +14,7 @@ from chimap.data.ids import check_not_counting, counts, index_notes, naming_note
 from chimap.data.io.files import needed
 from chimap.data.label_names import shown
 from chimap.data.labels import clean_labels
+from chimap.data.rows import check_distinct
 from chimap.data.table import LABEL_NAMES, ColumnChoice, Roles, roles_of
 
 if TYPE_CHECKING:
@@ -195,10 +196,7 @@ def schema_of(tables: Tables, name: str) -> pa.Schema:
     first = next(iter(tables()), None)
     if first is None:
         raise DataError(f"{name}: no batches. Give at least one row.")
-    names = first.schema.names
-    if len({*names}) < len(names):
-        twice = next(word for word in names if names.count(word) > 1)
-        raise DataError(f"{name}: two columns are called {twice!r}. Rename one of them.")
+    check_distinct(first.schema.names, name)
     return first.schema
 
 

@@ -17,6 +17,20 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
 
 WINDOWS = ("least-squares", "rectangular", "uniform")
+
+
+def check_waves(n_terms: int, window: str, period: float | str, owner: str) -> None:
+    """Check what maps to a constant and waves take: ``n_terms`` is odd; ``period`` is "auto" or positive."""
+    if n_terms % 2 == 0:
+        raise ValueError(
+            f"n_terms of {owner} must be odd (one constant, then cosines and sines in pairs); got {n_terms}: use "
+            f"{n_terms - 1} or {n_terms + 1}."
+        )
+    check_choice(window, "window", WINDOWS)
+    if period != "auto":
+        check_positive(period, "period")
+
+
 _BINS, _SHAPES = 32, (0.3, 1.0, 5.0)  # of the gamma-distributed histograms behind ``expected_error``
 _REACH = 36.0  # integrals stop where the integrand has fallen by e^-36, the rounding of float64
 
@@ -80,14 +94,7 @@ class HomogeneousMap(AdditiveMap):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.n_terms % 2 == 0:
-            raise ValueError(
-                f"n_terms of HomogeneousMap must be odd (one constant, then cosines and sines in pairs); "
-                f"got {self.n_terms}: use {self.n_terms - 1} or {self.n_terms + 1}."
-            )
-        check_choice(self.window, "window", WINDOWS)
-        if self.period != "auto":
-            check_positive(self.period, "period")
+        check_waves(self.n_terms, self.window, self.period, "HomogeneousMap")
 
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         m = self.n_terms // 2

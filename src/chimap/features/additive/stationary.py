@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
-from chimap._validation import check_choice, check_positive, validated_rows
+from chimap._validation import check_positive, validated_rows
 from chimap.features.additive.differences import PAIRS, Differences, best_period, data_spectrum
-from chimap.features.additive.homogeneous import WINDOWS
+from chimap.features.additive.homogeneous import check_waves
 from chimap.features.base import Features, FeatureSettings, Footprint
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
@@ -122,14 +122,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     def _checked_kernel(self) -> StationaryKernel:
         check_positive(self.n_terms, "n_terms", integer=True)
-        if self.n_terms % 2 == 0:
-            raise ValueError(
-                f"n_terms of StationaryMap must be odd (one constant, then cosines and sines in pairs); "
-                f"got {self.n_terms}: use {self.n_terms - 1} or {self.n_terms + 1}."
-            )
-        check_choice(self.window, "window", WINDOWS)
-        if self.period != "auto":
-            check_positive(self.period, "period")
+        check_waves(self.n_terms, self.window, self.period, "StationaryMap")
         try:
             kernel = stationary_by_name(self.kernel) if isinstance(self.kernel, str) else self.kernel
         except KeyError:

@@ -48,7 +48,7 @@ class LandmarkFamily:
         kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
         """
         m = settings.size()
-        mapped = 2 * int(n_rows * row_bytes) * settings.terms(1)
+        mapped = 2 * int(n_rows * row_bytes) * mapped_bins(settings, 1, 1)
         products = itemsize * min(n_rows * m, max(BLOCK_NUMBERS, m))
         return max(
             map_bytes(settings, n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m
@@ -80,7 +80,8 @@ class NystroemFamily:
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """Return the larger of what the kernel's parameters take and what the landmarks take.
 
-        The latter are the kernel values of all rows with the landmarks, and the eigenproblem of the landmarks.
+        The latter are the kernel values of all rows with the landmarks beside two float64 copies of the rows, and the
+        eigenproblem of the landmarks.
         """
         kernel, m = settings.exact, settings.size()
         if kernel.name == "gaussian":
@@ -91,4 +92,5 @@ class NystroemFamily:
             parameters = max(
                 median_bytes(kernel, n_rows, row_bytes, itemsize), int(16 * n_rows * row_bytes / itemsize)
             )
-        return max(parameters, 8 * m * (n_rows + 3 * m))
+        copies = int(16 * n_rows * row_bytes / itemsize)
+        return max(parameters, copies + 8 * m * (n_rows + 3 * m))

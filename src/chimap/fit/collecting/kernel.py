@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chimap import _arrays
-from chimap._memory import budget_for, room_in
+from chimap._memory import budget_for, room_in, whole_mebibytes
 from chimap._types import Rows, Scoring
 from chimap._validation import MemoryBudgetError, format_bytes
 from chimap.engines import Engine, Progress, Stopwatch
@@ -71,8 +71,8 @@ class KernelCollector:
         if needed > room_in(recipe.budget):
             raise MemoryBudgetError(
                 f"memory of {format_bytes(recipe.budget)} is too small for the kernel matrix of {n_rows:,} rows: it "
-                f"takes {format_bytes(budget_for(needed))}. Give that much, take fewer rows, or use "
-                "features='landmarks'."
+                f"takes {format_bytes(budget_for(needed))}. Give memory='{whole_mebibytes(budget_for(needed))}', take "
+                "fewer rows, or use features='landmarks'."
             )
         return cls(recipe, rows, *_order_of(rows.folds, n_rows, recipe.seed))
 

@@ -14,6 +14,12 @@ from chimap._validation import DataError
 from chimap.data.io.files import needed
 
 
+def check_border(border: int, unit: str) -> None:
+    """Raise ValueError unless the border is a whole number of these units, 0 or more."""
+    if not isinstance(border, int) or border < 0:
+        raise ValueError(f"border must be a whole number of {unit}, 0 or more; got {border!r}.")
+
+
 @dataclass(frozen=True)
 class Points:
     """Points of an image with the vectors that describe them.

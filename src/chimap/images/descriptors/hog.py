@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap._validation import check_positive
 from chimap.data.io.files import needed
-from chimap.images.descriptors.base import LocalDescriptor, Points, check_image, joined
+from chimap.images.descriptors.base import LocalDescriptor, Points, check_border, check_image, joined
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,7 @@ class HOG(LocalDescriptor):
         for cell in self.cells:
             check_positive(cell, "each of cells", integer=True)
         check_positive(self.orientations, "orientations", integer=True)
-        if not isinstance(self.border, int) or self.border < 0:
-            raise ValueError(f"border must be a whole number of cells, 0 or more; got {self.border!r}.")
+        check_border(self.border, "cells")
 
     @property
     def step(self) -> int:

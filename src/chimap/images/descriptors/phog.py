@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from chimap._validation import check_positive
-from chimap.images.descriptors.base import Coded, CodedDescriptor, check_image, opencv
+from chimap.images.descriptors.base import Coded, CodedDescriptor, check_border, check_image, opencv
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,7 @@ class PHOG(CodedDescriptor):
         check_positive(self.bins, "bins", integer=True)
         if self.degrees not in (180, 360):
             raise ValueError(f"degrees must be 180 or 360; got {self.degrees!r}.")
-        if not isinstance(self.border, int) or self.border < 0:
-            raise ValueError(f"border must be a whole number of pixels, 0 or more; got {self.border!r}.")
+        check_border(self.border, "pixels")
 
     @property
     def n_words(self) -> int:

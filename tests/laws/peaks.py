@@ -1,0 +1,84 @@
+"""The peak of resident memory of a fit, in a process of its own; see ``test_memory``."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import re
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+from chimap._memory import parse_memory
+from chimap._validation import MemoryBudgetError
+
+from ..histograms import classes
+from .estimators import ESTIMATORS
+from .sources import FROM_SOURCES
+
+TAKING_MEMORY: dict[str, BaseEstimator] = {
+    name: model
+    for name, model in (ESTIMATORS | FROM_SOURCES).items()
+    if "memory" in model.get_params(deep=False)
+}
+N_COMPONENTS = 500
+ROWS, LABELS = classes(3000, 400)
+ROWS = ROWS.astype(np.float32)
+TARGETS = ROWS[:, 0] + np.sqrt(ROWS[:, 1])
+LARGER = {"blocks": {"a": slice(0, 200), "b": slice(200, 400)}, "n_components": N_COMPONENTS}
+
+
+def made(name: str, memory: str) -> BaseEstimator:
+    """The estimator of the catalogue, with so many components that they outweigh what the process has anyway."""
+    model = clone(TAKING_MEMORY[name])
+    given = {
+        parameter: value
+        for parameter, value in LARGER.items()
+        if model.get_params(deep=False).get(parameter) not in (None, "auto")
+    }
+    return model.set_params(memory=memory, **given)
+
+
+def fit(model: BaseEstimator, n_rows: int | None = None) -> None:
+    truths = LABELS if is_classifier(model) else TARGETS
+    model.fit(ROWS[:n_rows], truths[:n_rows])
+
+
+def least_memory(name: str) -> str:
+    """The budget that an estimator names when it is given too little; a stage after the first may name more."""
+    memory = "1MiB"
+    for _ in range(3):
+        try:
+            fit(made(name, memory))
+        except MemoryBudgetError as error:
+            named = re.search("Give memory='([^']+)'", str(error))
+            if named is None:
+                raise
+            memory = named[1]
+        else:
+            return memory
+    raise AssertionError(f"{name} refuses the budget that it names, {memory}")
+
+
+def peak_of_fit(name: str) -> tuple[int, int]:
+    """The bytes of the least budget, and those that the fit takes of it at its peak."""
+    fit(made(name, "2GiB"), 1000)  # compiles
+    memory = least_memory(name)
+    return parse_memory(memory), peak_of(lambda: fit(made(name, memory)))
+
+
+def peak_of(call: Callable[[], object]) -> int:
+    """Bytes that become resident during a call."""
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
+    with open("/proc/self/clear_refs", "w") as marks:
+        marks.write("5")  # the peak begins anew
+    before = _resident("VmRSS")
+    call()
+    return _resident("VmHWM") - before
+
+
+def _resident(field: str) -> int:
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith(f"{field}:"))

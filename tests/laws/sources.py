@@ -1,0 +1,101 @@
+"""Every estimator that is fitted from a source of rows, with every family of features and loss, and such sources."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone, is_classifier
+
+from chimap import (
+    FourierKernelLearner,
+    FourierKernelRegressor,
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelLearner,
+    MultipleKernelRegressor,
+)
+from chimap.data import ArraySource
+from chimap.features.families import FAMILIES
+
+from ..histograms import classes
+from .estimators import ESTIMATORS, FEW, HALVES, LEARNER, tolerance_of
+
+ROWS, LABELS = classes(1300, 8)
+ROWS = ROWS.astype(np.float32).astype(np.float64)
+TARGETS = ROWS[:, 0] + np.sqrt(ROWS[:, 1])
+CHUNK_ROWS = 256
+
+
+def with_each_loss(model: BaseEstimator, name: str) -> dict[str, BaseEstimator]:
+    """The estimator with every loss that it takes."""
+    return {f"{name}, {loss}": clone(model).set_params(loss=loss) for loss in model._losses}
+
+
+def of_family(make: type, features: str) -> BaseEstimator:
+    return make("chi2" if features == "additive" else "exp-chi2", features=features, **FEW)
+
+
+FROM_SOURCES: dict[str, BaseEstimator] = {
+    **{name: model for name, model in ESTIMATORS.items() if hasattr(model, "fit_source")},
+    **{
+        name: model
+        for features in FAMILIES
+        for kind, make in (("classifier", HistogramClassifier), ("regressor", HistogramRegressor))
+        for name, model in with_each_loss(of_family(make, features), f"{kind}, {features}").items()
+    },
+    **with_each_loss(FourierKernelLearner(blocks=HALVES, alpha=0.1, **LEARNER), "fourier learner"),
+    **with_each_loss(
+        FourierKernelRegressor(blocks=HALVES, alpha=0.1, **LEARNER), "fourier learner, regression"
+    ),
+    # a strength at which the weights take tens of passes, not hundreds
+    **with_each_loss(MultipleKernelLearner(blocks=HALVES, **FEW | {"alpha": 10.0}), "multiple kernels"),
+    **with_each_loss(
+        MultipleKernelRegressor(blocks=HALVES, **FEW | {"alpha": 10.0}), "multiple kernels, regression"
+    ),
+    "fourier learner, training": FourierKernelLearner(
+        blocks=HALVES, objective="training", width_strength=0.1, **LEARNER
+    ),
+    "fourier learner, gradients": FourierKernelLearner(blocks=HALVES, objective="gradients", **LEARNER),
+    "multiple kernels, joint": MultipleKernelLearner(blocks=HALVES, joint=True, max_iter=2, **FEW),
+    "components": HistogramClassifier("exp-chi2", features="fourier", n_principal=9, **FEW),
+    "components of blocks": HistogramClassifier("exp-chi2", blocks=HALVES, n_principal=[4, 9], **FEW),
+    "bfloat16": HistogramClassifier("exp-chi2", features="fourier", precision="bfloat16", **FEW),
+    "strength by rows held out": HistogramClassifier(
+        "chi2", features="additive", selection="holdout", random_state=0
+    ),
+    "learned weights of bins": HistogramClassifier("exp-chi2", bin_weights="learn", **FEW),
+}
+
+
+def made(name):
+    return clone(FROM_SOURCES[name])
+
+
+def truths(model):
+    return LABELS if is_classifier(model) else TARGETS
+
+
+def source_for(model):
+    return ArraySource(ROWS, truths(model))
+
+
+def in_short_chunks(monkeypatch):
+    """Let chunks be as short as under the smallest budget of memory, so that few rows are several chunks."""
+    monkeypatch.setattr("chimap.engines.memory.CHUNK_UNIT", CHUNK_ROWS)
+    monkeypatch.setattr("chimap.engines.memory.MOST_ROWS", 0)
+
+
+def keeps_every_row(model):
+    """Whether the machine is an exact one, whose rows stay in one process."""
+    return getattr(model, "features", None) == "exact"
+
+
+def passes_again(model):
+    """Whether weights come from passes that stop within a tolerance, and not from sums."""
+    return getattr(model, "loss", "square") != "square"
+
+
+def rounding_of(model):
+    """By how much outputs may differ after another order of sums."""
+    if getattr(model, "precision", None) == "bfloat16":  # values between two numbers are rounded either way
+        return 0.03
+    return 2e-3 if passes_again(model) else 10 * tolerance_of(model)

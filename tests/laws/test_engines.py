@@ -1,0 +1,92 @@
+"""Where the chunks of a fit run makes no difference: this process and workers of Dask fit one model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone, is_classifier
+
+from .estimators import ESTIMATORS, outputs, tolerance_of
+from .sources import (
+    FROM_SOURCES,
+    LABELS,
+    ROWS,
+    TARGETS,
+    in_short_chunks,
+    keeps_every_row,
+    made,
+    rounding_of,
+    source_for,
+    truths,
+)
+
+pytestmark = pytest.mark.slow  # workers are processes
+
+distributed = pytest.importorskip("distributed", reason="workers are those of dask.distributed")
+da = pytest.importorskip("dask.array", reason="arrays of Dask are needed")
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    in_short_chunks(monkeypatch)
+
+
+def refusal_of(model):
+    """What a fit on workers says of settings that one process must serve, as a pattern; None if it takes them."""
+    if keeps_every_row(model):
+        return r"features='exact' keeps all rows in one process: use engine='local'"
+    hinge = r"loss='hinge' keeps the features of all rows in the memory of one process: use engine='local'"
+    return hinge if model.loss == "hinge" else None
+
+
+def assert_one_model(model, alone):
+    rounding = rounding_of(alone)
+    assert model.alpha_ == pytest.approx(alone.alpha_, rel=1e-3)
+    assert model.n_rows_ == alone.n_rows_ == len(ROWS)
+    np.testing.assert_allclose(outputs(model, ROWS), outputs(alone, ROWS), rtol=rounding, atol=rounding)
+
+
+@pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if refusal_of(model) is None])
+def test_workers_fit_the_model_of_one_process(name, client, monkeypatch):
+    alone = made(name)
+    alone.fit_source(source_for(alone))
+    monkeypatch.setattr("chimap.engines.local.LocalEngine.run", None)  # no chunk is added in this process
+    assert_one_model(made(name).fit_source(source_for(alone), engine=client), alone)
+
+
+@pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if refusal_of(model)])
+def test_what_needs_one_process_is_refused_on_workers(name, client):
+    model = made(name)
+    with pytest.raises(ValueError, match=refusal_of(model)):
+        model.fit_source(source_for(model), engine=client)
+    assert not hasattr(model, "n_rows_")
+
+
+def dask_collections(y):
+    """Rows and labels whose chunks have other borders."""
+    return da.from_array(ROWS, chunks=(300, 8)), da.from_array(y, chunks=500)
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if not keeps_every_row(ESTIMATORS[name])])
+def test_collections_of_dask_are_arrays(name, client):
+    """Of estimators that are not fitted from sources, too: they read all chunks."""
+    y = LABELS if is_classifier(ESTIMATORS[name]) else TARGETS
+    alone, model = (clone(ESTIMATORS[name]) for _ in range(2))
+    outputs_alone = outputs(alone.fit(ROWS, y), ROWS)
+    rounding = 10 * tolerance_of(alone)
+    model.fit(*dask_collections(y))
+    np.testing.assert_allclose(outputs(model, ROWS), outputs_alone, rtol=rounding, atol=rounding)
+
+
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if keeps_every_row(ESTIMATORS[name])])
+def test_exact_machines_refuse_collections_of_a_cluster(name, client):
+    model = made(name)
+    with pytest.raises(ValueError, match="keeps all rows in one process: use engine='local'"):
+        model.fit(*dask_collections(truths(model)))

@@ -1,0 +1,66 @@
+"""A fit takes no more memory than its budget, and a budget that is too small names one that is enough."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from chimap import HistogramClassifier
+from chimap._validation import MemoryBudgetError
+
+from .estimators import GIVEN, X, Y
+from .peaks import TAKING_MEMORY, peak_of_fit
+from .sources import keeps_every_row
+
+SPARE = 8 * 2**20  # what allocators keep, and threads of few rows
+
+
+@pytest.fixture(scope="module")
+def child():
+    """A process that returns freed memory to the system at once."""
+    if not os.access("/proc/self/clear_refs", os.W_OK):
+        pytest.skip("the peak of resident memory is read and reset in /proc")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MALLOC_MMAP_THRESHOLD_", str(2**18))
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            yield pool
+
+
+WITHOUT_PLAN = {"learned weights of bins": "what races for the weights of bins is not planned"}
+
+
+def is_measured(model):
+    """Whether the settings are not refused, and take memory of their own: losses by passes differ by a formula."""
+    if keeps_every_row(model):
+        return model.loss in ("square", "squared_hinge")
+    return model.loss not in ("squared_hinge", "smooth_hinge")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(
+            name,
+            marks=pytest.mark.xfail(reason=WITHOUT_PLAN[name], strict=True) if name in WITHOUT_PLAN else (),
+        )
+        for name, model in TAKING_MEMORY.items()
+        if is_measured(model)
+    ],
+)
+def test_a_fit_stays_within_the_least_budget_that_it_names(name, child):
+    budget, peak = child.submit(peak_of_fit, name).result()
+    assert peak <= 1.05 * budget + SPARE
+
+
+def test_tables_stay_within_their_budget():
+    model = HistogramClassifier("chi2", **GIVEN).fit(X, Y)
+    needed = model.compile().tables_.nbytes
+    assert model.compile(memory=needed).tables_.nbytes == needed
+    with pytest.raises(
+        MemoryBudgetError, match=r"the tables take .* allowed\. Raise memory, or the tolerance"
+    ):
+        model.compile(memory=needed - 1)

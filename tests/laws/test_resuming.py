@@ -1,0 +1,116 @@
+"""A fit that is interrupted anywhere and resumed from its checkpoint gives the model of one that is not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from chimap._files import read_header
+from chimap._progress import Progress
+from chimap.data import ArraySource
+from chimap.fit.checkpoint import Checkpoint
+
+from .estimators import ESTIMATORS, assert_same_answers, outputs
+from .sources import (
+    FROM_SOURCES,
+    ROWS,
+    in_short_chunks,
+    keeps_every_row,
+    made,
+    passes_again,
+    rounding_of,
+    source_for,
+    truths,
+)
+
+EACH_CHUNK = 1e-9  # seconds between two versions of a checkpoint
+
+
+@pytest.fixture(autouse=True)
+def _short_chunks(monkeypatch):
+    in_short_chunks(monkeypatch)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class InterruptedBy(Progress):
+    """Interrupts the fit at a step of the pass that learns; a pass that is resumed has its first rows as a step."""
+
+    def __init__(self, step: int):
+        self.left, self.is_learning = step, False
+
+    def stage(self, name, total, unit="rows"):
+        self.is_learning = name == "learning"
+
+    def advance(self, amount=1):
+        if self.is_learning and amount:
+            self.left -= 1
+            if self.left == 0:
+                raise Interrupted
+
+
+class BreakingOff(ArraySource):
+    """Rows that cannot be read any more after some chunks."""
+
+    readable = 10**9
+
+    def chunks(self, chunk_rows):
+        return self._breaking(super().chunks(chunk_rows))
+
+    def chunks_from(self, *place):
+        return self._breaking(super().chunks_from(*place))
+
+    def _breaking(self, chunks):
+        for chunk in chunks:
+            if self.readable == 0:
+                raise Interrupted
+            self.readable -= 1
+            yield chunk
+
+
+def refusal_of(model):
+    """What an estimator says that cannot write checkpoints, as a pattern; None if it can."""
+    if keeps_every_row(model):
+        return "features='exact' supports neither a checkpoint"
+    hinge = "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint"
+    return hinge if model.loss == "hinge" else None
+
+
+def fitted(name, path, n_chunks=None, progress=None):
+    """Fit, from the checkpoint at the path if there is one, on rows of which so many chunks can be read."""
+    model = made(name)
+    source = BreakingOff(ROWS, truths(model))
+    source.readable = n_chunks or source.readable
+    return model.fit_source(source, progress, checkpoint=Checkpoint(path, EACH_CHUNK))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ESTIMATORS else pytest.mark.slow)
+        for name, model in FROM_SOURCES.items()
+        if refusal_of(model) is None
+    ],
+)
+def test_a_resumed_fit_is_an_uninterrupted_one(name, tmp_path):
+    path, whole = tmp_path / "resumed", fitted(name, tmp_path / "whole")
+    for n_chunks, progress in ((2, None), (None, InterruptedBy(3)), (2, None)):
+        with pytest.raises(Interrupted):
+            fitted(name, path, n_chunks, progress)
+    n_added = read_header(path)["next_row"]
+    assert 0 < n_added < len(ROWS) or passes_again(whole)  # of which the last chunk was read, in a later pass
+    again = fitted(name, path)
+    assert_same_answers(again, whole)
+    assert again.alpha_ == whole.alpha_
+    rounding, plain = rounding_of(whole), made(name)
+    plain.fit_source(source_for(plain))
+    np.testing.assert_allclose(outputs(whole, ROWS), outputs(plain, ROWS), rtol=rounding, atol=rounding)
+
+
+@pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if refusal_of(model)])
+def test_what_keeps_all_rows_refuses_a_checkpoint(name, tmp_path):
+    with pytest.raises(ValueError, match=refusal_of(made(name))):
+        fitted(name, tmp_path / "c")
+    assert not (tmp_path / "c").exists()
