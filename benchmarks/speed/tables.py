@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from benchmarks.measure import counts, mnist, ratio, report, seconds
 from chimap import HistogramClassifier, chi2
-from chimap._validation import format_bytes
+from chimap._memory import format_bytes
 
 X, y, X_test, y_test = mnist(normalize=True)
 ROWS = 10_000

@@ -35,6 +35,15 @@ def parse_memory(memory: str | int | float) -> int:
     return int(size)
 
 
+def format_bytes(n: float) -> str:
+    """Return a size in readable units: 1536 -> '1.5 KiB'."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if abs(n) < 1024:
+            return f"{n:.0f} {unit}" if unit == "B" or n >= 100 else f"{n:.1f} {unit}"
+        n /= 1024
+    return f"{n:.1f} TiB"
+
+
 def room_in(budget: int) -> int:
     """Return the bytes of a budget that a fit may use, which is what the libraries leave.
 

@@ -15,6 +15,8 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from chimap._messages import Message
+
 _GRAIN = 2**15  # numbers that a slice should hold to be worth waking a thread
 _FEW_ROWS = 300
 _SLICES = 4  # slices for each thread, so that a slow thread does not keep the others waiting
@@ -44,7 +46,9 @@ def threads(n_jobs: int | None) -> Iterator[None]:
     -1 stands for all cores and -2 for all but one. None leaves the limit as it is.
     """
     if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0: use a positive number of threads, or -1 for all cores.")
+        raise ValueError(
+            Message("{n_jobs} must not be 0: use a positive number of threads, or -1 for all cores.")
+        )
     if n_jobs is None:
         yield
         return

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast, overload
 
 import numpy as np
 
+from chimap._messages import Message, Parameter
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
 
 if TYPE_CHECKING:
@@ -34,18 +35,21 @@ class MemoryBudgetError(ValueError):
 class ParameterError(ValueError):
     """A parameter has a value that it cannot take: ``wanted`` is the end of the sentence "NAME must be ...".
 
-    The command line replaces the name by its flag.
+    The name is that of a parameter, or a message in which the parameter stands among other words.
 
     >>> print(ParameterError("n_terms", 0, "a positive whole number"))
     n_terms must be a positive whole number; got 0.
+    >>> print(ParameterError(Message("each of {alpha}"), 0, "a positive number"))
+    each of alpha must be a positive number; got 0.
     """
 
     def __init__(self, name: str, value: object, wanted: str):
-        super().__init__(name, value, wanted)
+        named = name if isinstance(name, Message) else Parameter(name)
+        super().__init__(Message("{} must be {}; got {!r}.", named, wanted, value))
         self.name, self.value, self.wanted = name, value, wanted
 
-    def __str__(self) -> str:
-        return f"{self.name} must be {self.wanted}; got {self.value!r}."
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, object, str]]:
+        return type(self), (self.name, self.value, self.wanted)
 
 
 def check_histograms(
@@ -81,8 +85,12 @@ def check_histograms(
             f"{where}: {kind}. Every bin must be a finite number; remove the row or impute the bin first."
         )
     raise DataError(
-        f"Negative values in data passed as {where}: {value:g}. Histogram kernels need bins >= 0; "
-        "shift or clip the data, or use kernel='gaussian' or, in Python, kernel.signed(), which take negative values."
+        Message(
+            "Negative values in data passed as {}: {:g}. Histogram kernels need bins >= 0; shift or clip the "
+            "data, or use {kernel='gaussian'} or, in Python, kernel.signed(), which take negative values.",
+            where,
+            value,
+        )
     )
 
 
@@ -286,14 +294,5 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
         names.append(str(name))
         indices.append(columns)
     if not indices:
-        raise ValueError("blocks must hold at least one block of columns; got none.")
+        raise ValueError(Message("{blocks} must hold at least one block of columns; got none."))
     return names, indices
-
-
-def format_bytes(n: float) -> str:
-    """Return a size in readable units: 1536 -> '1.5 KiB'."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if abs(n) < 1024:
-            return f"{n:.0f} {unit}" if unit == "B" or n >= 100 else f"{n:.1f} {unit}"
-        n /= 1024
-    return f"{n:.1f} TiB"

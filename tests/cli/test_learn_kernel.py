@@ -42,14 +42,13 @@ BAD = {
 
 
 def test_an_option_of_widths_has_the_name_of_its_parameter():
-    from chimap.cli.support.errors import flag_of, in_flags
+    from chimap.cli.support.flag_names import flag_of
     from chimap.cli.support.kernel_settings import KernelSettings
     from chimap.cli.support.options import Task
 
     model = KernelSettings(width_strength=0.25, components="8").estimator(Task.classify)
     assert (model.width_strength, model.width_penalty) == (0.25, "l2")
     assert flag_of("width_strength") == "--width-strength"
-    assert in_flags("Leave width_strength at 0.") == "Leave --width-strength at 0."
 
 
 def test_widths_a_page_and_predictions(folder):

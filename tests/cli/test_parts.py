@@ -8,10 +8,13 @@ import io
 
 import numpy as np
 import pytest
+import typer.main
 
-from chimap import HistogramClassifier
+from chimap import FourierFeatures, HistogramClassifier
+from chimap._messages import Message, Parameter, Setting
 from chimap._progress import LineProgress
-from chimap.cli.support import blas, data_rows, errors, flag_values
+from chimap.cli.main import app
+from chimap.cli.support import blas, data_rows, errors, flag_names, flag_values
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 
@@ -62,42 +65,60 @@ def test_task_of_labels(labels, expected):
 @pytest.mark.parametrize(
     ("message", "expected"),
     [
-        ("n_jobs must not be 0", "--jobs must not be 0"),
-        ("memory must be a number", "--memory must be a number"),
-        ("gamma='mean': all rows are equal", "--gamma mean: all rows are equal"),
-        ("data/n_terms.npz: cut off", "data/n_terms.npz: cut off"),
+        (Message("{n_jobs} must not be 0"), "--jobs must not be 0"),
+        (Message("{gamma='mean'}: all rows are equal"), "--gamma mean: all rows are equal"),
+        (Message("{}: cut off", "data/n_terms.npz"), "data/n_terms.npz: cut off"),
         ("the machine has no memory left", "the machine has no memory left"),
         (
-            "features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and does not support "
-            "loss='logistic'. Leave that out, or use features='landmarks'.",
-            "--features exact solves --loss square or squared_hinge on the kernel matrix, and does not support "
-            "--loss logistic. Leave that out, or use --features landmarks.",
+            Message("{features='exact'} does not support {}.", Setting("loss", "logistic")),
+            "--features exact does not support --loss logistic.",
         ),
-        ("does not support blocks={'a': slice(0, 3, None)}.", "does not support --blocks."),
-        ("normalize='l1' divides; got normalize=None", "--normalization l1 divides; got no --normalization"),
-        ("features must be one of auto", "--features must be one of auto"),
-        ("the features of all rows", "the features of all rows"),
-        ("give features=FourierFeatures()", "give features=FourierFeatures()"),
-        ("Use selection='auto', or selection=5.", "Use no --folds, or --folds 5."),
-        ("give selection='gcv'", "give selection='gcv'"),  # which no flag gives
-        ("bin_weights=None, or bin_weights='learn'", "--bin-weights none, or --bin-weights learn"),
-        ("have a class_weight", "have a --class-weight"),
+        (Message("does not support {blocks=}.", {"a": slice(0, 3)}), "does not support --blocks."),
+        (
+            Message("{normalize='l1'} divides; got {normalize=}", None),
+            "--normalization l1 divides; got no --normalization",
+        ),
+        (Message("pass {overwrite=True}"), "pass --overwrite"),
+        (Message("without {overwrite=False}"), "without no --overwrite"),
+        (Message("{memory=!s} is too small", "1.0 MiB"), "--memory 1.0 MiB is too small"),
+        (Message("at {alpha=:g}", 0.001), "at --alpha 0.001"),
+        (Message("Use {selection='auto'}, or {selection=5}."), "Use no --folds, or --folds 5."),
+        (
+            Message("{bin_weights=None}, or {bin_weights='learn'}"),
+            "--bin-weights none, or --bin-weights learn",
+        ),
+        (Message("task {}: {}", 3, ValueError(Message("{n_terms} are few"))), "task 3: --terms are few"),
+        (UserWarning(Message("give {alpha}")), "give --alpha"),
+        (UserWarning("n_components of another package"), "n_components of another package"),
+        # what no flag gives, or no flag takes
+        (Message("give {selection='gcv'}"), "give selection='gcv'"),
+        (Message("give {n_anchors=5} of {n_anchors}"), "give n_anchors=5 of n_anchors"),
+        (Message("got {features=}", FourierFeatures()), "got features=FourierFeatures()"),
+        (Message("none of {alpha=!s}", np.array([0.5, 1])), "none of alpha=[0.5 1. ]"),
     ],
 )
 def test_messages_name_flags(message, expected):
-    assert errors.in_flags(message) == expected
+    assert flag_names.in_flags(message) == expected
 
 
 def test_every_parameter_with_a_flag_is_named_by_it():
-    flags = {errors.flag_of(field.name) for field in dataclasses.fields(Settings)}
+    flags = {flag_names.flag_of(field.name) for field in dataclasses.fields(Settings)}
     flagged = [
-        name for name in inspect.signature(HistogramClassifier).parameters if errors.flag_of(name) in flags
+        name
+        for name in inspect.signature(HistogramClassifier).parameters
+        if flag_names.flag_of(name) in flags
     ]
     assert {"features", "selection", "normalize", "n_terms", "random_state", "kernel"} <= set(flagged)
     for name in flagged:
-        value = "5" if name == "selection" else "'some'"
-        message = f"here {name}={value} is given"
-        assert errors.in_flags(message) == f"here {errors.flag_of(name)} {value.strip(chr(39))} is given"
+        flag = flag_names.flag_of(name)
+        assert flag_names.in_flags(Message("{} is given", Setting(name, 5))) == f"{flag} 5 is given"
+        assert flag_names.in_flags(Message("{} is given", Parameter(name))) == f"{flag} is given"
+
+
+def test_the_flags_of_all_commands_are_known():
+    commands = typer.main.get_command(app).commands.values()
+    options = {flag for command in commands for option in command.params for flag in option.opts}
+    assert {"--loss", "--words", "--tune-rows", "--tolerance", "--per-class"} <= options & flag_names.known
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1", "0", "nan", "inf"])

@@ -83,7 +83,7 @@ def test_parts_can_be_split_again(source):
 
 def test_bad_arguments(source):
     for fraction in (0, 1, -0.1, "half", np.nan):
-        with pytest.raises(ValueError, match="test_fraction must lie between 0 and 1"):
+        with pytest.raises(ValueError, match="test_fraction must be between 0 and 1"):
             split_source(source, fraction, 0)
     for seed in (-1, 0.5, None):
         with pytest.raises(ValueError, match="seed must be a whole number >= 0"):

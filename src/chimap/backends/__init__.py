@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from chimap._messages import Message
 from chimap._validation import ParameterError
 from chimap.backends.base import Backend
 from chimap.backends.host import HOST
@@ -42,7 +43,9 @@ def _check_cuda(device: str) -> None:
     if not re.fullmatch(r"cuda(:\d+)?", device):
         raise ParameterError("device", device, _DEVICES)
     if importlib.util.find_spec("torch") is None:
-        raise ImportError(f"device={device!r} needs torch: pip install 'chimap[torch]', or use device='cpu'.")
+        raise ImportError(
+            Message("{device=} needs torch: pip install 'chimap[torch]', or use {device='cpu'}.", device)
+        )
     import torch
 
     if not torch.cuda.is_available() or torch.device(device).index not in (
@@ -51,8 +54,13 @@ def _check_cuda(device: str) -> None:
     ):
         n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
         raise ValueError(
-            f"device={device!r}: torch {torch.__version__} finds {n_devices} CUDA device(s) here. Use device='cpu', "
-            "or a build of torch for this machine's device."
+            Message(
+                "{device=}: torch {} finds {} CUDA device(s) here. Use {device='cpu'}, or a build of torch for "
+                "this machine's device.",
+                device,
+                torch.__version__,
+                n_devices,
+            )
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import signal
 import sys
@@ -24,7 +25,7 @@ from chimap.cli.commands.fit import fit
 from chimap.cli.commands.info import info
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
-from chimap.cli.support import blas, describe_machine, errors, panels, streams
+from chimap.cli.support import blas, describe_machine, errors, flag_names, panels, streams
 from chimap.cli.support.bundles import flat
 
 COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
@@ -55,7 +56,9 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
 
 
 for command in COMMANDS:
-    app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(flat(command)))
+    with_options = flat(command)
+    flag_names.known.update(map(flag_names.flag_of, inspect.signature(with_options).parameters))
+    app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(with_options))
 
 
 _TERMINATED = 128 + 15  # the exit code of a process that SIGTERM ended
@@ -190,7 +193,7 @@ def _what_came(error: Exception) -> str:
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
 ) -> None:
-    errors.say("warning", errors.in_flags(str(message)))
+    errors.say("warning", flag_names.in_flags(message))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._memory import parse_memory
+from chimap._memory import format_bytes, parse_memory, whole_mebibytes
+from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import Parameters
-from chimap._validation import DataError, MemoryBudgetError, format_bytes
+from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
@@ -143,8 +144,13 @@ def _check_memory(racing: Race, model: BaseEstimator, source: Source) -> None:
     budget = parse_memory(model.memory)
     if needed > budget:
         raise MemoryBudgetError(
-            f"memory={format_bytes(budget)} is too small: the kernel matrix of {max(racing.splits_of):,} rows needs "
-            f"{format_bytes(needed)}. Give memory='{-(-needed // 2**20)}MiB'."
+            Message(
+                "{memory=!s} is too small: the kernel matrix of {:,} rows needs {}. Give {memory=}.",
+                format_bytes(budget),
+                max(racing.splits_of),
+                format_bytes(needed),
+                whole_mebibytes(needed),
+            )
         )
 
 

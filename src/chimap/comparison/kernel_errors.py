@@ -8,10 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from chimap import _arrays
-from chimap._memory import parse_memory
+from chimap._memory import format_bytes, parse_memory, whole_mebibytes
+from chimap._messages import Message, message_of
 from chimap._threads import threads
 from chimap._types import Rows
-from chimap._validation import DataError, MemoryBudgetError, check_choice, check_histograms, format_bytes
+from chimap._validation import DataError, MemoryBudgetError, check_choice, check_histograms
 from chimap.comparison.feature_candidates import COMPONENTS, FeatureCandidate, candidates_for
 from chimap.comparison.kernel_error import GramOracle, ValueOracle
 from chimap.data import Source
@@ -111,7 +112,9 @@ def kernel_errors(
                 shown.advance()
     if not bench.measured:
         first = bench.refused[0]
-        raise DataError(f"no features take these rows; {first.family}, {first.size}: {first.reason}")
+        raise DataError(
+            Message("no features take these rows; {}, {}: {}", first.family, first.size, first.reason)
+        )
     is_additive = isinstance(fitted, AdditiveKernel)
     return KernelErrors(
         fitted.name,
@@ -130,8 +133,13 @@ def _rows(source: Source, seed: int, dtype: np.dtype, budget: int, signed: bool)
     needed = int(3 * source.row_bytes * n)
     if needed > budget / 2:
         raise MemoryBudgetError(
-            f"memory={format_bytes(budget)} is too small: the rows to measure on need {format_bytes(needed)}, and as "
-            f"much must stay for features. Give memory='{-(-2 * needed // 2**20)}MiB'."
+            Message(
+                "{memory=!s} is too small: the rows to measure on need {}, and as much must stay for features. Give "
+                "{memory=}.",
+                format_bytes(budget),
+                format_bytes(needed),
+                whole_mebibytes(2 * needed),
+            )
         )
     if n < 2 * _LEAST:
         raise DataError(f"{source.name}: {n} rows, but kernel errors need at least {2 * _LEAST}.")
@@ -175,7 +183,7 @@ class _ErrorBench:
                 raise ValueError(f"{size} landmarks are more than the {self._train.shape[0]} rows.")
             self.measured.append(self._measured(candidate, size, candidate.make(size).fit(self._train)))
         except _REFUSALS as error:
-            self.refused.append(Refused(candidate.label, size, str(error) or type(error).__name__))
+            self.refused.append(Refused(candidate.label, size, message_of(error) or type(error).__name__))
 
     def _measured(self, candidate: FeatureCandidate, size: int, features: FittedFeatures) -> FeatureError:
         """Return the time and the errors of fitted features."""

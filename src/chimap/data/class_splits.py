@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import ArrayLike, RandomState, Rows
 from chimap._validation import DataError, check_positive
 
@@ -77,9 +78,15 @@ class PerClassSplits:
         small = np.flatnonzero(counts <= self.n_train)
         if small.size:
             raise DataError(
-                f"class {classes[small[0]]!s} has {counts[small[0]]} rows, too few for n_train={self.n_train} and one "
-                f"to test on ({small.size} of {classes.size} classes are too small). Train on fewer rows of each "
-                "class, or leave the small classes out."
+                Message(
+                    "class {!s} has {} rows, too few for {n_train=!s} and one to test on ({} of {} classes are too "
+                    "small). Train on fewer rows of each class, or leave the small classes out.",
+                    classes[small[0]],
+                    counts[small[0]],
+                    self.n_train,
+                    small.size,
+                    classes.size,
+                )
             )
         from sklearn.utils import check_random_state  # slow to import, and rarely needed
 

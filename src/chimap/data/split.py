@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import JSON, Rows
-from chimap._validation import DataError
+from chimap._validation import DataError, ParameterError
 from chimap.data.rows import digest, regroup
 from chimap.data.source import Chunk, Source
 
@@ -58,9 +58,9 @@ def split_source(
     100
     """
     if not isinstance(test_fraction, numbers.Real) or not 0 < test_fraction < 1:
-        raise ValueError(f"test_fraction must lie between 0 and 1, both excluded; got {test_fraction!r}.")
+        raise ParameterError("test_fraction", test_fraction, "between 0 and 1, both excluded")
     if not isinstance(seed, numbers.Integral) or seed < 0:
-        raise ValueError(f"seed must be a whole number >= 0; got {seed!r}.")
+        raise ParameterError("seed", seed, "a whole number >= 0")
     about = {"test_fraction": float(test_fraction), "seed": int(seed)}
     if groups is None:
         return _parts(source, partial(drawn_for_test, **about), about)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from chimap._progress import Progress, RichProgress, Stopwatch
+from chimap._validation import ParameterError
 from chimap.engines.local import Engine, LocalEngine
 from chimap.engines.memory import Job, chunk_rows_within
 
@@ -56,10 +57,9 @@ def engine_of(engine: str | Engine | Client) -> AbstractContextManager[Engine]:
         return nullcontext(engine)
     if isinstance(engine, str) and "://" not in engine:
         if engine not in ENGINES:
-            raise ValueError(
-                f"engine must be {', '.join(map(repr, ENGINES))}, the address of a Dask scheduler such as "
-                f"'tcp://host:8786', or a client; got {engine!r}."
-            )
+            names = ", ".join(map(repr, ENGINES))
+            wanted = f"{names}, the address of a Dask scheduler such as 'tcp://host:8786', or a client"
+            raise ParameterError("engine", engine, wanted)
         return ENGINES[engine]()
     from chimap.engines.dask_cluster import dask_engine
 

@@ -23,6 +23,7 @@ from concurrent.futures import CancelledError
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from chimap._messages import Message
 from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
@@ -70,8 +71,11 @@ class DaskEngine:
         """See ``Engine``; ``reached`` is called after each group of parts."""
         if not source.can_seek:
             raise DataError(
-                f"{source.name} can be read from its beginning only, but workers need to read parts of it. Write it as "
-                "Parquet, Zarr, HDF5 or .npy, or fit with engine='local'."
+                Message(
+                    "{} can be read from its beginning only, but workers need to read parts of it. Write it as "
+                    "Parquet, Zarr, HDF5 or .npy, or fit with {engine='local'}.",
+                    source.name,
+                )
             )
         progress.stage(stage, source.n_rows)
         progress.advance(first)
@@ -229,9 +233,13 @@ class DaskEngine:
                     done.result()  # raises the error of the worker, such as one that names a bad row
                 except KilledWorker as error:
                     raise DataError(
-                        f"workers at {self._address} died one after the other as they added up rows from "
-                        f"{start_of[done.key]} on, most likely because they ran out of memory. Give them more memory, "
-                        "or choose a smaller memory= or fewer n_components."
+                        Message(
+                            "workers at {} died one after the other as they added up rows from {} on, most likely "
+                            "because they ran out of memory. Give them more memory, or choose a smaller budget "
+                            "{memory} or fewer {n_components}.",
+                            self._address,
+                            start_of[done.key],
+                        )
                     ) from error
             elif done.status == "finished":
                 progress.advance(unreported.pop(start_of[done.key], 0))

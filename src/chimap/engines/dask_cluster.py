@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from chimap import _threads
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.engines.dask import DaskEngine
 
@@ -27,7 +28,9 @@ def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise ImportError("engine='dask' needs dask.distributed: pip install 'chimap[dask]'.") from error
+        raise ImportError(
+            Message("{engine='dask'} needs dask.distributed: pip install 'chimap[dask]'.")
+        ) from error
 
     if not isinstance(where, str):
         yield DaskEngine(where)

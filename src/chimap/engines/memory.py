@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chimap._memory import budget_for, room_in, whole_mebibytes
-from chimap._validation import MemoryBudgetError, format_bytes
+from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
+from chimap._messages import Message
+from chimap._validation import MemoryBudgetError
 from chimap.backends.host import PIECE_ROWS
 from chimap.data.source import TAKEN_BYTES
 from chimap.moments import BatchProduct, Symmetric
@@ -165,17 +166,17 @@ class Job:
         return max(before, self.kept_bytes + max(searching + held, passing))
 
     @property
-    def need(self) -> str:
+    def need(self) -> Message:
         """The start of the error message, which says what takes the memory."""
-        return f"{self.n_features} features with {self.n_folds} fold(s) need"
+        return Message("{} features with {} fold(s) need", self.n_features, self.n_folds)
 
     @property
-    def remedy(self) -> str:
+    def remedy(self) -> Message:
         """The end of the error message, which says what would take less memory."""
-        return (
-            "fewer n_components (or n_terms), an exponential kernel in place of an additive one on many bins, a "
-            "fixed alpha instead of cross-validation, or (HistogramClassifier) loss='hinge', which keeps the "
-            "features of the rows instead of a matrix of them squared"
+        return Message(
+            "fewer {n_components} (or {n_terms}), an exponential kernel in place of an additive one on many "
+            "bins, a fixed {alpha} instead of cross-validation, or (HistogramClassifier) {loss='hinge'}, which "
+            "keeps the features of the rows instead of a matrix of them squared"
         )
 
 
@@ -238,22 +239,24 @@ class KeepingJob(Job):
         return max(self.sample_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
 
     @property
-    def need(self) -> str:
+    def need(self) -> Message:
         """See ``Job``."""
-        what, copy = (
-            ("loss='hinge'", ", with LIBLINEAR's copy,") if self.is_copied else ("ridge of wide rows", "")
-        )
-        return (
-            f"{what} keeps the features of all {self.n_rows:,} rows in memory; their {self.n_stored:,} numbers{copy} "
-            "need"
+        what = Message("{loss='hinge'}") if self.is_copied else "ridge of wide rows"
+        copy = ", with LIBLINEAR's copy," if self.is_copied else ""
+        return Message(
+            "{} keeps the features of all {:,} rows in memory; their {:,} numbers{} need",
+            what,
+            self.n_rows,
+            self.n_stored,
+            copy,
         )
 
     @property
-    def remedy(self) -> str:
+    def remedy(self) -> Message:
         """See ``Job``."""
-        return (
-            "fewer rows, fewer n_terms (or n_components), or loss='squared_hinge', which reads "
-            "them again and again but needs a matrix of the features squared"
+        return Message(
+            "fewer rows, fewer {n_terms} (or {n_components}), or {loss='squared_hinge'}, which reads them "
+            "again and again but needs a matrix of the features squared"
         )
 
     @property
@@ -273,8 +276,15 @@ def chunk_rows_within(job: Job, budget: int) -> int:
         needed = budget_for(1.02 * smallest)
         counted = ", libraries included" if needed > 1.02 * smallest else ""
         raise MemoryBudgetError(
-            f"memory={format_bytes(budget)} is too small: {job.need} {format_bytes(needed)}{counted}. Give "
-            f"memory='{whole_mebibytes(needed)}', or {job.remedy}."
+            Message(
+                "{memory=!s} is too small: {} {}{}. Give {memory=}, or {}.",
+                format_bytes(budget),
+                job.need,
+                format_bytes(needed),
+                counted,
+                whole_mebibytes(needed),
+                job.remedy,
+            )
         )
     units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
     while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > room:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import (
     ArrayLike,
@@ -23,13 +24,7 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
 from chimap.data.labelling import labelled
-from chimap.engines import (
-    Progress,
-    RichProgress,
-    Stopwatch,
-    current_engine,
-    engine_of,
-)
+from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
 from chimap.estimators.in_batches import BatchModel
 from chimap.estimators.prediction import bind_names
@@ -239,7 +234,7 @@ class HistogramModel(BatchModel):
                 self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups, learning_curve)
             except MemoryBudgetError as error:
                 advice = advice_on_components(self._given(), source, self.n_targets_in(source), self._recipe)
-                raise MemoryBudgetError(f"{error}{advice}") from None
+                raise MemoryBudgetError(Message("{}{}", error, advice)) from None
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
         return self

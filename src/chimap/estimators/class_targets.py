@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
+from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap._validation import DataError
 from chimap.data.labels import check_labels
@@ -272,8 +273,11 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
     def _best_threshold(self, held_out: HeldOutRows | None) -> float:
         if held_out is None:
             raise DataError(
-                f"threshold={self.threshold!r} is chosen on held-out rows, and there are too few rows to hold any out. "
-                "Leave it out."
+                Message(
+                    "{threshold=} is chosen on held-out rows, and there are too few rows to hold any out. Leave "
+                    "it out.",
+                    self.threshold,
+                )
             )
         is_second = held_out.y == self.classes_[1]
         assert self.threshold is not None  # None needs no threshold to be chosen

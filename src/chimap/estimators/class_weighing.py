@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import Sometimes
 from chimap.estimators.targets import Encoding
 from chimap.fit.result import HeldOutRows
@@ -33,8 +34,11 @@ class ClassWeighing(Encoding):
         if is_batch and isinstance(wanted, str):
             checked_class_weight(wanted)
             raise ValueError(
-                "class_weight='balanced' needs the labels of all rows, and partial_fit sees only a batch of them. Give "
-                "weights by label: compute_class_weight('balanced', classes=classes, y=y) of sklearn.utils."
+                Message(
+                    "{class_weight='balanced'} needs the labels of all rows, and partial_fit sees only a batch of "
+                    "them. Give weights by label: compute_class_weight('balanced', classes=classes, y=y) of "
+                    "sklearn.utils."
+                )
             )
         threshold = getattr(self, "threshold", None)
         checked_threshold(threshold)
@@ -43,8 +47,10 @@ class ClassWeighing(Encoding):
                 raise ValueError("threshold is for a single task: leave it out, or fit the tasks one by one.")
             if is_batch and wanted is not None:
                 raise ValueError(
-                    "class_weight with several tasks needs separate sums for each task, and partial_fit adds up one "
-                    "set of sums for all: use fit or fit_source, or give sample_weight."
+                    Message(
+                        "{class_weight} with several tasks needs separate sums for each task, and partial_fit adds up "
+                        "one set of sums for all: use fit or fit_source, or give {sample_weight}."
+                    )
                 )
             Y = np.asarray(y, dtype=np.float64)
             names = getattr(self, "task_names_", None)
@@ -56,8 +62,12 @@ class ClassWeighing(Encoding):
         classes = codec.classes
         if threshold is not None and classes.size != 2:
             raise ValueError(
-                f"threshold={threshold!r} needs two classes, and y has {classes.size}. Leave threshold out; "
-                "class_weight='balanced' makes up for rare classes."
+                Message(
+                    "{threshold=} needs two classes, and y has {}. Leave {threshold} out; {class_weight='balanced'} "
+                    "makes up for rare classes.",
+                    threshold,
+                    classes.size,
+                )
             )
         self.class_weight_ = class_weights(wanted, classes, y, sample_weight)
         if self.class_weight_ is None:

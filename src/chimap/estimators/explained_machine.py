@@ -7,6 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import MatrixLike, Rows, Sometimes
 from chimap.estimators.explaining import Explaining
@@ -70,7 +71,7 @@ class ExplainedMachine(Explaining):
         """Raise ValueError for kernel="precomputed", whose columns are rows and not bins."""
         if self._is_precomputed:
             raise ValueError(
-                "a model with kernel='precomputed' has no bins, so there is nothing to explain by."
+                Message("a model with {kernel='precomputed'} has no bins, so there is nothing to explain by.")
             )
 
     def _mapped_model(self) -> MappedModel | None:

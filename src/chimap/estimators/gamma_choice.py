@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import clone
 
 from chimap._memory import parse_memory, room_in
+from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
@@ -33,7 +34,9 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
     """
     if model.blocks is not None or isinstance(model.kernel, list | tuple):
         raise ValueError(
-            "gamma='auto' chooses one gamma for all columns: with blocks give numbers, or 'mean'."
+            Message(
+                "{gamma='auto'} chooses one gamma for all columns: with {blocks} give numbers, or 'mean'."
+            )
         )
     labels = source.labels()
     assert labels is not None

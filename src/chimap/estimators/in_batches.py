@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Parameters, Sometimes
 from chimap.data import ArraySource, Source
@@ -82,7 +83,9 @@ def keeps_moments(model: BatchModel) -> bool:
     """Return whether the loss is solved from moments; raise AttributeError for other losses."""
     if not RidgeSolver().supports(model.loss):
         raise AttributeError(
-            f"partial_fit needs loss='square': loss={model.loss!r} needs several passes over the rows."
+            Message(
+                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
+            )
         )
     return True
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, Parameters, RandomState
-from chimap._validation import check_choice, check_positive
+from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
 from chimap.estimators.width_search import WidthPenalty
@@ -110,8 +111,11 @@ class KernelLearner(HistogramModel):
             check_positive(self.width_strength, "width_strength")
             if objective == "gradients":
                 raise ValueError(
-                    f"width_strength={self.width_strength} is a penalty of an objective that is minimised, but "
-                    "objective='gradients' takes widths from slopes. Leave width_strength at 0."
+                    Message(
+                        "{width_strength=!s} is a penalty of an objective that is minimised, but "
+                        "{objective='gradients'} takes widths from slopes. Leave {width_strength} at 0.",
+                        self.width_strength,
+                    )
                 )
         for name in ("n_tune_components", "n_tune_rows"):
             if getattr(self, name) is not None:
@@ -120,9 +124,7 @@ class KernelLearner(HistogramModel):
             check_positive(getattr(self, name), name, integer=True)
         check_positive(self.tol, "tol")
         if not 0 <= self.validation_fraction < 1:
-            raise ValueError(
-                f"validation_fraction must be at least 0 and below 1; got {self.validation_fraction!r}."
-            )
+            raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
         return Tuning(
             objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
             self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,

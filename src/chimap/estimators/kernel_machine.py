@@ -10,10 +10,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._memory import parse_memory, whole_mebibytes
+from chimap._memory import format_bytes, parse_memory, whole_mebibytes
+from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import MemoryBudgetError, check_choice, check_histograms, format_bytes, rows_as_fitted
+from chimap._validation import MemoryBudgetError, check_choice, check_histograms, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
@@ -286,11 +287,10 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
     def _check_memory(self, n_rows: int) -> None:
         needed = 8.0 * n_rows**2 * 3 + CACHE_MIB * 2**20
         if needed > parse_memory(self.memory):
-            raise MemoryBudgetError(
-                f"memory={self.memory!r} is too small for the kernel matrix of {n_rows:,} rows: it takes "
-                f"{format_bytes(needed)}. Give memory='{whole_mebibytes(needed)}', take fewer rows, or use "
-                "HistogramClassifier, whose memory does not grow with the rows."
-            )
+            raise MemoryBudgetError(Message(
+                "{memory=} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take fewer "
+                "rows, or use HistogramClassifier, whose memory does not grow with the rows.", self.memory, n_rows,
+                format_bytes(needed), whole_mebibytes(needed)))  # fmt: skip
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

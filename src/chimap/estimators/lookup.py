@@ -11,9 +11,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
-from chimap._validation import DataError, check_choice, check_positive, rows_as_fitted
+from chimap._validation import DataError, ParameterError, check_choice, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _FEWEST_ROWS = 10  # with fewer rows, none are held out
 _ROUGH = 1e-2  # tolerance of a machine that only serves calibration
-
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Logistic())}
 
@@ -160,7 +160,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         )
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):
-            raise ValueError(f"map must be an AnchorMap, whose codes are looked up; got {psi!r}.")
+            raise ParameterError("map", psi, "an AnchorMap, whose codes are looked up")
         rows, labels, weights = self._counted(rows, labels, sample_weight)
         sample = (
             rows if weights is None else _arrays.take_rows(rows, rows_by_weight(weights, rows.shape[0], 0))
@@ -285,10 +285,10 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
             codes, signs, w, psi, LOSSES[self.loss], self.alpha, self.fit_intercept, tol, self.max_iter
         )
         if is_final and not is_solved:
-            warnings.warn(
-                f"LookupClassifier stopped after max_iter={self.max_iter} iterations before reaching tol={self.tol}; "
-                "raise max_iter, tol or alpha.", ConvergenceWarning, stacklevel=3,
-            )  # fmt: skip
+            warnings.warn(Message(
+                "LookupClassifier stopped after {max_iter=!s} iterations before reaching {tol=!s}; raise {max_iter}, "
+                "{tol} or {alpha}.", self.max_iter, self.tol,
+            ), ConvergenceWarning, stacklevel=3)  # fmt: skip
         if is_final:
             self.n_iter_ = n_iter
         return coef, intercept

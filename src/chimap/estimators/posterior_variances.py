@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
@@ -40,8 +41,10 @@ class PosteriorVariances(Prediction):
         posterior = getattr(self, "_posterior", None)
         if posterior is None:
             raise ValueError(
-                "return_std needs loss='square', features as they are, and a y without missing entries; this model has "
-                "no posterior. predict_set returns intervals for every model."
+                Message(
+                    "return_std needs {loss='square'}, features as they are, and a y without missing entries; this "
+                    "model has no posterior. predict_set returns intervals for every model."
+                )
             )
         source = source_to_predict(self, X)
         if source is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._validation import DataError, check_blocks
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
@@ -135,8 +136,11 @@ class WeighedBins:
             model = fitted._mapped_model()
             if model is None:
                 raise DataError(
-                    f"bin_weights='learn' needs gradients, and {fitted.features_.describe()} have none. Give "
-                    "weights, or name an exponential kernel."
+                    Message(
+                        "{bin_weights='learn'} needs gradients, and {} have none. Give weights, or name an exponential "
+                        "kernel.",
+                        fitted.features_.describe(),
+                    )
                 )
             rows = fitted._prepare(_arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample")
             return learned_weights(model, rows, weights, self._blocks)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
@@ -114,7 +115,9 @@ class RealTargets(Encoding, RegressorMixin):
         """Return the weights of the rows unchanged: there are no classes."""
         if getattr(self, "class_weight", None) is not None:
             raise ValueError(
-                "class_weight is for classifiers: use sample_weight to weight the rows of a regression."
+                Message(
+                    "{class_weight} is for classifiers: use {sample_weight} to weight the rows of a regression."
+                )
             )
         if getattr(self, "threshold", None) is not None:
             raise ValueError("threshold is for classifiers with two classes: leave it out of a regression.")

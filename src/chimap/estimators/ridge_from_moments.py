@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Sometimes
 from chimap._validation import check_positive
 from chimap.backends import check_device
@@ -59,7 +60,7 @@ class RidgeFromMoments(MomentsModel):
         for p in () if self.n_components is None else np.atleast_1d(self.n_components):
             check_positive(p.item(), "n_components", integer=True)
             if p > n_features:
-                raise ValueError(f"n_components={p}, but there are {n_features} features.")
+                raise ValueError(Message("{n_components=!s}, but there are {} features.", p, n_features))
 
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
         scale = float(whole.scatter_diagonal().mean()) or 1.0
@@ -122,7 +123,9 @@ class RidgeFromMoments(MomentsModel):
         self._check_has_sums("curves")
         if self.n_components is None:
             raise ValueError(
-                "curves compare numbers of principal components: give n_components, a number or several."
+                Message(
+                    "curves compare numbers of principal components: give {n_components}, a number or several."
+                )
             )
         X, y = self._valid(X, y, reset=False)
         alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()

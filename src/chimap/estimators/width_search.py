@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import minimize
 
+from chimap._messages import Message
 from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.engines import Progress
@@ -108,8 +109,14 @@ class WidthObjective:
         bad = np.flatnonzero(~np.isfinite(gradient))
         j = int(bad[0]) if bad.size == 1 else int(np.argmax(np.abs(x - np.append(self.features.start_, 0))))
         raise DataError(
-            f"the objective of the widths is {value:g}, with a gradient of {gradient[j]:g} in {names[j]}, which is "
-            f"{np.exp(x[j]):.3g} here. Use precision='float64', a larger strength, or leave its columns out."
+            Message(
+                "the objective of the widths is {:g}, with a gradient of {:g} in {}, which is {:.3g} here. Use "
+                "{precision='float64'}, a larger strength, or leave its columns out.",
+                value,
+                gradient[j],
+                names[j],
+                np.exp(x[j]),
+            )
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
@@ -45,8 +46,10 @@ def expansion_of(model: MappedModel | None) -> GaussianExpansion:
     function = None if model is None else model.function
     if not isinstance(function, GaussianExpansion):
         raise DataError(
-            "the model is not a sum over landmarks or rows: fit with an exponential kernel and features='landmarks' or "
-            "'exact'."
+            Message(
+                "the model is not a sum over landmarks or rows: fit with an exponential kernel and "
+                "{features='landmarks'} or {features='exact'}."
+            )
         )
     return function
 

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Transformed
 from chimap._validation import DataError, check_blocks
 from chimap.backends.base import RowFeatures
@@ -75,7 +76,11 @@ class BlockFeatures(Transformer, BaseEstimator):
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
         if len(self.features) != len(self.columns_):
             raise ValueError(
-                f"features must have one entry for each of the {len(self.columns_)} blocks; got {len(self.features)}."
+                Message(
+                    "{features} must have one entry for each of the {} blocks; got {}.",
+                    len(self.columns_),
+                    len(self.features),
+                )
             )
         self.features_ = [
             _fitted(unfitted, _arrays.take_columns(rows, columns), name)
@@ -196,7 +201,7 @@ def _fitted(features: Any, rows: Rows, name: str) -> Features:
     try:
         return clone(features).fit(rows)
     except DataError as error:
-        raise DataError(f"block {name!r}: {error}") from error
+        raise DataError(Message("block {!r}: {}", name, error)) from error
 
 
 register(BlockFeatures)

@@ -7,6 +7,7 @@ from typing import cast
 
 from sklearn.base import clone
 
+from chimap._messages import Message
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.families import AdditiveFamily, DirichletFamily, LinearFamily
@@ -59,13 +60,21 @@ def family_of(settings: FeatureSettings) -> type[Family]:
             return chosen
         if "fourier" not in able:
             raise ValueError(
-                f"{kernel.name!r} has no random features: sampling must be 'auto'; got {settings.sampling!r}."
+                Message(
+                    "{!r} has no random features: {sampling} must be 'auto'; got {!r}.",
+                    kernel.name,
+                    settings.sampling,
+                )
             )
         return able["fourier"]
     if settings.features not in able:
         raise ValueError(
-            f"features={settings.features!r} does not serve the kernel {kernel.name!r}: use 'auto' or "
-            f"{' or '.join(map(repr, able))}."
+            Message(
+                "{features=} does not serve the kernel {!r}: use 'auto' or {}.",
+                settings.features,
+                kernel.name,
+                " or ".join(map(repr, able)),
+            )
         )
     return able[settings.features]
 
@@ -106,7 +115,11 @@ def _family_of_object(features: object) -> type[Family]:
     ]
     if missing:
         raise ValueError(
-            f"features must be one of {', '.join(['auto', *FAMILIES])}, or an object such as FourierFeatures(); "
-            f"{features!r} has no {' and no '.join(missing)}."
+            Message(
+                "{features} must be one of {}, or an object such as FourierFeatures(); {!r} has no {}.",
+                ", ".join(["auto", *FAMILIES]),
+                features,
+                " and no ".join(missing),
+            )
         )
     return cast(type[Family], type(features))

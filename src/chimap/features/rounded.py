@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._messages import Message
 from chimap._types import Array, ArrayMap, Rows
 from chimap.backends.base import RowFeatures
 
@@ -58,6 +59,9 @@ def check_not_rounded(model: object, what: str) -> None:
     """Raise ValueError if the model rounds its features; ``what``, such as "a table", needs unrounded ones."""
     if getattr(model, "precision_", None) == "bfloat16":
         raise ValueError(
-            f"{what} takes unrounded features, but precision='bfloat16' rounds them: its scores would differ from "
-            "the model's. Fit with precision='float32'."
+            Message(
+                "{} takes unrounded features, but {precision='bfloat16'} rounds them: its scores would differ from "
+                "the model's. Fit with {precision='float32'}.",
+                what,
+            )
         )

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
@@ -51,7 +52,7 @@ class Batches:
 
     def __init__(self, recipe: Recipe, codec: Codec, first: Source):
         if recipe.n_principal is not None:
-            raise ValueError("n_principal takes two passes over all rows: use fit or fit_source.")
+            raise ValueError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
         self.recipe = recipe
@@ -155,10 +156,16 @@ def _check_gaps(recipe: Recipe) -> None:
     """Raise ValueError if the settings do not support missing entries."""
     if recipe.holding.asked == "gcv":
         raise ValueError(
-            "selection='gcv' needs targets without missing entries, but some are missing. Use selection='auto'."
+            Message(
+                "{selection='gcv'} needs targets without missing entries, but some are missing. Use "
+                "{selection='auto'}."
+            )
         )
     if not on_host(recipe.device):
         raise ValueError(
-            f"device={recipe.device!r} needs targets without missing entries, but some are missing. "
-            "Use device='cpu', or fit the tasks one by one."
+            Message(
+                "{device=} needs targets without missing entries, but some are missing. Use {device='cpu'}, or fit "
+                "the tasks one by one.",
+                recipe.device,
+            )
         )

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chimap import _threads
+from chimap._messages import Message, Setting
 from chimap._types import Parameters
 from chimap.backends import on_host
 from chimap.engines import Job, Progress, Stopwatch
@@ -82,8 +83,11 @@ class ExactObjective:
         for name, is_refused in refused.items():
             if is_refused:
                 raise ValueError(
-                    f"features='exact' solves loss='square' or 'squared_hinge' on the kernel matrix, and does not "
-                    f"support {name}={given[name]!r}. Leave that out, or use features='landmarks'."
+                    Message(
+                        "{features='exact'} solves {loss='square'} or {loss='squared_hinge'} on the kernel matrix, and "
+                        "does not support {}. Leave that out, or use {features='landmarks'}.",
+                        Setting(name, given[name]),
+                    )
                 )
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import check_width
 from chimap.backends import check_device, on_host
@@ -140,8 +141,12 @@ def check_request(
     check_device(device)
     if not on_host(device) and (request.has_checkpoint or not request.can_keep):
         raise ValueError(
-            f"device={device!r} keeps its moments on the device: use engine='local' and no checkpoint."
+            Message(
+                "{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.", device
+            )
         )
     COLLECTORS[objective.needs].check(request)
     if request.has_unlabelled and n_principal is None:
-        raise ValueError("unlabelled rows contribute to principal components only: give n_principal.")
+        raise ValueError(
+            Message("unlabelled rows contribute to principal components only: give {n_principal}.")
+        )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 
 _HELD_PARTS = 5  # selection="holdout" holds out one part of so many
+_SQUARE_LOSS = Message("{loss='square'}")
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ class HoldingOut:
         if self.splitter is not None:
             if n_rows is None:
                 raise ValueError(
-                    "rows that come in batches cannot use a splitter: give selection as a number of folds."
+                    Message(
+                        "rows that come in batches cannot use a splitter: give {selection} as a number of folds."
+                    )
                 )
             return _split(self.splitter, n_rows, y, groups)
         if self.asked == "leave-out":
@@ -93,7 +97,7 @@ class HoldingOut:
 
 
 def holding_out(
-    selection: Any, *, is_fixed: bool, has_gcv: bool, has_score: bool, by_name: str = "loss='square'"
+    selection: Any, *, is_fixed: bool, has_gcv: bool, has_score: bool, by_name: str = _SQUARE_LOSS
 ) -> HoldingOut:
     """Turn the parameter ``selection`` into a ``HoldingOut``.
 
@@ -107,7 +111,7 @@ def holding_out(
         Whether generalised cross-validation can choose what is open.
     has_score : bool
         Whether the score of held-out rows can choose it.
-    by_name : str, default="loss='square'"
+    by_name : str, optional
         What supports generalised cross-validation, for messages.
 
     Raises
@@ -118,13 +122,16 @@ def holding_out(
     if isinstance(selection, str):
         check_choice(selection, "selection", ("auto", "gcv", "holdout"))
         if selection == "gcv" and not has_gcv:
-            raise ValueError(f"selection='gcv' needs {by_name}. Use selection='auto'.")
+            raise ValueError(Message("{selection='gcv'} needs {}. Use {selection='auto'}.", by_name))
     elif not hasattr(selection, "split"):
-        check_positive(selection, "selection (folds)", integer=True)
+        check_positive(selection, Message("{selection} (folds)"), integer=True)
         if selection < 2 and not is_fixed:
             raise ValueError(
-                f"selection must be at least 2 folds to choose alpha; got {selection}. "
-                "Give alpha as one number to fit without folds."
+                Message(
+                    "{selection} must be at least 2 folds to choose {alpha}; got {}. Give {alpha} as one number to fit "
+                    "without folds.",
+                    selection,
+                )
             )
     if is_fixed:
         return HoldingOut("nothing", 1, 1)
@@ -153,7 +160,7 @@ def leaving_out(selection: Any) -> HoldingOut:
         If ``selection`` is invalid.
     """
     if isinstance(selection, str):
-        check_choice(selection, "selection (of features='exact')", ("auto", "leave-one-out"))
+        check_choice(selection, Message("{selection} (of {features='exact'})"), ("auto", "leave-one-out"))
         return HoldingOut("leave-out", 1, 1)
     return holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
 
@@ -163,7 +170,11 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     labels = np.asarray(groups)
     if labels.shape != (n_rows,):
         raise DataError(
-            f"groups must have one entry for each of the {n_rows} rows that have labels; got {labels.shape}."
+            Message(
+                "{groups} must have one entry for each of the {} rows that have labels; got {}.",
+                n_rows,
+                labels.shape,
+            )
         )
     missing = np.array(
         [group is None or group != group for group in labels.tolist()]
@@ -209,8 +220,13 @@ def _split(
         n_folds += 1
     if n_folds < 2 or (times != 1).any():
         raise ValueError(
-            f"selection={splitter!r} must hold every row out once; its test sets hold out {int((times > 0).sum())} "
-            f"rows of {n_rows}, {int((times > 1).sum())} of them more than once. Use KFold, GroupKFold or the like, "
-            "or selection='holdout'."
+            Message(
+                "{selection=} must hold every row out once; its test sets hold out {} rows of {}, {} of them more "
+                "than once. Use KFold, GroupKFold or the like, or {selection='holdout'}.",
+                splitter,
+                int((times > 0).sum()),
+                n_rows,
+                int((times > 1).sum()),
+            )
         )
     return GivenFolds(folds, n_folds)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
 from chimap.backends.base import RowFeatures
@@ -85,7 +86,12 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
     if n_principal > max(sizes):
         subject = "there are" if len(sizes) == 1 else "the largest block has"
         raise ValueError(
-            f"n_principal={n_principal}, but {subject} {max(sizes)} features. Give at most that many."
+            Message(
+                "{n_principal=!s}, but {} {} features. Give at most that many.",
+                n_principal,
+                subject,
+                max(sizes),
+            )
         )
     components = sum(min(n_principal, size) for size in sizes)
     return max(components, int(np.sqrt(np.square(sizes, dtype=float).sum() / n_folds)))

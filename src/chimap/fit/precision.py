@@ -9,10 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
 
-_REMEDY = "Scale the rows, or use precision='float64'."
+_REMEDY = Message("Scale the rows, or use {precision='float64'}.")
 _LEAST_TARGET, _LARGEST_TARGET = 1e-30, 1e30  # float32 holds products of these, summed over very many rows
 _ROUNDING = 1e-12  # deviations up to this part of the largest target are rounding errors of a constant
 
@@ -39,7 +40,7 @@ def rows_in(X: Rows, dtype: np.dtype, first_row: int | np.ndarray, name: str) ->
             if after[bad[0]] == 0
             else f"a bin is too large for {dtype}, above {limits.max:.2g}"
         )
-        raise DataError(f"{name}, row {row}: {what}. {_REMEDY}")
+        raise DataError(Message("{}, row {}: {}. {}", name, row, what, _REMEDY))
     return rows
 
 

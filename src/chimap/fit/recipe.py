@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap._memory import parse_memory
+from chimap._messages import Message
 from chimap._types import Parameters, Scoring
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.backends import check_device, on_host
@@ -180,20 +181,32 @@ def checked_recipe(
     objective.check(given)
     n_principal = checked_components(n_principal, objective)
     if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
-        raise ValueError("several n_principal are compared by folds: use selection='auto', not 'gcv'.")
+        raise ValueError(
+            Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'.")
+        )
     is_rounded = precision == "bfloat16"
     if is_rounded and n_principal is not None:
         raise ValueError(
-            "n_principal needs features that are not rounded: use precision='float32' or precision='float64'."
+            Message(
+                "{n_principal} needs features that are not rounded: use {precision='float32'} or "
+                "{precision='float64'}."
+            )
         )
     if not on_host(device) and isinstance(objective.loss, Observed):
         raise ValueError(
-            f"device={device!r} needs targets without missing entries and with equal weights, but some entries are "
-            "missing or have a class_weight. Use device='cpu', or fit the tasks one by one."
+            Message(
+                "{device=} needs targets without missing entries and with equal weights, but some entries are "
+                "missing or have a {class_weight}. Use {device='cpu'}, or fit the tasks one by one.",
+                device,
+            )
         )
     if not on_host(device) and objective.needs != "moments":
         raise ValueError(
-            f"device={device!r} supports loss='square' only; got loss={objective.loss!r}. Use device='cpu'."
+            Message(
+                "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",
+                device,
+                objective.loss,
+            )
         )
     holding = holding_of(alpha, selection, objective, n_principal)
     return Recipe(
@@ -216,7 +229,7 @@ def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
     if not len(alpha):
         raise ParameterError("alpha", alpha, "'auto', a number or several numbers")
     for strength in alpha:
-        check_positive(strength, "each of alpha")
+        check_positive(strength, Message("each of {alpha}"))
     return tuple(float(strength) for strength in alpha)
 
 
@@ -247,7 +260,7 @@ def holding_of(
         is_fixed=is_fixed,
         has_gcv=objective.has_gcv and not (is_automatic and n_principal is not None),
         has_score=objective.has_gcv,
-        by_name=f"loss='square'; got loss={objective.loss!r}",
+        by_name=Message("{loss='square'}; got {loss=}", objective.loss),
     )
 
 
@@ -259,10 +272,14 @@ def checked_components(n_principal: Any, objective: Objective) -> int | tuple[in
         return None if n_principal is None else int(n_principal)
     numbers: Sequence[int] = n_principal
     for number in numbers:
-        check_positive(number, "each of n_principal", integer=True)
+        check_positive(number, Message("each of {n_principal}"), integer=True)
     if not len(numbers) or objective.needs != "moments":
         raise ValueError(
-            "several n_principal are compared by the folds of loss='square', and there must be at least one; got "
-            f"n_principal={n_principal!r} and loss={objective.loss!r}."
+            Message(
+                "several {n_principal} are compared by the folds of {loss='square'}, and there must be at least "
+                "one; got {n_principal=} and {loss=}.",
+                n_principal,
+                objective.loss,
+            )
         )
     return tuple(int(number) for number in numbers)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 from chimap._memory import parse_memory, room_in
+from chimap._messages import Message
 from chimap._types import Parameters
 from chimap._validation import check_positive
 from chimap.backends.units import automatic_precision
@@ -81,7 +82,10 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
             taken["features"] = "exact"
     if about.is_batch and keeps_rows(given):
         raise ValueError(
-            "features='exact' keeps every row, and partial_fit keeps sums only: use fit, or another value of features."
+            Message(
+                "{features='exact'} keeps every row, and partial_fit keeps sums only: use fit, or another value of "
+                "{features}."
+            )
         )
     check_sizes(given)
     if is_automatic(given.get("gamma")) and not keeps_rows(given | taken):
@@ -121,7 +125,7 @@ def advice_on_components(
     if keeps_rows(given) or is_automatic(n) or not takes_components(feature_settings(given)):
         return ""
     most = most_components(recipe(given).most_principal or 1, n, room_for(given, source, n_targets, recipe))
-    return f" At most about n_components={most} fits it." if most else ""
+    return Message(" At most about {n_components=!s} fits it.", most) if most else ""
 
 
 def keeps_rows(given: Parameters) -> bool:

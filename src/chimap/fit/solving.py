@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import FeatureBlock
@@ -74,10 +75,12 @@ def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> Non
     """Raise ValueError for parameters of an estimator that ask for a choice which sums of features do not allow."""
     if given.get("scoring") is not None and not has_gcv:
         raise ValueError(
-            f"scoring needs rows held out by loss='square'; got loss={loss!r}. Leave scoring out."
+            Message(
+                "{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss
+            )
         )
     if isinstance(gamma := given.get("gamma"), str) and gamma == "auto":
-        raise ValueError("gamma='auto' needs features='exact'; use gamma='mean'.")
+        raise ValueError(Message("{gamma='auto'} needs {features='exact'}; use {gamma='mean'}."))
 
 
 @dataclass(frozen=True)

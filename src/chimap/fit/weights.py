@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from sklearn.utils import compute_class_weight
 
+from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight
 from chimap._validation import checked_weights
 from chimap.data import Source
@@ -35,14 +36,21 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
         return
     if not isinstance(class_weight, Mapping):
         raise ValueError(
-            f"class_weight must be None, 'balanced', or a dictionary of labels and weights; got {class_weight!r}. "
-            "For several tasks (a matrix y with a column for each) give a list of dictionaries."
+            Message(
+                "{class_weight} must be None, 'balanced', or a dictionary of labels and weights; got {!r}. For "
+                "several tasks (a matrix y with a column for each) give a list of dictionaries.",
+                class_weight,
+            )
         )
     for label, weight in class_weight.items():
         if not (isinstance(weight, numbers.Real) and 1e-12 <= float(weight) <= 1e12):
             raise ValueError(
-                f"class_weight: {label!r} has the weight {weight!r}; weights of classes are numbers from 1e-12 to "
-                "1e12. To leave a class out, give its rows sample_weight 0."
+                Message(
+                    "{class_weight}: {!r} has the weight {!r}; weights of classes are numbers from 1e-12 to 1e12. To "
+                    "leave a class out, give its rows {sample_weight} 0.",
+                    label,
+                    weight,
+                )
             )
 
 
@@ -66,8 +74,11 @@ def class_weights(
         unknown = [label for label in class_weight if label not in labels_of_classes]
         if unknown:
             raise ValueError(
-                f"class_weight names {unknown[0]!r}, which is none of the classes "
-                f"{', '.join(map(repr, classes[:20].tolist()))}. Name the labels as they are in y."
+                Message(
+                    "{class_weight} names {!r}, which is none of the classes {}. Name the labels as they are in y.",
+                    unknown[0],
+                    ", ".join(map(repr, classes[:20].tolist())),
+                )
             )
         return np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
     return np.asarray(
@@ -96,7 +107,11 @@ def weights_of_tasks(
     )
     if len(weights_by_task) != n_tasks:
         raise ValueError(
-            f"class_weight: {len(weights_by_task)} dictionaries, but y has {n_tasks} tasks. Give one for each task."
+            Message(
+                "{class_weight}: {} dictionaries, but y has {} tasks. Give one for each task.",
+                len(weights_by_task),
+                n_tasks,
+            )
         )
     task_weights = np.ones((n_tasks, 2))
     for task, (class_weight_of_task, y) in enumerate(zip(weights_by_task, Y.T, strict=True)):
@@ -116,7 +131,7 @@ def weights_of_tasks(
                 checked_class_weight(class_weight_of_task)
         except ValueError as error:
             name = task if names is None else repr(str(names[task]))
-            raise ValueError(f"task {name}: {error}") from error
+            raise ValueError(Message("task {}: {}", name, error)) from error
     return task_weights
 
 

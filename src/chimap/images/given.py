@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from chimap._validation import check_choice
+from chimap._messages import Message
+from chimap._validation import ParameterError, check_choice
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.images.descriptors import CodedDescriptor, LocalDescriptor
 from chimap.images.descriptors.base import check_image
@@ -34,17 +35,17 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
     by_name: dict[str, Descriptor] = {}
     for name, descriptor in listed:
         if isinstance(descriptor, str):
-            check_choice(descriptor, "each of descriptors", tuple(DESCRIPTORS))
+            check_choice(descriptor, Message("each of {descriptors}"), tuple(DESCRIPTORS))
             descriptor = DESCRIPTORS[descriptor]
         if not isinstance(descriptor, Descriptor):
-            raise ValueError(f"each of descriptors must be a name or a descriptor; got {descriptor!r}.")
+            raise ParameterError(Message("each of {descriptors}"), descriptor, "a name or a descriptor")
         if name in by_name:
             raise ValueError(
                 f"descriptors has two of the name {name!r}; give a mapping from distinct names to descriptors."
             )
         by_name[name] = descriptor
     if not by_name:
-        raise ValueError("descriptors must hold at least one descriptor; got none.")
+        raise ValueError(Message("{descriptors} must hold at least one descriptor; got none."))
     return by_name
 
 

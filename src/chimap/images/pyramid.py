@@ -8,7 +8,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from chimap._validation import DataError, check_positive
+from chimap._messages import Message
+from chimap._validation import DataError, ParameterError, check_positive
 from chimap.images.descriptors import Coded
 
 
@@ -45,11 +46,11 @@ class Pyramid:
         object.__setattr__(self, "grids", tuple(tuple(grid) for grid in self.grids))
         for grid in self.grids:
             if len(grid) != 2:
-                raise ValueError(f"each of grids must be (rows, columns); got {grid!r}.")
+                raise ParameterError(Message("each of {grids}"), grid, "(rows, columns)")
             for cells in grid:
-                check_positive(cells, "rows and columns of grids", integer=True)
+                check_positive(cells, Message("rows and columns of {grids}"), integer=True)
         if not self.grids:
-            raise ValueError("grids must hold at least one grid, such as (1, 1); got none.")
+            raise ValueError(Message("{grids} must hold at least one grid, such as (1, 1); got none."))
         check_positive(self.n_regions, "n_regions", integer=True)
 
     @property

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _loops
+from chimap._messages import Message
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.files import needed
 
@@ -112,8 +113,12 @@ def learn_vocabulary(sample: np.ndarray, n_words: int, learner: str = "sklearn",
     different = np.unique(np.einsum("ij,j->i", sample, weights)).size
     if different < n_words:
         raise DataError(
-            f"n_words={n_words}, but the images have only {different:,} different descriptors to learn words from. "
-            "Use fewer words, more or larger images, or a smaller step."
+            Message(
+                "{n_words=!s}, but the images have only {:,} different descriptors to learn words from. Use fewer "
+                "words, more or larger images, or a smaller step.",
+                n_words,
+                different,
+            )
         )
     centres = _by_faiss(sample, n_words, seed) if learner == "faiss" else _by_sklearn(sample, n_words, seed)
     vocabulary = Vocabulary(np.ascontiguousarray(centres, dtype=np.float32), 0.0)

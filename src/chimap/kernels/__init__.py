@@ -7,6 +7,7 @@ write its signature and spectrum in a file of this folder and add it to ``CATALO
 
 from __future__ import annotations
 
+from chimap._validation import ParameterError
 from chimap.kernels.additive import AdditiveKernel, chi2, hellinger, intersection, jensen_shannon
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.kernels.arccos import ArccosKernel
@@ -132,8 +133,6 @@ def as_kernel(kernel: str | Kernel, gamma: float | str = "mean") -> Kernel:
     base, is_exponential = (text[4:], True) if text.startswith("exp-") else (text, False)
     additive = CATALOGUE.get(base.replace("-", "_"))
     if additive is None:
-        raise ValueError(
-            f"kernel must be one of {', '.join(names())}, several of these joined by '+' or '*', or a kernel object; "
-            f"got {kernel!r}."
-        )
+        wanted = f"one of {', '.join(names())}, several of these joined by '+' or '*', or a kernel object"
+        raise ParameterError("kernel", kernel, wanted)
     return Exponential(additive, gamma) if is_exponential else additive

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import MatrixLike, Rows
-from chimap._validation import DataError, check_positive
+from chimap._validation import DataError, ParameterError, check_positive
 from chimap.kernels.additive import AdditiveKernel
 from chimap.kernels.base import Kernel
 from chimap.kernels.plain import Linear
@@ -54,7 +55,7 @@ class Exponential(Kernel):
         if not isinstance(self.kernel, AdditiveKernel | Linear):
             raise ValueError(f"Exponential takes an additive kernel such as chi2; got {self.kernel!r}.")
         if _multiple(self.gamma) is None:
-            check_positive(self.gamma, "gamma (of the exponential kernel)")
+            check_positive(self.gamma, Message("{gamma} (of the exponential kernel)"))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -111,8 +112,10 @@ class Exponential(Kernel):
         if not mean > 0:
             if n_rows != 1:
                 raise DataError(
-                    "gamma='mean': all sampled rows are equal, so their mean distance is 0. "
-                    "Pass gamma as a number, or check that the data vary."
+                    Message(
+                        "{gamma='mean'}: all sampled rows are equal, so their mean distance is 0. Pass {gamma} as a "
+                        "number, or check that the data vary."
+                    )
                 )
             mean = 1.0  # a single row has no pairs: any gamma serves
         return replace(self, gamma=multiple / mean)
@@ -158,9 +161,10 @@ def _multiple(gamma: float | str) -> float | None:
     except ValueError:
         multiple = float("nan")
     if mean.strip() != "mean" or not 0 < multiple < float("inf"):
-        raise ValueError(
-            f"gamma (of the exponential kernel) must be a positive number, 'mean', or a multiple such as '0.5*mean'; "
-            f"got {gamma!r}."
+        raise ParameterError(
+            Message("{gamma} (of the exponential kernel)"),
+            gamma,
+            "a positive number, 'mean', or a multiple such as '0.5*mean'",
         )
     return multiple
 

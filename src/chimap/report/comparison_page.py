@@ -158,6 +158,6 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
 
 def _stored(n_bytes: float | None) -> str:
     """Return the bytes of a row as text, with a unit."""
-    from chimap._validation import format_bytes
+    from chimap._memory import format_bytes
 
     return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _plain.NARROW_SPACE)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.estimators.component_curves import ComponentCurves
 from chimap.report._plain import number, percent, plain
@@ -74,8 +75,11 @@ def write_selection(
     figures = _path_figures(model) if hasattr(model, "path_") else _component_figures(model, curves)
     if not figures:
         raise DataError(
-            f"this {type(model).__name__} has chosen nothing by folds, and there are no curves to show: fit it with "
-            "several n_components (n_principal) or alphas, or pass curves=model.curves(X, y)."
+            Message(
+                "this {} has chosen nothing by folds, and there are no curves to show: fit it with several "
+                "{n_components} ({n_principal}) or alphas, or pass curves=model.curves(X, y).",
+                type(model).__name__,
+            )
         )
     return write_page(
         lambda: render(

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import ParameterError, check_positive
 from chimap.model_files import register
@@ -226,7 +227,7 @@ def fold_count(selection: str | int, least: int = 2) -> int:
         return USUAL_FOLDS
     if isinstance(selection, str) or hasattr(selection, "split"):
         raise ParameterError("selection", selection, f"'auto' or at least {least} folds")
-    check_positive(selection, "selection (folds)", integer=True)
+    check_positive(selection, Message("{selection} (folds)"), integer=True)
     if selection < least:
         raise ParameterError("selection", selection, f"'auto' or at least {least} folds")
     return int(selection)

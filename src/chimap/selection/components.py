@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.base import Choice, SelectionResult
@@ -75,10 +76,12 @@ def score_principal(
     components = np.unique(np.asarray(n_components, dtype=np.int64))
     if components.size == 0 or components[0] < 1 or components[-1] > whole.n_features:
         raise ValueError(
-            f"n_components must be within 1 .. {whole.n_features} (features); got {n_components}."
+            Message(
+                "{n_components} must be within 1 .. {} (features); got {}.", whole.n_features, n_components
+            )
         )
     for alpha in alphas:
-        check_positive(alpha, "each of alpha")
+        check_positive(alpha, Message("each of {alpha}"))
     lambdas = np.unique(np.asarray(alphas, dtype=np.float64))
     errors = np.empty((components.size, lambdas.size, len(folds.folds)))
     check_folds(folds, whole)

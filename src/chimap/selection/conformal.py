@@ -7,15 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._validation import ParameterError
 from chimap.model_files import register
 
 
 def checked_level(alpha: object) -> float:
     """Return the share of rows whose truth may lie outside; raise ValueError if it is not between 0 and 1."""
     if not isinstance(alpha, numbers.Real) or isinstance(alpha, bool) or not 0 < float(alpha) < 1:
-        raise ValueError(
-            f"alpha must be above 0 and below 1, the share of truths that may lie outside; got {alpha!r}."
-        )
+        raise ParameterError("alpha", alpha, "above 0 and below 1, the share of truths that may lie outside")
     return float(alpha)
 
 

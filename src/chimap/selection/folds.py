@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
@@ -53,8 +54,14 @@ def check_folds(folds: FoldMoments, whole: Moments) -> None:
     for k, fold in enumerate(folds.folds):
         if fold.n_rows in (0, whole.n_rows):
             raise DataError(
-                f"fold {k} of {len(folds.folds)} holds {fold.n_rows} of {whole.n_rows} rows: too few rows to "
-                "cross-validate. Use fewer folds, or give alpha as one number."
+                Message(
+                    "fold {} of {} holds {} of {} rows: too few rows to cross-validate. Use fewer folds, or give "
+                    "{alpha} as one number.",
+                    k,
+                    len(folds.folds),
+                    fold.n_rows,
+                    whole.n_rows,
+                )
             )
 
 
@@ -223,8 +230,11 @@ class _Scorer:
         best = self.best()
         if not np.isfinite(self.mean(best)):
             raise DataError(
-                f"none of alpha={alphas} is large enough: the features are linearly dependent to "
-                "rounding. Give larger ones, or alpha='auto'."
+                Message(
+                    "none of {alpha=!s} is large enough: the features are linearly dependent to rounding. Give larger "
+                    "ones, or {alpha='auto'}.",
+                    alphas,
+                )
             )
         return SelectionResult(
             "folds",

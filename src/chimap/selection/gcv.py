@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
@@ -124,7 +125,9 @@ def _chosen(
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
     """Do the same, and also return the left-out outputs of the tried rows, if they made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
-        raise DataError(f"{whole.n_rows} rows are too few to choose alpha by gcv. Give alpha as one number.")
+        raise DataError(
+            Message("{} rows are too few to choose {alpha} by gcv. Give {alpha} as one number.", whole.n_rows)
+        )
     precision = float(np.finfo(dtype).eps)
     usual = float(whole.scatter_diagonal().mean()) if scale is None else scale
     usual = max(usual, float(np.finfo(np.float32).tiny))

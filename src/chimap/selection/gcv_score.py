@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _threads
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.solvers.base import Tried
@@ -68,8 +69,11 @@ class GcvScorer:
         best = min(self.scores.values(), key=lambda score: (score.score, -score.alpha))
         if not np.isfinite(best.score):
             raise DataError(
-                f"none of the strengths {sorted(s.alpha for s in self.scores.values())} is large enough: the features "
-                "are linearly dependent to rounding. Give larger ones, or alpha='auto'."
+                Message(
+                    "none of the strengths {} is large enough: the features are linearly dependent to rounding. Give "
+                    "larger ones, or {alpha='auto'}.",
+                    sorted(s.alpha for s in self.scores.values()),
+                )
             )
         return best
 

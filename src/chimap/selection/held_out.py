@@ -10,6 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.base import Choice, SelectionResult
 from chimap.solvers.base import Asked, Needs, Tried
@@ -43,7 +44,9 @@ class HeldOutMoments:
         """See ``Selection``. Raises DataError if every strength is too small."""
         tried, rest = problem.tried, problem.moments.folds[1]
         if tried is None or not len(tried) or not rest.n_rows:
-            raise DataError("too few rows to hold some out: give selection='gcv', or alpha as one number.")
+            raise DataError(
+                Message("too few rows to hold some out: give {selection='gcv'}, or {alpha} as one number.")
+            )
         scores: dict[float, tuple[float, float]] = {}
 
         def at(alpha: float) -> tuple[float, float]:
@@ -93,8 +96,11 @@ def _result(scores: dict[float, tuple[float, float]], measure: str) -> Selection
         best = alpha if _beats(scores[alpha], scores[best]) else best
     if not np.isfinite(scores[best][0]):
         raise DataError(
-            f"none of alpha={alphas} is large enough: the features are linearly dependent to rounding. Give larger "
-            "ones, or alpha='auto'."
+            Message(
+                "none of {alpha=!s} is large enough: the features are linearly dependent to rounding. Give larger "
+                "ones, or {alpha='auto'}.",
+                alphas,
+            )
         )
     return SelectionResult(
         HeldOutMoments.rule,

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.learning_curve import leading_sizes, score_if_any
@@ -117,8 +118,11 @@ class Stage:
     def _singular(self) -> DataError:
         """Return the error for a matrix that no strength makes regular."""
         return DataError(
-            f"none of the strengths {sorted({t.alpha for t in self.trials.values()})} is large enough: the kernel "
-            "matrix is singular to rounding. Give larger ones, or alpha='auto'."
+            Message(
+                "none of the strengths {} is large enough: the kernel matrix is singular to rounding. Give larger "
+                "ones, or {alpha='auto'}.",
+                sorted({t.alpha for t in self.trials.values()}),
+            )
         )
 
     def better(self, setting: Setting, best: Setting) -> bool:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from math import ceil
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.race_trials import Candidate, RaceResult, Runner, Trial, is_behind, loss_of, trial_of
 
@@ -115,7 +116,7 @@ def race(
     trials = _ranked(list(last.values()), candidates)
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
-        raise DataError(f"no candidate of the race could be fitted: {reason}")
+        raise DataError(Message("no candidate of the race could be fitted: {}", reason))
     return RaceResult(trials, measure, n_held_out, time.perf_counter() - began, history)
 
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap._messages import Message, message_of
 from chimap._types import JSON, Parameters
 from chimap.model_files import register
 from chimap.selection.jackknife import standard_error
@@ -166,9 +167,12 @@ class RaceResult:
         failed = [t for t in self.trials if t.error]
         if not failed:
             return ""
-        return (
-            f"{len(failed)} of the {len(self.trials)} candidates of the race could not be fitted and left it. "
-            f"The first, {failed[0].candidate.name!r}: {failed[0].error}"
+        return Message(
+            "{} of the {} candidates of the race could not be fitted and left it. The first, {!r}: {}",
+            len(failed),
+            len(self.trials),
+            failed[0].candidate.name,
+            failed[0].error,
         )
 
     def in_place_of(self, old: Trial, new: Trial) -> RaceResult:
@@ -206,7 +210,7 @@ def trial_of(candidate: Candidate, run: Runner, place: int, n_rows: int) -> Tria
     except (
         ValueError
     ) as error:  # settings that do not suit the rows; programming errors raise other exceptions
-        return replace(trial, seconds=time.perf_counter() - began, error=str(error))
+        return replace(trial, seconds=time.perf_counter() - began, error=message_of(error))
     if np.isnan(outcome.score):
         return replace(trial, seconds=time.perf_counter() - began, error="the score is not a number")
     return replace(

@@ -15,6 +15,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
+from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError
 from chimap.moments import of_entries
@@ -218,7 +219,7 @@ def scored(
     try:
         return float(scorer(model, X, y, **more))
     except Exception as error:
-        raise DataError(f"scoring={scoring!r} raised {type(error).__name__}: {error}") from error
+        raise DataError(Message("{scoring=} raised {}: {}", scoring, type(error).__name__, error)) from error
 
 
 def labels_of(outputs: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ import numbers
 
 import numpy as np
 
-from chimap._validation import DataError
+from chimap._messages import Message
+from chimap._validation import DataError, ParameterError
 
 WORDS = ("f1", "balanced")
 
@@ -20,9 +21,11 @@ def checked_threshold(threshold: str | float | None) -> None:
         return
     is_number = isinstance(threshold, numbers.Real) and not isinstance(threshold, bool)
     if not (is_number and 0 < float(threshold) < np.inf):
-        raise ValueError(
-            "threshold must be None, 'f1', 'balanced', or a cost above 0 (of missing a row of the second class, in "
-            f"units of a false alarm); got {threshold!r}."
+        raise ParameterError(
+            "threshold",
+            threshold,
+            "None, 'f1', 'balanced', or a cost above 0 (of missing a row of the second class, in units of a false "
+            "alarm)",
         )
 
 
@@ -67,8 +70,12 @@ def best_threshold(
     """
     if is_second.all() or not is_second.any():
         raise DataError(
-            f"threshold={wanted!r} is chosen on held-out rows, but the {outputs.size} that are held out have one class "
-            "only: too few rows. Leave threshold out."
+            Message(
+                "{threshold=} is chosen on held-out rows, but the {} that are held out have one class only: too "
+                "few rows. Leave {threshold} out.",
+                wanted,
+                outputs.size,
+            )
         )
     w = np.ones(outputs.size) if weights is None else np.asarray(weights, dtype=np.float64)
     order = np.argsort(-outputs, kind="stable")

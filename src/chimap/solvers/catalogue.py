@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chimap._messages import Message
 from chimap.losses import Loss
 from chimap.solvers.base import Solver
 from chimap.solvers.from_moments import RidgeSolver
@@ -33,4 +34,4 @@ def solver_of(loss: str | Loss) -> Solver:
     for solver in SOLVERS.values():
         if solver.supports(loss):
             return solver
-    raise ValueError(f"no solver minimises loss={loss!r}.")
+    raise ValueError(Message("no solver minimises {loss=}.", loss))

@@ -17,6 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from chimap import _threads
+from chimap._messages import Message
 from chimap.solvers.cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
 
 _CLOSE = 1e-3  # refinement ends when a correction is below this share of the solution
@@ -195,7 +196,11 @@ class DualRidge:
     def _check(self, solution: DualSolution) -> None:
         if self.factor_of != solution.alpha:
             raise ValueError(
-                f"the factor is of alpha={self.factor_of}, not {solution.alpha}: call solve at this alpha first."
+                Message(
+                    "the factor is of {alpha=!s}, not {}: call solve at this alpha first.",
+                    self.factor_of,
+                    solution.alpha,
+                )
             )
 
     def fill(self, alpha: float) -> None:

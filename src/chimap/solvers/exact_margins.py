@@ -21,6 +21,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from chimap import _threads
+from chimap._messages import Message
 from chimap.moments import of_entries
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
 from chimap.solvers.observed_exact import is_shared
@@ -197,7 +198,11 @@ class DualMargins:
         if self._last is None or self._last[0] != solution.alpha:
             made = None if self._last is None else self._last[0]
             raise ValueError(
-                f"the latest solution is of alpha={made}, not {solution.alpha}: call solve at this alpha first."
+                Message(
+                    "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
+                    made,
+                    solution.alpha,
+                )
             )
         targets = self._last[1]
         return self._each(lambda t: call(t, targets[t]))

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _threads
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.solvers.cholesky import factorise, solve
 
@@ -68,8 +69,11 @@ def ridge_factor(gram: np.ndarray, w: np.ndarray, alpha: float) -> np.ndarray:
     square[np.diag_indices_from(square)] += alpha / w
     if not factorise(square):
         raise DataError(
-            f"alpha={alpha:g} is too small: the kernel matrix is singular to rounding. Use a larger one, or "
-            "alpha='auto'."
+            Message(
+                "{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one, or "
+                "{alpha='auto'}.",
+                alpha,
+            )
         )
     return square
 

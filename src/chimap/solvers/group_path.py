@@ -21,6 +21,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from chimap._messages import Message
 from chimap._validation import DataError, check_positive
 from chimap.model_files import register
 from chimap.moments import FoldMoments, Moments
@@ -244,7 +245,7 @@ def follow(
     [True, True]
     """
     for alpha in alphas:
-        check_positive(float(alpha), "each of alpha")
+        check_positive(float(alpha), Message("each of {alpha}"))
     path: list[GroupSolution] = []
     last = problem.zero()
     for alpha in np.sort(np.asarray(alphas, dtype=np.float64))[::-1]:

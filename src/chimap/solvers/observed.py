@@ -26,6 +26,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from chimap._messages import Message
 from chimap.losses import FeatureRows, Loss, LossAt, Observed, ObservedCurvature, Square
 from chimap.moments import FoldMoments
 from chimap.solvers.base import Evidence, Needs
@@ -120,8 +121,13 @@ class _ConjugateGradients:
         else:
             worst = float(np.sqrt(np.max(size / np.where(scale > 0, scale, 1))))
             warnings.warn(
-                f"conjugate gradients stopped after {_MOST_STEPS} passes at {worst:.1g} of the residual of zero "
-                f"weights, short of {goal:g}. Give a larger alpha, or precision='float64'.",
+                Message(
+                    "conjugate gradients stopped after {} passes at {:.1g} of the residual of zero weights, short "
+                    "of {:g}. Give a larger {alpha}, or {precision='float64'}.",
+                    _MOST_STEPS,
+                    worst,
+                    goal,
+                ),
                 ConvergenceWarning,
                 stacklevel=2,
             )

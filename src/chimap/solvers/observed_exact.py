@@ -34,6 +34,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from chimap._messages import Message
 from chimap.moments import of_entries, of_rows
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
 from chimap.solvers.filling import Filling, by_row
@@ -200,8 +201,11 @@ class ObservedDualRidge:
         finished = self._solved(system, filled, system.residuals(filled), goals, self._steps)
         if finished is None:
             warnings.warn(
-                "rounding leaves the weights of tasks with missing labels only two digits at "
-                f"alpha={alpha:g}. Give a larger alpha, or precision='float64'.",
+                Message(
+                    "rounding leaves the weights of tasks with missing labels only two digits at {alpha=:g}. Give "
+                    "a larger {alpha}, or {precision='float64'}.",
+                    alpha,
+                ),
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -244,7 +248,11 @@ class ObservedDualRidge:
         if self._filled is None or self._filled[0] != solution.alpha:
             made = None if self._filled is None else self._filled[0]
             raise ValueError(
-                f"the latest solution is of alpha={made}, not {solution.alpha}: call solve at this alpha first."
+                Message(
+                    "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
+                    made,
+                    solution.alpha,
+                )
             )
         left_out = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
         t = self.Y.shape[1]

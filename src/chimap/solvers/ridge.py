@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.backends.base import Cholesky
@@ -136,8 +137,11 @@ class Factor:
         self._cholesky = self._backend.cholesky(self._square)
         if self._cholesky is None:
             raise DataError(
-                f"alpha={float(np.min(alpha)):g} is too small: the features are linearly dependent to rounding. "
-                "Use a larger one, or alpha='auto'."
+                Message(
+                    "{alpha=:g} is too small: the features are linearly dependent to rounding. Use a larger one, or "
+                    "{alpha='auto'}.",
+                    float(np.min(alpha)),
+                )
             )
 
     @property

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _scaling, _threads
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss, Square
 from chimap.moments.kept import KeptFeatures
@@ -87,7 +88,11 @@ class WideRidgeProblem(KeptProblem):
             direction += residual
         else:
             warnings.warn(
-                f"conjugate gradients stopped after {_MOST_STEPS} steps at alpha={alpha:g}. Give a larger alpha.",
+                Message(
+                    "conjugate gradients stopped after {} steps at {alpha=:g}. Give a larger {alpha}.",
+                    _MOST_STEPS,
+                    alpha,
+                ),
                 ConvergenceWarning,
                 stacklevel=2,
             )

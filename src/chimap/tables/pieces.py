@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _loops
-from chimap._validation import MemoryBudgetError, check_positive, format_bytes
+from chimap._memory import format_bytes
+from chimap._messages import Message
+from chimap._validation import MemoryBudgetError, check_positive
 from chimap.tables.functions import BinFunctions
 from chimap.tables.lines import LineTables
 
@@ -44,10 +46,13 @@ def line_tables(
     while True:
         if grid.n_pieces > _MOST:
             raise ValueError(
-                f"tables of {_MOST} pieces per bin do not come within the tolerance of this model. Either the "
-                "tolerance is below the rounding of float32: give tolerance=1e-5 or more; or the map jumps, as "
-                "StaircaseMap does with constant steps: use AnchorMap without blocks, whose codes are looked up "
-                "exactly."
+                Message(
+                    "tables of {} pieces per bin do not come within the tolerance of this model. Either the tolerance "
+                    "is below the rounding of float32: give {tolerance=1e-5} or more; or the map jumps, as "
+                    "StaircaseMap does with constant steps: use AnchorMap without blocks, whose codes are looked up "
+                    "exactly.",
+                    _MOST,
+                )
             )
         width = -(-functions.n_outputs // 4) * 4 if functions.n_outputs > 1 else 1
         needed = 8 * bins.size * grid.n_pieces * width * (2 if functions.is_signed else 1)

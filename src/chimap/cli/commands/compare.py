@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from chimap.cli.support import data_rows, errors, held_out_rows, options, outputs, show
 from chimap.cli.support.compare_settings import CompareSettings
+from chimap.cli.support.flag_names import in_flags
 from chimap.cli.support.table import TableOptions
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def _print(
     if errors is not None:
         tables.print_errors(errors)
         refused = "\n".join(
-            f"{refusal.family}, {refusal.size:,}: {refusal.reason}" for refusal in errors.refused
+            f"{refusal.family}, {refusal.size:,}: {in_flags(refusal.reason)}" for refusal in errors.refused
         )
         facts = {"bound": tables.bound_line(errors), "left out": refused or None}
         show.facts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chimap.cli.support import show
+from chimap.cli.support.flag_names import in_flags
 
 if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
@@ -55,7 +56,7 @@ def _cells(comparison: Comparison, e: Entrant) -> list[str]:
 
 def failures(comparison: Comparison) -> str | None:
     """Return why machines could not be fitted, one per line, or None if all could."""
-    lines = [f"{e.name}: {e.error}" for e in comparison.failed[:_MOST_REFUSED]]
+    lines = [f"{e.name}: {in_flags(e.error)}" for e in comparison.failed[:_MOST_REFUSED]]
     more = len(comparison.failed) - _MOST_REFUSED
     return "\n".join(lines + ([f"and {more} more"] if more > 0 else [])) or None
 

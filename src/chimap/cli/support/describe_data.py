@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from chimap.cli.support import data_rows, options, show
+from chimap.cli.support.flag_names import in_flags
 from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _metadata(source: Source) -> list[JSON]:
         try:
             values = source.column(name)
         except DataError as error:  # a row has no value, or the values cannot be labels
-            columns.append({"name": name, "kind": None, "distinct": None, "note": str(error)})
+            columns.append({"name": name, "kind": None, "distinct": None, "note": in_flags(error)})
             continue
         kind = {"U": "text", "O": "text", "b": "true or false", "i": "whole numbers"}.get(values.dtype.kind)
         columns.append({"name": name, "kind": kind or "numbers", "distinct": int(np.unique(values).size)})

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from chimap.cli.support import show
 from chimap.cli.support.fit_settings import Settings
+from chimap.cli.support.flag_names import flag_of
 
 if TYPE_CHECKING:
     from chimap._types import Parameters
     from chimap.cli.support.table import TableOptions
-
-FLAGS = {"normalize": "normalization", "n_terms": "terms", "n_components": "components"}
-"""Estimator parameters whose flags have another name."""
 
 
 def fit_command(
@@ -45,7 +43,7 @@ def fit_command(
         name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
     }
     for name, value in settings.items():
-        flag = FLAGS.get(name, name).replace("_", "-")
+        flag = flag_of(name).removeprefix("--")
         if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
             flags[flag] = f"{value:.6g}" if isinstance(value, float) else value
     for flag, value in flags.items():

@@ -13,14 +13,14 @@ from typer.core import TyperCommand
 _PANELS = {
     "Data": (
         "labels", "task", "test_fraction", "unlabelled", "blocks", "normalize", "part", "all_rows", "splits",
-        "per_class", "rows", "test_rows", "exact_rows", "id", "columns", "exclude", "missing",
-        "sample_weight", "groups", "split", "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
+        "per_class", "rows", "id", "columns", "exclude", "missing", "sample_weight", "groups", "split",
+        "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
     ),
     "Model": (
         "kernel", "normalization", "scoring", "bin_weights", "race_seconds",
         "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
         "class_weight", "threshold", "kernel_errors", "kind",
-        "selection", "principal", "landmarks", "method", "widths", "tune_components", "tune_rows", "objective",
+        "principal", "method", "widths", "tune_components", "tune_rows", "objective",
         "validation_fraction", "iterations", "width_strength",
     ),
     "Images": ("descriptors", "words", "coding", "grids", "step", "sizes", "strict", "like"),

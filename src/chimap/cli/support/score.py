@@ -172,6 +172,7 @@ def check_splits(
     """Raise DataError if the labels and groups cannot be split."""
     import numpy as np
 
+    from chimap._messages import Message
     from chimap._validation import DataError
 
     has_classes = is_classifier(model) and y.ndim == 1
@@ -185,7 +186,7 @@ def check_splits(
     except ValueError as error:
         of_each = " of every class" if has_classes else ""
         advice = "" if isinstance(error, DataError) else f" --splits needs at least two rows{of_each}."
-        raise DataError(f"{name}: {error}{advice}") from error
+        raise DataError(Message("{}: {}{}", name, error, advice)) from error
 
 
 def repeated(

@@ -119,7 +119,7 @@ def resident_memory() -> int | None:
 
 def size(n_bytes: int | None) -> str | None:
     """Format bytes: 1536 becomes '1.5 KiB'. None stays None."""
-    from chimap._validation import format_bytes
+    from chimap._memory import format_bytes
 
     return None if n_bytes is None else format_bytes(n_bytes)
 

@@ -69,8 +69,8 @@ class FeatureColumns:
         self._label, self._beside = label, beside or ()
         if not self.names or (self.is_list and len(self.names) > 1):
             raise DataError(
-                f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Give features= one "
-                "column of lists, or one or more numeric columns."
+                f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Name as "
+                "features one column of lists, or one or more numeric columns."
             )
         for name, kind in self._types.items():
             if not _is_number(kind.value_type if self.is_list else kind):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
-from chimap._validation import check_positive, validated_rows
+from chimap._validation import ParameterError, check_positive, validated_rows
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
 from chimap.features.additive.evaluation import MagnitudeFeatures
@@ -266,4 +266,4 @@ def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
 def check_map(candidate: object) -> None:
     """Raise ValueError unless ``candidate`` is an additive map (not a name, a class or another transformer)."""
     if not isinstance(candidate, AdditiveMap):
-        raise ValueError(f"map must be an additive map such as OptimalMap(n_terms=2); got {candidate!r}.")
+        raise ParameterError("map", candidate, "an additive map such as OptimalMap(n_terms=2)")

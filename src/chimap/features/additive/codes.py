@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._memory import format_bytes
 from chimap._types import Rows
-from chimap._validation import DataError, format_bytes
+from chimap._validation import DataError
 from chimap.features.additive.base import AdditiveMap
 
 _CACHE_LINE = 64

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar, nnls
 from scipy.special import betaln, gammaln
 
 from chimap import _loops
+from chimap._messages import Message
 from chimap._types import Array
 from chimap._validation import check_choice, check_positive
 from chimap.features.additive.base import AdditiveMap
@@ -23,8 +24,13 @@ def check_waves(n_terms: int, window: str, period: float | str, owner: str) -> N
     """Check what maps to a constant and waves take: ``n_terms`` is odd; ``period`` is "auto" or positive."""
     if n_terms % 2 == 0:
         raise ValueError(
-            f"n_terms of {owner} must be odd (one constant, then cosines and sines in pairs); got {n_terms}: use "
-            f"{n_terms - 1} or {n_terms + 1}."
+            Message(
+                "{n_terms} of {} must be odd (one constant, then cosines and sines in pairs); got {}: use {} or {}.",
+                owner,
+                n_terms,
+                n_terms - 1,
+                n_terms + 1,
+            )
         )
     check_choice(window, "window", WINDOWS)
     if period != "auto":

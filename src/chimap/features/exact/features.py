@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
+from chimap._messages import Message
 from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
@@ -250,9 +251,11 @@ def with_mean_gamma(kernel: Exponential, rows: KeptRows, spread: Spread) -> Expo
     if not mean > rounding**2:
         if spread.n_rows != 1:
             raise DataError(
-                "gamma='mean': all rows are equal, or as close as rounding tells apart, so that there is no mean "
-                "distance. Check that the data vary; subtract what they have in common, use precision='float64', "
-                "or pass gamma as a number."
+                Message(
+                    "{gamma='mean'}: all rows are equal, or as close as rounding tells apart, so that there is no mean "
+                    "distance. Check that the data vary; subtract what they have in common, use {precision='float64'}, "
+                    "or pass {gamma} as a number."
+                )
             )
         mean = 1.0  # a single row has no pairs: any gamma serves
     return kernel.of_mean_distance(mean, spread.n_rows)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky, qr
 from scipy.linalg.blas import dtrsm, strsm
 
+from chimap._messages import Message
 from chimap.features.fourier.projection import Hadamard, Matrix, Projection
 from chimap.features.fourier.quantiles import gaussian
 
@@ -58,8 +59,12 @@ def qmc(
 
     if n_inputs > _SOBOL_INPUTS:
         raise ValueError(
-            f"sampling='qmc' takes at most {_SOBOL_INPUTS} inputs (bins times terms); got {n_inputs}. "
-            "Use 'orthogonal' or 'structured'."
+            Message(
+                "{sampling='qmc'} takes at most {} inputs (bins times terms); got {}. Use 'orthogonal' or "
+                "'structured'.",
+                _SOBOL_INPUTS,
+                n_inputs,
+            )
         )
     points = Sobol(n_inputs, scramble=True, rng=rng).random_base2(max(0, int(n_frequencies - 1).bit_length()))
     return Matrix(np.ascontiguousarray(quantile(_inside(points[:n_frequencies])).T.astype(dtype)))

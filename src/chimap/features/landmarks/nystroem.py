@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
+from chimap._messages import Message
 from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import (
     check_choice,
@@ -150,8 +151,13 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
         if chosen.shape[0] < self.n_components:
             warnings.warn(
-                f"n_components={self.n_components} landmarks were requested, but only {chosen.shape[0]} of the "
-                f"{rows.shape[0]} rows differ enough for the kernel: these are used.",
+                Message(
+                    "{n_components=!s} landmarks were requested, but only {} of the {} rows differ enough for the "
+                    "kernel: these are used.",
+                    self.n_components,
+                    chosen.shape[0],
+                    rows.shape[0],
+                ),
                 stacklevel=3,
             )
         return chosen

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import Scoring
 from chimap.backends.base import RowFeatures
 from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
@@ -56,12 +57,16 @@ class KeptCollector:
         """Refuse a checkpoint and engines that keep no rows in this process."""
         if request.has_checkpoint:
             raise ValueError(
-                "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint."
+                Message(
+                    "{loss='hinge'} keeps the features of all rows in memory and cannot write a checkpoint."
+                )
             )
         if not request.can_keep:
             raise ValueError(
-                "loss='hinge' keeps the features of all rows in the memory of one process: use engine='local', or "
-                "loss='squared_hinge', whose passes run on the workers."
+                Message(
+                    "{loss='hinge'} keeps the features of all rows in the memory of one process: use {engine='local'}, "
+                    "or {loss='squared_hinge'}, whose passes run on the workers."
+                )
             )
 
     @classmethod

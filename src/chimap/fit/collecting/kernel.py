@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chimap import _arrays
-from chimap._memory import budget_for, room_in, whole_mebibytes
+from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
+from chimap._messages import Message
 from chimap._types import Rows, Scoring
-from chimap._validation import MemoryBudgetError, format_bytes
+from chimap._validation import MemoryBudgetError
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.features.scaled import unscaled
 from chimap.fit.automatic import bytes_of_exact
@@ -57,10 +58,14 @@ class KernelCollector:
         """Refuse what would need chunks or sums."""
         if request.has_checkpoint or request.has_unlabelled:
             raise ValueError(
-                "features='exact' supports neither a checkpoint nor unlabelled rows: leave them out."
+                Message(
+                    "{features='exact'} supports neither a checkpoint nor unlabelled rows: leave them out."
+                )
             )
         if not request.can_keep:
-            raise ValueError("features='exact' keeps all rows in one process: use engine='local'.")
+            raise ValueError(
+                Message("{features='exact'} keeps all rows in one process: use {engine='local'}.")
+            )
 
     @classmethod
     def planned(
@@ -70,9 +75,14 @@ class KernelCollector:
         n_rows, needed = rows.source.n_rows, bytes_of_exact(recipe.given, rows.source)
         if needed > room_in(recipe.budget):
             raise MemoryBudgetError(
-                f"memory of {format_bytes(recipe.budget)} is too small for the kernel matrix of {n_rows:,} rows: it "
-                f"takes {format_bytes(budget_for(needed))}. Give memory='{whole_mebibytes(budget_for(needed))}', take "
-                "fewer rows, or use features='landmarks'."
+                Message(
+                    "{memory} of {} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
+                    "fewer rows, or use {features='landmarks'}.",
+                    format_bytes(recipe.budget),
+                    n_rows,
+                    format_bytes(budget_for(needed)),
+                    whole_mebibytes(budget_for(needed)),
+                )
             )
         return cls(recipe, rows, *_order_of(rows.folds, n_rows, recipe.seed))
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chimap._validation import check_positive
+from chimap._messages import Message
+from chimap._validation import ParameterError, check_positive
 from chimap.features.rounded import check_not_rounded
 from chimap.images.descriptors.base import check_image, opencv
 from chimap.images.detection.block_scan import BlockScan
@@ -90,9 +91,9 @@ class WindowDetector:
         self.histograms, self.window = histograms, (int(window[0]), int(window[1]))
         kinds = _scans_of(histograms)
         self.step = _step(histograms, step)
-        if model.normalize_ is not None:
+        if (given := model.normalize_) is not None:
             raise ValueError(
-                f"the model must have normalize=None; got {model.normalize_!r}. Levels sum to 1 already."
+                Message("the model must have {normalize=None}; got {!r}. Levels sum to 1 already.", given)
             )
         check_not_rounded(model, "WindowDetector")
         output, sign = _output(model, target)
@@ -269,9 +270,8 @@ def _step(histograms: ImageHistograms, step: int | None) -> int:
         return least
     check_positive(step, "step", integer=True)
     if step % least:
-        raise ValueError(
-            f"step must be a multiple of {least}, at which the points of the descriptors coincide; got {step}."
-        )
+        wanted = f"a multiple of {least}, at which the points of the descriptors coincide"
+        raise ParameterError("step", step, wanted)
     return step
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._messages import Message
 from chimap.images.coding import HardCoding
 from chimap.images.descriptors import OnGrids
 from chimap.images.detection.scans import Layout, Scan, cells
@@ -45,7 +46,9 @@ class WordScan(Scan):
             histograms.coder, HardCoding
         ):
             raise ValueError(
-                f"windows can be scanned with coding='hard' only; the histograms are {histograms!r}."
+                Message(
+                    "windows can be scanned with {coding='hard'} only; the histograms are {!r}.", histograms
+                )
             )
         self._cells: list[_Cell] = []
         for grid, columns in layout.levels:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._validation import DataError, format_bytes
+from chimap._memory import format_bytes
+from chimap._validation import DataError
 from chimap.data.io.files import needed
 
 if TYPE_CHECKING:

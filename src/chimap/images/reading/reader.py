@@ -12,8 +12,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from chimap import _threads
-from chimap._memory import parse_memory
-from chimap._validation import DataError, check_positive, format_bytes
+from chimap._memory import format_bytes, parse_memory
+from chimap._validation import DataError, check_positive
 from chimap.engines import Progress
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.image_set import ImageSet
