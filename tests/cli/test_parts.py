@@ -10,13 +10,17 @@ import numpy as np
 import pytest
 import typer.main
 
-from chimap import FourierFeatures, HistogramClassifier
+from chimap import FourierFeatures, FourierKernelLearner, HistogramClassifier, MultipleKernelLearner
 from chimap._messages import Message, Parameter, Setting
 from chimap._progress import LineProgress
 from chimap.cli.main import app
-from chimap.cli.support import blas, data_rows, errors, flag_names, flag_values
+from chimap.cli.support import blas, data_rows, declared, errors, flag_names, flag_values
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
+from chimap.data import MorganCounts
+from chimap.export import export_model
+from chimap.fit.checkpoint import Checkpoint
+from chimap.images import SIFT, ImageHistograms
 
 
 @pytest.mark.parametrize(
@@ -172,27 +176,35 @@ def test_lines_of_progress_for_logs():
     assert quiet.getvalue() == ""
 
 
-def test_defaults_are_those_of_the_estimator():
-    import inspect
+@pytest.mark.parametrize(
+    ("owner", "declared_by", "options"),
+    [
+        (
+            "HistogramModel",
+            HistogramClassifier,
+            {"kernel", "gamma", "n_components", "alpha", "loss", "memory"},
+        ),
+        ("KernelLearner", FourierKernelLearner, {"kernel", "widths", "n_tune_rows", "max_iter", "n_terms"}),
+        ("MultipleKernelModel", MultipleKernelLearner, {"n_components", "n_terms"}),
+        ("ImageHistograms", ImageHistograms, {"descriptors", "n_words", "coding", "grids"}),
+        ("SIFT", SIFT, {"step", "sizes"}),
+        ("MorganCounts", MorganCounts, {"radius", "size"}),
+        ("Checkpoint", Checkpoint, {"seconds"}),
+        ("export_model", export_model, {"tolerance"}),
+    ],
+)
+def test_defaults_are_those_of_the_package(owner, declared_by, options):
+    parameters = inspect.signature(declared_by).parameters
+    found = declared._defaults(owner)
+    assert found == {name: parameters[name].default for name in found}
+    assert options <= found.keys()
 
-    from chimap import HistogramClassifier
-    from chimap.cli.support.declared import _defaults
-    from chimap.cli.support.fit_settings import Settings
 
-    parameters = inspect.signature(HistogramClassifier).parameters
-    declared = _defaults()
-    assert declared == {name: parameters[name].default for name in declared}
-    assert {
-        "kernel",
-        "gamma",
-        "n_components",
-        "n_terms",
-        "alpha",
-        "loss",
-        "memory",
-        "precision",
-    } <= declared.keys()
-    assert (Settings.kernel, Settings.components) == (declared["kernel"], declared["n_components"])
+def test_what_is_not_declared_is_missed():
+    with pytest.raises(LookupError, match=r"comparison/entrants\.py assigns nothing to SIZE"):
+        declared.constant("comparison/entrants.py", "SIZE")
+    with pytest.raises(KeyError):
+        declared.default("n_trees")
 
 
 def test_a_parameter_is_told_by_its_flag(capsys):

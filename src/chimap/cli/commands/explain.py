@@ -10,6 +10,7 @@ import typer
 
 from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
 from chimap.cli.support.bundles import Without
+from chimap.cli.support.declared import constant
 from chimap.cli.support.table import TableOptions
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from chimap.explain import Explanation
     from chimap.report import ExplainedRow, ModelExplanation
 
-KINDS = ("auto", "gradient", "variance", "removal", "permutation")
+KINDS = ("auto", *constant("estimators/explaining.py", "KINDS"))
 _ARRAYS = (".npz",)
 
 

@@ -9,18 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import errors, options, outputs, show
+from chimap.cli.support.declared import default, names
 
 if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.export import Exported
 
 
-class Format(StrEnum):
-    """The format of the exported file."""
-
-    onnx = "onnx"
-    tables = "tables"
-    weights = "weights"
+Format = StrEnum("Format", [(name, name) for name in names("export/files.py", "FORMATS")])  # type: ignore[misc]
+"""The format of the exported file."""
 
 
 def export(
@@ -40,7 +37,7 @@ def export(
         typer.Option(
             metavar="T", help="Error allowed in tables, relative to the largest values of the bin functions."
         ),
-    ] = 1e-3,
+    ] = default("tolerance", "export_model"),
     check: Annotated[
         bool,
         typer.Option(

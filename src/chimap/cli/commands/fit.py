@@ -9,6 +9,7 @@ import typer
 
 from chimap.cli.commands import evaluate
 from chimap.cli.support import config, fit_options, fit_summary, options, outputs, show
+from chimap.cli.support.declared import default
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.table import CountedColumn, TableOptions
@@ -42,7 +43,7 @@ def fit(
     ] = None,
     checkpoint_every: Annotated[
         float, typer.Option(metavar="SECONDS", help="Seconds between two writes of the checkpoint.")
-    ] = 60.0,
+    ] = default("seconds", "Checkpoint"),
     unlabelled: Annotated[
         str | None,
         typer.Option(

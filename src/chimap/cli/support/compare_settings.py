@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import data_rows, fit_options, flag_values, options
+from chimap.cli.support.declared import constant
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 
@@ -28,6 +29,13 @@ class ComparedPrecision(StrEnum):
     auto = "auto"
     float32 = "float32"
     float64 = "float64"
+
+
+_ERRORS = "comparison/feature_candidates.py"
+
+
+def _listed(file: str, name: str) -> str:
+    return ",".join(map(str, constant(file, name)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +58,7 @@ class CompareSettings:
     ] = "auto"
     components: Annotated[
         str, typer.Option(metavar="N,N", help="Numbers of landmarks and of random features to try.")
-    ] = "256,1024"
+    ] = _listed("comparison/entrants.py", "SIZES")
     normalization: fit_options.Normalization = None
     scoring: fit_options.Scoring = None
     class_weight: fit_options.ClassWeight = None
@@ -75,8 +83,8 @@ class CompareSettings:
         str | None,
         typer.Option(
             metavar="N,N",
-            help="Terms that --kernel-errors tries. The default is 1,2,3,5 for an additive kernel, and 2 for an "
-            "exponential one.",
+            help=f"Terms that --kernel-errors tries. The default is {_listed(_ERRORS, 'TERMS')} for an additive "
+            f"kernel, and {_listed(_ERRORS, '_INNER_TERMS')} for an exponential one.",
             show_default=False,
         ),
     ] = None

@@ -15,16 +15,25 @@ if TYPE_CHECKING:
     from chimap._types import JSON
 
 
-_DECLARED_IN = ("histogram.py", "base.py")  # searched in this order for the constructor with a kernel
+_DECLARED_IN = {
+    "HistogramModel": "estimators/base.py",
+    "KernelLearner": "estimators/kernel_learner.py",
+    "MultipleKernelModel": "estimators/channels.py",
+    "Checkpoint": "fit/checkpoint.py",
+    "ImageHistograms": "images/histograms.py",
+    "SIFT": "images/descriptors/sift.py",
+    "MorganCounts": "data/formats/molecules.py",
+    "export_model": "export/files.py",
+}
 
 
-def default(parameter: str) -> Any:
-    """Return the default, a literal, of a parameter of ``HistogramClassifier``.
+def default(parameter: str, owner: str = "HistogramModel") -> Any:
+    """Return the default, a literal, of a parameter of a function or class, or of a field of a dataclass.
 
-    >>> default("n_terms")
-    'auto'
+    >>> default("n_terms"), default("radius", "MorganCounts"), default("tolerance", "export_model")
+    ('auto', 2, 0.001)
     """
-    return _defaults()[parameter]
+    return _defaults(owner)[parameter]
 
 
 @cache
@@ -34,17 +43,19 @@ def names(file: str, catalogue: str = "CATALOGUE") -> tuple[str, ...]:
     >>> names("engines/__init__.py", "ENGINES")
     ('local', 'dask')
     """
-    path = Path(__file__).parents[2] / file
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign):
-            targets = node.targets
-        elif isinstance(node, ast.AnnAssign | ast.AugAssign):
-            targets = [node.target]
-        else:
-            continue
-        if isinstance(node.value, ast.Dict) and [ast.unparse(target) for target in targets] == [catalogue]:
-            return tuple(ast.literal_eval(key) for key in node.value.keys if key is not None)
-    raise LookupError(f"{path} writes out no dictionary {catalogue}")
+    catalogued = _assigned(file, catalogue)
+    assert isinstance(catalogued, ast.Dict)
+    return tuple(ast.literal_eval(key) for key in catalogued.keys if key is not None)
+
+
+@cache
+def constant(file: str, name: str) -> Any:
+    """Return a constant, a literal, of a file of the package.
+
+    >>> constant("comparison/entrants.py", "SIZES")
+    (256, 1024)
+    """
+    return ast.literal_eval(_assigned(file, name))
 
 
 def either(words: Iterable[str]) -> str:
@@ -57,18 +68,40 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(others)} or {last}" if others else last
 
 
+def _assigned(file: str, name: str) -> ast.expr:
+    """Return what a file assigns to a name first; annotated, or joined to an earlier value, or not."""
+    for node in _parsed(file):
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        value = getattr(node, "value", None)
+        if value is not None and any(getattr(target, "id", None) == name for target in targets):
+            return value
+    raise LookupError(f"{file} assigns nothing to {name}")
+
+
 @cache
-def _defaults() -> JSON:
-    folder = Path(__file__).parents[2] / "estimators"
-    for name in _DECLARED_IN:
-        for node in ast.walk(ast.parse((folder / name).read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-                keyword_only = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-                positional = node.args.args[len(node.args.args) - len(node.args.defaults) :]
-                pairs = [*zip(positional, node.args.defaults, strict=True), *keyword_only]
-                defaults = {
-                    argument.arg: ast.literal_eval(value) for argument, value in pairs if value is not None
-                }
-                if "kernel" in defaults:
-                    return defaults
-    raise LookupError("no estimator declares a parameter kernel")
+def _defaults(owner: str) -> JSON:
+    """Return the defaults that are literals, by name."""
+    return {
+        name: ast.literal_eval(value)
+        for name, value in _declared(owner)
+        if value is not None and not any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(value))
+    }
+
+
+def _declared(owner: str) -> Iterable[tuple[str, ast.expr | None]]:
+    """Return the parameters of a function or constructor, or the fields of a dataclass, with their defaults."""
+    [declaration] = [node for node in _parsed(_DECLARED_IN[owner]) if getattr(node, "name", None) == owner]
+    members = declaration.body if isinstance(declaration, ast.ClassDef) else [declaration]
+    for member in members:
+        if isinstance(member, ast.FunctionDef) and member.name in ("__init__", owner):
+            arguments = member.args
+            positional = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+            parameters = [argument.arg for argument in (*positional, *arguments.kwonlyargs)]
+            return zip(parameters, (*arguments.defaults, *arguments.kw_defaults), strict=True)
+    fields = [member for member in members if isinstance(member, ast.AnnAssign)]
+    return [(ast.unparse(field.target), field.value) for field in fields]
+
+
+@cache
+def _parsed(file: str) -> list[ast.stmt]:
+    return ast.parse((Path(__file__).parents[2] / file).read_text(encoding="utf-8")).body

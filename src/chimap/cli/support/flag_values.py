@@ -43,13 +43,15 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
 
 def threshold_of(text: str | None) -> float | str | None:
     """Return "f1", "balanced" or the cost in the text. Raise ValueError, naming the flag, for other text."""
-    if text is None or text in ("f1", "balanced"):
+    from chimap.selection.threshold import WORDS
+
+    if text is None or text in WORDS:
         return text
     try:
-        return float(number_or("f1", text, "--threshold"))
+        return float(number_or(WORDS[0], text, "--threshold"))
     except ValueError:
         raise ValueError(
-            f"--threshold must be f1, balanced, or the cost of a missed row, such as 10; got {text!r}."
+            f"--threshold must be {', '.join(WORDS)}, or the cost of a missed row, such as 10; got {text!r}."
         ) from None
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import flag_values
+from chimap.cli.support.declared import default, names
 
 if TYPE_CHECKING:
     from chimap.images import ImageHistograms
@@ -21,30 +22,31 @@ class ImageSettings:
         str,
         typer.Option(
             metavar="NAMES",
-            help="Image descriptors, separated by commas: sift, sift-rgb, sift-hsv, sift-opponent, hog, hog-blocks, "
-            "phog, colour, lbp.",
+            help=f"Image descriptors, separated by commas: {', '.join(names('images/descriptors/__init__.py'))}.",
         ),
-    ] = "sift"
-    words: Annotated[int, typer.Option(metavar="N", help="Number of visual words of each descriptor.")] = 600
+    ] = default("descriptors", "ImageHistograms")
+    words: Annotated[int, typer.Option(metavar="N", help="Number of visual words of each descriptor.")] = (
+        default("n_words", "ImageHistograms")
+    )
     coding: Annotated[
         str,
         typer.Option(
             metavar="NAME",
             help="Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest).",
         ),
-    ] = "hard"
+    ] = default("coding", "ImageHistograms")
     grids: Annotated[
         str,
         typer.Option(
             metavar="GRIDS",
             help="Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.",
         ),
-    ] = "1x1,2x2,4x4"
+    ] = ",".join(f"{rows}x{columns}" for rows, columns in default("grids", "ImageHistograms"))
     step: Annotated[
         int, typer.Option(metavar="PIXELS", help="Distance between neighbouring SIFT points.")
-    ] = 3
+    ] = default("step", "SIFT")
     sizes: Annotated[str, typer.Option(metavar="PIXELS", help="Width of a SIFT bin at each scale.")] = (
-        "4,6,8,10"
+        ",".join(map(str, default("sizes", "SIFT")))
     )
     part: ImagePart = None
     strict: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap.cli.support import flag_values
+from chimap.cli.support.declared import default
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 
@@ -41,9 +42,14 @@ class ObjectiveOption(StrEnum):
     gradients = "gradients"
 
 
-COMPONENTS = {Method.widths: 2048, Method.multiple: 512}
+COMPONENTS = {
+    Method.widths: default("n_components", "KernelLearner"),
+    Method.multiple: default("n_components", "MultipleKernelModel"),
+}
 """Default number of random features: of the model for widths, of each block for multiple."""
 
+_WIDTHS = WidthsOf(default("widths", "KernelLearner"))
+_OBJECTIVE = ObjectiveOption(default("objective", "KernelLearner"))
 _OF_WIDTHS = (
     "widths", "objective", "width_strength", "tune_components", "tune_rows", "validation_fraction", "iterations"
 )  # fmt: skip
@@ -60,7 +66,7 @@ class KernelSettings(Settings):
             help="Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method "
             "multiple takes any kernel, or a list with one for each block.",
         ),
-    ] = "exp-chi2"
+    ] = default("kernel", "KernelLearner")
     components: Annotated[
         str,
         typer.Option(
@@ -96,21 +102,21 @@ class KernelSettings(Settings):
     widths: Annotated[
         WidthsOf,
         typer.Option(help="Which columns share a width: those of a block, none (bin), or all (one)."),
-    ] = WidthsOf.block
+    ] = _WIDTHS
     tune_components: Annotated[
         int, typer.Option(metavar="N", help="Random features to learn the widths with.")
-    ] = 512
+    ] = default("n_tune_components", "KernelLearner")
     tune_rows: Annotated[
         int,
         typer.Option(metavar="N", help="Rows to learn the widths on. The weights are learned on all rows."),
-    ] = 10_000
+    ] = default("n_tune_rows", "KernelLearner")
     validation_fraction: Annotated[
         float,
         typer.Option(metavar="F", help="Share of those rows that scores each iteration, for early stopping."),
-    ] = 0.1
+    ] = default("validation_fraction", "KernelLearner")
     iterations: Annotated[
         int, typer.Option(metavar="N", help="Maximum number of iterations of the search.")
-    ] = 30
+    ] = default("max_iter", "KernelLearner")
     objective: Annotated[
         ObjectiveOption,
         typer.Option(
@@ -118,13 +124,13 @@ class KernelSettings(Settings):
             "training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation "
             "rows."
         ),
-    ] = ObjectiveOption.held_out
+    ] = _OBJECTIVE
     width_strength: Annotated[
         float,
         typer.Option(
             metavar="RHO", help="Strength of a penalty on the squared widths, in units of the initial widths."
         ),
-    ] = 0.0
+    ] = default("width_strength", "KernelLearner")
 
     def complete(self) -> KernelSettings:
         """Return these settings with ``components`` set to the default of the method where it is "auto"."""
@@ -172,7 +178,7 @@ class KernelSettings(Settings):
         return (FourierKernelLearner if task is Task.classify else FourierKernelRegressor)(
             self.kernel,
             widths=self.widths.value,
-            n_terms=self.n_terms or 2,
+            n_terms=self.n_terms or default("n_terms", "KernelLearner"),
             objective=self.objective.value,
             width_strength=self.width_strength,
             n_tune_components=self.tune_components,
@@ -187,7 +193,7 @@ class KernelSettings(Settings):
 
         return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernel,
-            n_terms=self.n_terms or 2,
+            n_terms=self.n_terms or default("n_terms", "MultipleKernelModel"),
             **self._common(),
         )
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chimap.cli.support.declared import names
+from chimap.cli.support.declared import constant, names
 
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
@@ -57,15 +57,8 @@ class Task(StrEnum):
     regress = "regress"
 
 
-class Precision(StrEnum):
-    """Precision of the features and their products."""
-
-    auto = "auto"
-    float32 = "float32"
-    float64 = "float64"
-    bfloat16 = "bfloat16"
-
-
+Precision = StrEnum("Precision", [(n, n) for n in constant("fit/recipe.py", "PRECISIONS")])  # type: ignore[misc]
+"""Precision of the features and their products."""
 EngineChoice = StrEnum("EngineChoice", [(n, n) for n in names("engines/__init__.py", "ENGINES")])  # type: ignore[misc]
 """Where the rows are read: a name of ``chimap.engines.ENGINES``."""
 IN_PROCESS = EngineChoice("local")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap.cli.support.declared import default
+
 if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data.formats.fields import Reading
@@ -110,10 +112,10 @@ class CountedColumn:
     ] = None
     morgan_radius: Annotated[
         int, typer.Option(metavar="N", help="Radius of the --smiles fingerprints, in bonds.")
-    ] = 2
+    ] = default("radius", "MorganCounts")
     morgan_size: Annotated[
         int, typer.Option(metavar="N", help="Number of bins of the --smiles fingerprints.")
-    ] = 2048
+    ] = default("size", "MorganCounts")
 
     def reading(self) -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named."""
