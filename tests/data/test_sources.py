@@ -16,10 +16,10 @@ from .formats.ecosystems import ECOSYSTEMS
 from .small_sources import COUNTS, LABELS, N_FEATURES, N_ROWS, SOURCES
 
 
-@pytest.fixture(params=[*SOURCES, *ECOSYSTEMS])
-def source(request, tmp_path):
-    """Each kind of source over COUNTS and LABELS."""
-    return (SOURCES | ECOSYSTEMS)[request.param](tmp_path)
+@pytest.fixture(scope="module", params=[*SOURCES, *ECOSYSTEMS])
+def source(request, tmp_path_factory):
+    """Each kind of source over COUNTS and LABELS, which no test changes."""
+    return (SOURCES | ECOSYSTEMS)[request.param](tmp_path_factory.mktemp("source"))
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 7, N_ROWS - 1, N_ROWS, 10_000])

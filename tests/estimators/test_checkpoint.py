@@ -14,9 +14,12 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.fit.checkpoint import Checkpoint
 
+from ..chunks import short_chunks  # noqa: F401, a fixture
 from ..histograms import classes
 
-X, y = classes(22_000, 24)
+pytestmark = pytest.mark.usefixtures("short_chunks")
+
+X, y = classes(1900, 24)
 X = X.astype(np.float32)
 BLOCKS = [slice(0, 12), slice(12, 24)]
 KINDS = {

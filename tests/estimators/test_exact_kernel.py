@@ -98,5 +98,5 @@ def test_bad_input():
     with pytest.raises(DataError, match="n_samples = 3 are too few"):
         ExactKernelRegressor().fit(X[:3], np.arange(3.0))
     distances, Y = case()
-    with pytest.raises(DataError, match="fold 1 holds 0 of 24 rows"):
+    with pytest.raises(DataError, match="fold 1 of 3 holds 0 of 24 rows"):
         exact_held_out(distances, Y, np.repeat([0, 2], 12), np.zeros(3), 1.0)

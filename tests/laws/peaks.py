@@ -6,6 +6,7 @@ import ctypes
 import gc
 import re
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
@@ -23,9 +24,6 @@ TAKING_MEMORY: dict[str, BaseEstimator] = {
     if "memory" in model.get_params(deep=False)
 }
 N_COMPONENTS = 500
-ROWS, LABELS = classes(3000, 400)
-ROWS = ROWS.astype(np.float32)
-TARGETS = ROWS[:, 0] + np.sqrt(ROWS[:, 1])
 LARGER = {"blocks": {"a": slice(0, 200), "b": slice(200, 400)}, "n_components": N_COMPONENTS}
 
 
@@ -40,9 +38,16 @@ def made(name: str, memory: str) -> BaseEstimator:
     return model.set_params(memory=memory, **given)
 
 
+@cache
+def rows_and_classes() -> tuple[np.ndarray, np.ndarray]:
+    rows, labels = classes(3000, 400)
+    return rows.astype(np.float32), labels
+
+
 def fit(model: BaseEstimator, n_rows: int | None = None) -> None:
-    truths = LABELS if is_classifier(model) else TARGETS
-    model.fit(ROWS[:n_rows], truths[:n_rows])
+    rows, labels = rows_and_classes()
+    truths = labels if is_classifier(model) else rows[:, 0] + np.sqrt(rows[:, 1])
+    model.fit(rows[:n_rows], truths[:n_rows])
 
 
 def least_memory(name: str) -> str:

@@ -22,7 +22,6 @@ from .estimators import ESTIMATORS, FEW, HALVES, LEARNER, tolerance_of
 ROWS, LABELS = classes(1300, 8)
 ROWS = ROWS.astype(np.float32).astype(np.float64)
 TARGETS = ROWS[:, 0] + np.sqrt(ROWS[:, 1])
-CHUNK_ROWS = 256
 
 
 def with_each_loss(model: BaseEstimator, name: str) -> dict[str, BaseEstimator]:
@@ -76,12 +75,6 @@ def truths(model):
 
 def source_for(model):
     return ArraySource(ROWS, truths(model))
-
-
-def in_short_chunks(monkeypatch):
-    """Let chunks be as short as under the smallest budget of memory, so that few rows are several chunks."""
-    monkeypatch.setattr("chimap.engines.memory.CHUNK_UNIT", CHUNK_ROWS)
-    monkeypatch.setattr("chimap.engines.memory.MOST_ROWS", 0)
 
 
 def keeps_every_row(model):

@@ -23,9 +23,9 @@ def by_torch(monkeypatch):
 
 def refusal_of(model):
     """What a fit on a device says of settings that the host must serve, as a pattern; None if it takes them."""
-    if passes_again(model):
-        return r"supports loss='square' only; got loss='\w+'\. Use device='cpu'"
-    return "features='exact' .* does not support device=" if keeps_every_row(model) else None
+    if keeps_every_row(model):
+        return "features='exact' solves .* does not support (device|loss)="
+    return r"supports loss='square' only; got loss='\w+'\. Use device='cpu'" if passes_again(model) else None
 
 
 def fitted(name):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 
+from ..chunks import short_chunks  # noqa: F401, a fixture
 from .estimators import ESTIMATORS, outputs, tolerance_of
 from .sources import (
     FROM_SOURCES,
     LABELS,
     ROWS,
     TARGETS,
-    in_short_chunks,
     keeps_every_row,
     made,
     rounding_of,
@@ -20,7 +20,7 @@ from .sources import (
     truths,
 )
 
-pytestmark = pytest.mark.slow  # workers are processes
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_chunks")]  # workers are processes
 
 distributed = pytest.importorskip("distributed", reason="workers are those of dask.distributed")
 da = pytest.importorskip("dask.array", reason="arrays of Dask are needed")
@@ -31,11 +31,6 @@ def client():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         yield client
-
-
-@pytest.fixture(autouse=True)
-def _short_chunks(monkeypatch):
-    in_short_chunks(monkeypatch)
 
 
 def refusal_of(model):

@@ -10,11 +10,11 @@ from chimap._progress import Progress
 from chimap.data import ArraySource
 from chimap.fit.checkpoint import Checkpoint
 
+from ..chunks import short_chunks  # noqa: F401, a fixture
 from .estimators import ESTIMATORS, assert_same_answers, outputs
 from .sources import (
     FROM_SOURCES,
     ROWS,
-    in_short_chunks,
     keeps_every_row,
     made,
     passes_again,
@@ -23,12 +23,8 @@ from .sources import (
     truths,
 )
 
+pytestmark = pytest.mark.usefixtures("short_chunks")
 EACH_CHUNK = 1e-9  # seconds between two versions of a checkpoint
-
-
-@pytest.fixture(autouse=True)
-def _short_chunks(monkeypatch):
-    in_short_chunks(monkeypatch)
 
 
 class Interrupted(Exception):

@@ -83,7 +83,9 @@ def best_of_group(values, inner, pull, level, shared, tolerance, most):
             guess[k] += inner[i, t] * inner[i, t]
             pull[i, t] += values[i] * inner[i, t]  # undo the group's own share in H W
             squares[i, k] += pull[i, t] * pull[i, t]
-    group_lengths(values, squares, level, np.sqrt(guess), tolerance, most, lengths)
+    for k in range(n_lengths):
+        guess[k] = np.sqrt(guess[k])
+    group_lengths(values, squares, level, guess, tolerance, most, lengths)
     for i in range(size):
         for t in range(n_targets):
             length = lengths[0 if shared else t]
@@ -104,6 +106,15 @@ def sweep_groups(H, V, W, starts, active, values, vectors, offsets, levels, shar
             first, last, o = starts[j], starts[j + 1], offsets[j]
             turn = vectors[o : offsets[j + 1]].reshape(last - first, last - first)
             inner = np.dot(turn.T, W[first:last])  # the weights of the group, in its eigenvectors
-            pull = np.dot(turn.T, V[first:last] - np.dot(H[first:last], W))
+            rest = np.dot(H[first:last], W)
+            for i in range(
+                last - first
+            ):  # differences and assignments of whole arrays take seconds to compile
+                for t in range(W.shape[1]):
+                    rest[i, t] = V[first + i, t] - rest[i, t]
+            pull = np.dot(turn.T, rest)
             best_of_group(values[first:last], inner, pull, levels[j], shared, tolerance, most)
-            W[first:last] = np.dot(turn, pull)
+            solved = np.dot(turn, pull)
+            for i in range(last - first):
+                for t in range(W.shape[1]):
+                    W[first + i, t] = solved[i, t]

@@ -25,6 +25,14 @@ def table_scores(data, indices, indptr, rates, tables, out):
 
 
 @nb.njit(**SUMS)
+def _shrink(tables, c, factor):
+    """Multiply the tables of class c by a factor; the product of an array and a number takes seconds to compile."""
+    for i in range(tables.shape[1]):
+        for k in range(tables.shape[2]):
+            tables[c, i, k] *= factor
+
+
+@nb.njit(**SUMS)
 def intersection_steps(data, indices, indptr, order, signs, rates, scale, alpha, first, tables, intercepts):
     """Take a subgradient step on the hinge loss for each row in ``order`` and each class, in place.
 
@@ -34,7 +42,6 @@ def intersection_steps(data, indices, indptr, order, signs, rates, scale, alpha,
     """
     n_knots = tables.shape[2]
     last = n_knots - 1
-    steps = np.arange(n_knots) * 1.0
     for c in range(tables.shape[0]):
         factor, intercept = 1.0, intercepts[c]
         for t in range(order.shape[0]):
@@ -58,10 +65,10 @@ def intersection_steps(data, indices, indptr, order, signs, rates, scale, alpha,
                         place = min(data[e] * rate, 1.0 * last)
                         f = tables[c, indices[e]]
                         for k in range(n_knots):
-                            f[k] += share * min(place, steps[k])
+                            f[k] += share * min(place, 1.0 * k)
                 intercept += eta * y
             if factor < 1e-9:
-                tables[c] *= factor
+                _shrink(tables, c, factor)
                 factor = 1.0
-        tables[c] *= factor
+        _shrink(tables, c, factor)
         intercepts[c] = intercept
