@@ -47,7 +47,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
-    _codec_type: ClassVar[type[Codec]] = ClassCodec
+    codec_type: ClassVar[type[Codec]] = ClassCodec
     keeps_posterior: ClassVar[bool] = False  # a posterior would take a matrix over all features
     classes_: np.ndarray
     class_weight_: Sometimes[np.ndarray | None]

@@ -142,7 +142,8 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
         return made_of.describe() | {"features": f"{kernel}, from {made_of.describe()['features']}"}
 
     @property
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
+        """Number of outputs, t."""
         return self.tables_.n_outputs
 
     def _refresh(self) -> None:
@@ -264,8 +265,7 @@ def compiled(
     """
     check_not_rounded(model, "compile()")
     tables = _made_from(model, tolerance, memory)
-    tables.exact_, tables.n_features_in_ = model, model.n_features_in_
-    tables._is_mixed = False
+    tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False
     psi, coef, intercept = model.features_, model.coef_.T, model.intercept_
     if isinstance(psi, AnchorMap) and psi.has_codes:
         tables.tables_ = CodeTables.of(psi, coef, intercept)

@@ -214,7 +214,8 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         return self.normalize_ is not None or given_weights(self._given()) is not None
 
     @property
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
+        """Number of outputs, t."""
         return int(self._coef.shape[1])
 
     def _room(self, n_rows: int) -> Any:

@@ -79,7 +79,7 @@ class Prediction:
             Outputs in float64.
         """
         self._refresh()
-        out = np.empty((source.n_rows, self._n_outputs))
+        out = np.empty((source.n_rows, self.n_outputs))
         for start, outputs in self.predict_chunks(source, progress):
             out[start : start + outputs.shape[0]] = outputs
         return out
@@ -113,7 +113,7 @@ class Prediction:
 
     @property
     @abstractmethod
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
         """The number of outputs t."""
 
     @abstractmethod

@@ -78,7 +78,7 @@ class WeighedBins:
         rows = rows_in(_arrays.take_rows(self.race.rows, chosen), np.dtype(np.float32), chosen, "the sample")
         if normalize is not None:
             rows = NORMALIZATIONS[normalize](rows, columns)
-        targets = self.race.model._codec_type.of(self.race.y).encode(self.race.y)
+        targets = self.race.model.codec_type.of(self.race.y).encode(self.race.y)
         return screened_weights(
             NORMALIZATIONS["sqrt"](rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks
         )
