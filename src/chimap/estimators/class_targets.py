@@ -118,7 +118,8 @@ class ClassTargets(Encoding, ClassifierMixin):
         X : array, sparse matrix, data frame or source of n rows
             Rows to classify.
         """
-        return self._calibration.log(self._outputs(X))
+        outputs = self._outputs(X)  # first, as it refuses a model that is not fitted
+        return self._calibration.log(outputs)
 
     def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
         """Return the probabilities (n, classes) for linear outputs, such as those of ``predict_source``.
