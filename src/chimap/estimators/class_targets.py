@@ -8,15 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
-from chimap._validation import DataError
 from chimap.data.labels import check_labels
 from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
+from chimap.estimators.class_threshold import check_threshold, chosen_threshold
 from chimap.estimators.class_weighing import (
     check_of_batch,
-    check_threshold,
     classes_in,
     counts_of,
     weighed_by_class,
@@ -28,7 +26,6 @@ from chimap.fit.targets import ClassCodec, Codec, TaskCodec
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
-from chimap.selection.threshold import best_threshold
 
 
 class ClassTargets(Encoding, ClassifierMixin):
@@ -287,17 +284,4 @@ class ClassTargets(Encoding, ClassifierMixin):
         if threshold is None:
             self.__dict__.pop("threshold_", None)
         else:
-            self.threshold_ = self._best_threshold(threshold, held_out, counts)
-
-    def _best_threshold(
-        self, threshold: str | float, held_out: HeldOutRows | None, counts: np.ndarray | None
-    ) -> float:
-        if held_out is None:
-            raise DataError(
-                Message(
-                    "{threshold=} is chosen on held-out rows, and there are too few rows to hold any out. Leave "
-                    "it out.",
-                    threshold,
-                )
-            )
-        return best_threshold(held_out.outputs[:, 0], held_out.y == self.classes_[1], threshold, counts)
+            self.threshold_ = chosen_threshold(threshold, held_out, self.classes_, counts)

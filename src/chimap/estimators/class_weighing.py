@@ -12,7 +12,6 @@ from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, is_matrix
 from chimap.fit.weights import checked_class_weight, class_weights, weights_of_entries, weights_of_tasks
 from chimap.moments import as_counts
-from chimap.selection.threshold import checked_threshold
 
 
 def check_of_batch(class_weight: ClassWeight, y: np.ndarray) -> None:
@@ -38,24 +37,6 @@ def check_of_batch(class_weight: ClassWeight, y: np.ndarray) -> None:
 def classes_in(y: np.ndarray) -> np.ndarray:
     """Return the classes among labels, or the labels 0 and 1 of several tasks. Raise DataError for a single class."""
     return np.array([0, 1]) if is_matrix(y) else ClassCodec.of_classes(y).classes
-
-
-def check_threshold(threshold: str | float | None, y: np.ndarray, n_classes: int) -> None:
-    """Raise ValueError for a threshold that is none, or that is given for several tasks or not two classes."""
-    checked_threshold(threshold)
-    if threshold is None:
-        return
-    if is_matrix(y):
-        raise ValueError("threshold is for a single task: leave it out, or fit the tasks one by one.")
-    if n_classes != 2:
-        raise ValueError(
-            Message(
-                "{threshold=} needs two classes, and y has {}. Leave {threshold} out; {class_weight='balanced'} "
-                "makes up for rare classes.",
-                threshold,
-                n_classes,
-            )
-        )
 
 
 def weighed_by_class(
