@@ -26,9 +26,9 @@ from chimap.data.formats.dask import is_collection
 from chimap.data.labelling import labelled
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
-from chimap.estimators.in_batches import BatchModel
 from chimap.estimators.prediction import bind_names
 from chimap.estimators.race_rows import scoring_of
+from chimap.estimators.recipe_model import RecipeModel
 from chimap.estimators.rows_given import source_of
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _SIGNED = ("auto", "linear", "gaussian")
 
 
-class HistogramModel(BatchModel):
+class HistogramModel(RecipeModel):
     """A linear model fitted to explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
     A subclass defines its targets, and may define its own design of the features or its own objective.

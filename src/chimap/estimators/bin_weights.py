@@ -9,6 +9,8 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap._types import ArrayLike
+from chimap._validation import check_choice, checked_weights
 from chimap.features.weighted import learn_weights
 from chimap.selection.jackknife import standard_error
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
@@ -22,6 +24,14 @@ class Weighing(Protocol):
     def __call__(self, candidate: Candidate, weights: np.ndarray) -> tuple[Outcome, Callable[[], np.ndarray]]:
         """Return the outcome, and a function that returns the next weights."""
         ...
+
+
+def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
+    """Raise ValueError, or DataError for a wrong number, unless these are weights of bins or a word for them."""
+    if isinstance(bin_weights, str):
+        check_choice(bin_weights, "bin_weights", ("auto", "learn"))
+    elif bin_weights is not None:
+        checked_weights(bin_weights, n_bins, "bin", "bin_weights", "None, 'auto', 'learn' or numbers")
 
 
 @dataclass(frozen=True)

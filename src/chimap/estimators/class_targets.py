@@ -8,24 +8,27 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
-from chimap._validation import DataError
 from chimap.data.labels import check_labels
 from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
-from chimap.estimators.class_weighing import ClassWeighing
+from chimap.estimators.class_threshold import check_threshold, chosen_threshold
+from chimap.estimators.class_weighing import (
+    check_of_batch,
+    classes_in,
+    counts_of,
+    weighed_by_class,
+)
 from chimap.estimators.rows_given import labelled_rows
-from chimap.estimators.targets import known_conformal
+from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, TaskCodec
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
-from chimap.selection.threshold import best_threshold
 
 
-class ClassTargets(ClassWeighing, ClassifierMixin):
+class ClassTargets(Encoding, ClassifierMixin):
     """One-versus-rest targets: 1 for the class and -1 for the others, or a single target for two classes.
 
     Labels (n, t) with entries 0, 1 and NaN are t tasks of two classes each. Answers are then matrices (n, t) of labels
@@ -41,8 +44,10 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
-    _codec_type: ClassVar[type[Codec]] = ClassCodec
+    codec_type: ClassVar[type[Codec]] = ClassCodec
     keeps_posterior: ClassVar[bool] = False  # a posterior would take a matrix over all features
+    classes_: np.ndarray
+    class_weight_: Sometimes[np.ndarray | None]
     multilabel_: bool = False
     threshold: Sometimes[str | float | None]
     threshold_: Sometimes[float]
@@ -110,7 +115,7 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
         X : array, sparse matrix, data frame or source of n rows
             Rows to classify.
         """
-        outputs = self._outputs(X)
+        outputs = self._outputs(X)  # first, as it refuses a model that is not fitted
         return self._calibration.log(outputs)
 
     def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
@@ -139,13 +144,9 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
         if self.multilabel_:
             return (outputs > 0).astype(np.int64)
         if outputs.shape[1] == 1:
-            return self.classes_[(outputs[:, 0] > self._cut).astype(np.intp)]
+            is_second = outputs[:, 0] > float(getattr(self, "threshold_", 0.0))
+            return self.classes_[is_second.astype(np.intp)]
         return self.classes_[np.argmax(outputs, axis=1)]
-
-    @property
-    def _cut(self) -> float:
-        """The output above which a row belongs to the second of two classes."""
-        return float(getattr(self, "threshold_", 0.0))
 
     def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the mean accuracy of ``predict(X)``.
@@ -180,6 +181,20 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
         self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
         if getattr(self, "_has_objects", False) and self.classes_.dtype.kind == "U":
             self.classes_ = self.classes_.astype(object)
+
+    def _class_weighed(
+        self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
+    ) -> np.ndarray | None:
+        """Return the weights of the rows times those of their classes; see ``Encoding``. Sets ``class_weight_``."""
+        wanted, threshold = getattr(self, "class_weight", None), getattr(self, "threshold", None)
+        if is_batch:
+            check_of_batch(wanted, y)
+        classes = self.classes_ if is_batch else classes_in(y)
+        check_threshold(threshold, y, classes.size)
+        weights, self.class_weight_ = weighed_by_class(
+            wanted, classes, y, sample_weight, getattr(self, "task_names_", None)
+        )
+        return weights
 
     def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
         """Return the set of classes that each row of X may have.
@@ -239,8 +254,7 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
             Membership of the classes.
         """
         threshold = known_conformal(self).threshold(alpha)
-        strangeness = -self._logs(outputs)
-        return strangeness <= (threshold[:, None] if self.multilabel_ else threshold[0])
+        return -self._logs(outputs) <= (threshold[:, None] if self.multilabel_ else threshold[0])
 
     def _logs(self, outputs: np.ndarray) -> np.ndarray:
         """Return the log probabilities of the classes, (n, classes), or (n, t, 2) with several tasks."""
@@ -251,6 +265,7 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
         """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen."""
         t, self._conformal = self._n_targets, None
+        counts = counts_of(held_out, getattr(self, "class_weight_", None), self.classes_)
         if held_out is None:
             self._calibration = (
                 TaskCalibration.unknown(t) if self.multilabel_ else Calibration(1.0, np.zeros(t))
@@ -259,26 +274,14 @@ class ClassTargets(ClassWeighing, ClassifierMixin):
             self._calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
             logs = self._logs(held_out.outputs)
             scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
-            self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), self._times(held_out))
+            self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), counts)
         else:
             place = np.searchsorted(self.classes_, held_out.y)
             self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
             scores = -self._logs(held_out.outputs)[np.arange(place.size), place]
-            self._conformal = Conformal(scores[:, None], self._times(held_out))
-        if getattr(self, "threshold", None) is None:
+            self._conformal = Conformal(scores[:, None], counts)
+        threshold = getattr(self, "threshold", None)
+        if threshold is None:
             self.__dict__.pop("threshold_", None)
         else:
-            self.threshold_ = self._best_threshold(held_out)
-
-    def _best_threshold(self, held_out: HeldOutRows | None) -> float:
-        if held_out is None:
-            raise DataError(
-                Message(
-                    "{threshold=} is chosen on held-out rows, and there are too few rows to hold any out. Leave "
-                    "it out.",
-                    self.threshold,
-                )
-            )
-        is_second = held_out.y == self.classes_[1]
-        assert self.threshold is not None  # None needs no threshold to be chosen
-        return best_threshold(held_out.outputs[:, 0], is_second, self.threshold, self._times(held_out))
+            self.threshold_ = chosen_threshold(threshold, held_out, self.classes_, counts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -19,14 +19,14 @@ from chimap.estimators.prediction import Prediction
 from chimap.estimators.real_targets import RealTargets
 from chimap.features.additive import AnchorMap
 from chimap.features.rounded import check_not_rounded
-from chimap.model_files.model_file import SavedModel
+from chimap.model_files.model_file import SavedEstimator
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class CompiledModel(SavedModel, Prediction, BaseEstimator):
+class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
     """A fitted model whose scores are sums of table entries, one per bin; see ``HistogramClassifier.compile``.
 
     The table of a bin ends at twice the largest value that the map was fitted on, or further. A row with a value beyond
@@ -36,6 +36,7 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     compiled; None for one that was trained on codes), ``n_features_in_``.
     """
 
+    file_kind: ClassVar[str] = "model"  # the command line opens it
     precision_ = "float32"  # of the tables
     rows_at_once = 16384  # rows are not expanded, and more rows per block of tables are faster
 
@@ -141,7 +142,8 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
         return made_of.describe() | {"features": f"{kernel}, from {made_of.describe()['features']}"}
 
     @property
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
+        """Number of outputs, t."""
         return self.tables_.n_outputs
 
     def _refresh(self) -> None:
@@ -165,8 +167,8 @@ class CompiledModel(SavedModel, Prediction, BaseEstimator):
     def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
         """Return rows as the tables take them. Invalid bins of line tables are found when they are looked up."""
         exact = self.exact_
-        if exact is not None and (exact._changes_rows or self._checks_first):
-            return _arrays.as_rows(exact._prepare(rows, first_row, name), np.float32)
+        if exact is not None and (exact.changes_rows or self._checks_first):
+            return _arrays.as_rows(exact.prepared(rows, first_row, name), np.float32)
         with np.errstate(over="ignore"):
             return _arrays.as_rows(rows, np.float32)
 
@@ -263,9 +265,8 @@ def compiled(
     """
     check_not_rounded(model, "compile()")
     tables = _made_from(model, tolerance, memory)
-    tables.exact_, tables.n_features_in_ = model, model.n_features_in_
-    tables._is_mixed = False
-    psi, coef, intercept = model.features_, model._coef, model._intercept
+    tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False
+    psi, coef, intercept = model.features_, model.coef_.T, model.intercept_
     if isinstance(psi, AnchorMap) and psi.has_codes:
         tables.tables_ = CodeTables.of(psi, coef, intercept)
         return tables

@@ -1,80 +1,89 @@
-"""Rows to explain, reference rows, and the names of bins and scores."""
+"""What the explanations of a fitted estimator are about: its reference row, its bins and its scores, by name."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._types import MatrixLike, Rows
-from chimap._validation import DataError, rows_as_fitted
-from chimap.data import Source, matched
-from chimap.estimators.rows_to_predict import source_to_predict
+from chimap._types import Rows
+from chimap._validation import DataError
+from chimap.data.table import places_of
 from chimap.explain import rows_like
 
-
-class ExplainedRows:
-    """The preparation of rows to explain by a fitted estimator. A subclass defines the two methods below."""
-
-    n_features_in_: int
-
-    @abstractmethod
-    def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Return rows as the features take them."""
-
-    @property
-    @abstractmethod
-    def _takes_signs(self) -> bool:
-        """Whether bins may be negative."""
-
-    def _rows_to_explain(self, X: MatrixLike) -> Rows:
-        source = X if isinstance(X, Source) else source_to_predict(self, X)
-        if source is not None:
-            names = getattr(self, "feature_names_in_", None)
-            source = matched(source, names, self.n_features_in_, type(self).__name__)
-            return self._prepare(source.block(0, source.n_rows).X, 0, source.name)
-        return self._prepare(rows_as_fitted(self, X), 0, "X")
-
-    def _reference(self, background: MatrixLike | None) -> np.ndarray:
-        if background is not None:
-            return mean_row(self._rows_to_explain(background))
-        mean = getattr(self, "mean_row_", None)
-        if mean is None:
-            raise DataError(
-                "this model does not know the mean row of its fit: give rows to compare with as background=X."
-            )
-        return np.asarray(mean)
-
-    def _rows_like_the_fit(self) -> Rows:
-        if getattr(self, "deviation_row_", None) is None:
-            raise DataError(
-                "this model does not know the means and deviations of its fit's rows: give rows X."
-            )
-        rows = rows_like(self._reference(None), self.deviation_row_, self._takes_signs)  # type: ignore[attr-defined]
-        return self._prepare(rows, 0, "rows like those of the fit")
-
-    def _bin_names(self) -> np.ndarray:
-        names = getattr(self, "feature_names_in_", None)
-        histograms = getattr(self, "histograms_", None)
-        if names is None and histograms is not None:  # the bins are cells and words of images
-            names = histograms.get_feature_names_out()
-        return np.arange(self.n_features_in_) if names is None else np.asarray(names)
-
-    def _output_names(self, n_outputs: int) -> np.ndarray:
-        classes = getattr(self, "classes_", None)
-        if classes is None or self._is_of_tasks:
-            names = getattr(self, "task_names_", None)
-            if names is not None:
-                return np.asarray(names)
-            return np.array(["prediction"]) if n_outputs == 1 else np.arange(n_outputs)
-        return np.asarray(classes[-n_outputs:])
-
-    @property
-    def _is_of_tasks(self) -> bool:
-        """Whether the outputs belong to several tasks of two classes."""
-        return bool(getattr(self, "multilabel_", False))
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def mean_row(rows: Rows) -> np.ndarray:
     """Return the mean (columns,) of dense or sparse rows, summed in float64."""
     return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel().astype(rows.dtype) / rows.shape[0]
+
+
+def mean_row_of_fit(model: BaseEstimator) -> np.ndarray:
+    """Return the mean row (bins,) of the fit's sample. Raise DataError if the model does not know it."""
+    mean = getattr(model, "mean_row_", None)
+    if mean is None:
+        raise DataError(
+            "this model does not know the mean row of its fit: give rows to compare with as background=X."
+        )
+    return np.asarray(mean)
+
+
+def rows_like_fit(model: BaseEstimator, is_signed: bool) -> np.ndarray:
+    """Return rows whose bins have the means and deviations of the fit's sample. Raise DataError if it is not known.
+
+    is_signed: whether bins may be negative.
+    """
+    deviation = getattr(model, "deviation_row_", None)
+    if deviation is None:
+        raise DataError("this model does not know the means and deviations of its fit's rows: give rows X.")
+    return rows_like(mean_row_of_fit(model), deviation, is_signed)
+
+
+def bin_names(model: BaseEstimator) -> np.ndarray:
+    """Return the names of the bins, or their numbers; bins of images are named by cells and words."""
+    names = getattr(model, "feature_names_in_", None)
+    histograms = getattr(model, "histograms_", None)
+    if names is None and histograms is not None:
+        names = histograms.get_feature_names_out()
+    return np.arange(model.n_features_in_) if names is None else np.asarray(names)
+
+
+def places_of_bins(names: np.ndarray, bins: Sequence[int] | Sequence[str], estimator: str) -> list[int]:
+    """Return the places of bins given by place, or by name or glob. Raise DataError if there is no such bin."""
+    if any(isinstance(each, str) for each in bins):
+        return places_of([str(name) for name in names], list(bins), estimator, "bins")
+    places = [int(each) for each in bins]
+    if wrong := [place for place in places if not -names.size <= place < names.size]:
+        raise DataError(f"bins: there is no bin {wrong[0]}; the rows have {names.size} bins.")
+    return places
+
+
+def output_names(model: BaseEstimator, n_outputs: int) -> np.ndarray:
+    """Return the names of the scores: classes, tasks or targets; two classes have one score, for the second."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or is_of_tasks(model):
+        names = getattr(model, "task_names_", None)
+        if names is not None:
+            return np.asarray(names)
+        return np.array(["prediction"]) if n_outputs == 1 else np.arange(n_outputs)
+    return np.asarray(classes[-n_outputs:])
+
+
+def is_of_tasks(model: BaseEstimator) -> bool:
+    """Whether the outputs belong to several tasks of two classes."""
+    return bool(getattr(model, "multilabel_", False))
+
+
+def answers_by_sign(model: BaseEstimator) -> bool:
+    """Whether the sign of a score is the answer, as it is for two classes."""
+    return is_of_tasks(model) or len(getattr(model, "classes_", ())) == 2
+
+
+def answers_of(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
+    """Return labels, or predicted targets, for linear outputs."""
+    if hasattr(model, "labels_of"):
+        return np.asarray(model.labels_of(outputs))
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs

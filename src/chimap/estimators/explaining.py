@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -9,28 +10,43 @@ import numpy as np
 
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Rows
-from chimap._validation import DataError, check_choice
-from chimap.data.table import places_of
-from chimap.estimators.measured_bins import MeasuredBins
+from chimap._validation import check_choice, rows_as_fitted
+from chimap.data import Source
+from chimap.estimators.explained_rows import (
+    answers_by_sign,
+    answers_of,
+    bin_names,
+    mean_row,
+    mean_row_of_fit,
+    output_names,
+    places_of_bins,
+    rows_like_fit,
+)
+from chimap.estimators.measured_bins import score_of_rows, slopes_of_bins, units_of_targets, variances_of_bins
+from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
 from chimap.explain import (
     Explanation,
     Importance,
     Neighbours,
+    contributions_of,
     permutation_importance,
     removal_importance,
 )
 from chimap.explain.effects import BinEffect, bin_effect
 from chimap.explain.neighbours import expansion_of, strongest
+from chimap.features.mapped import MappedModel
 from chimap.features.mapped_functions import LinearFunction
+from chimap.fit.targets import Codec
 
 KINDS = ("gradient", "permutation", "removal", "variance")
 
 
-class Explaining(MeasuredBins):
-    """Explanations of an estimator with linear outputs for prepared rows.
+class Explaining:
+    """Explanations of an estimator with linear outputs for prepared rows. A subclass defines the abstract methods."""
 
-    A subclass defines the methods that ``MeasuredBins`` and ``ExplainedRows`` leave open.
-    """
+    n_features_in_: int
+    n_jobs: int | None
+    _codec: Codec
 
     def explain(self, X: MatrixLike, background: MatrixLike | None = None) -> Explanation:
         """Return the contribution of each bin to each score of rows X, relative to a reference row.
@@ -70,10 +86,12 @@ class Explaining(MeasuredBins):
         """
         self._refresh()
         rows = self._rows_to_explain(X)
-        reference = self._reference(background)
+        reference = (
+            mean_row_of_fit(self) if background is None else mean_row(self._rows_to_explain(background))
+        )
         with threads(self.n_jobs):
             contributions, base = self._contributions(rows, reference)
-        return Explanation(contributions, base, self._bin_names(), self._output_names(base.size))
+        return Explanation(contributions, base, bin_names(self), output_names(self, base.size))
 
     def importance(
         self, X: MatrixLike | None = None, y: ArrayLike | None = None, kind: str = "gradient"
@@ -119,17 +137,21 @@ class Explaining(MeasuredBins):
             if X is None or y is None:
                 raise ValueError("kind='permutation' shuffles rows with known labels: give X and y.")
             rows = self._rows_to_explain(X)
+            measure = score_of_rows(self, self._codec, np.asarray(y), self._outputs_of_prepared)
             with threads(self.n_jobs):
-                values = permutation_importance(self._measure(np.asarray(y)), rows)
-            return Importance.of(kind, values, self._bin_names())
+                values = permutation_importance(measure, rows)
+            return Importance.of(kind, values, bin_names(self))
         rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
         with threads(self.n_jobs):
             units = self._units(rows)
             if kind == "removal":
                 order, values = removal_importance(lambda some: self._outputs_of_prepared(some) / units, rows)
-                return Importance(kind, order, self._bin_names()[order], values)
-            values = self._gradients(rows, units) if kind == "gradient" else self._variances(rows, units)
-        return Importance.of(kind, values, self._bin_names())
+                return Importance(kind, order, bin_names(self)[order], values)
+            if kind == "gradient":
+                values = slopes_of_bins(self.mapped_model(), rows, units, self.n_features_in_)
+            else:
+                values = variances_of_bins(self._contributions, rows, units)
+        return Importance.of(kind, values, bin_names(self))
 
     def effects(self, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None) -> list[BinEffect]:
         """Return how the scores change with each of these bins, the others being as in the mean row.
@@ -160,13 +182,8 @@ class Explaining(MeasuredBins):
         """
         self._refresh()
         rows = self._rows_like_the_fit() if X is None else self._rows_to_explain(X)
-        reference, names = self._reference(None), self._bin_names()
-        if any(isinstance(each, str) for each in bins):
-            places = places_of([str(name) for name in names], list(bins), type(self).__name__, "bins")
-        else:
-            places = [int(each) for each in bins]
-            if wrong := [place for place in places if not -names.size <= place < names.size]:
-                raise DataError(f"bins: there is no bin {wrong[0]}; the rows have {names.size} bins.")
+        reference, names = mean_row_of_fit(self), bin_names(self)
+        places = places_of_bins(names, bins, type(self).__name__)
         with threads(self.n_jobs):
             return [
                 bin_effect(self._outputs_of_prepared, reference, i, str(names[i]), rows, X is not None)
@@ -177,7 +194,7 @@ class Explaining(MeasuredBins):
     def is_additive(self) -> bool:
         """Whether the scores are a sum of functions of single bins."""
         self._refresh()
-        model = self._mapped_model()
+        model = self.mapped_model()
         return model is not None and isinstance(model.function, LinearFunction)
 
     def nearest(self, X: MatrixLike, k: int = 5) -> list[Neighbours]:
@@ -217,23 +234,67 @@ class Explaining(MeasuredBins):
         values, weights, outputs = self._kernel_values(rows)
         scores = self._outputs_of_prepared(rows)
         chosen = scores.argmax(axis=1)
-        signs = np.sign(scores[:, 0]) if self._speaks_for_two else np.ones(len(scores))
-        answers = self._answers(outputs)
+        signs = np.sign(scores[:, 0]) if answers_by_sign(self) else np.ones(len(scores))
+        answers = answers_of(self, outputs)
         neighbours = [
             strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)
         ]
         return [replace(neighbour, answers=answers[neighbour.places]) for neighbour in neighbours]
 
-    # --- steps of these
+    # --- what an estimator defines
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Bring the learned attributes up to date, or raise NotFittedError."""
+
+    @abstractmethod
+    def prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+        """Return rows as the features take them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows as they were read.
+        first_row : int or array of shape (n,)
+            Number of the first row, or of each row, for errors.
+        name : str
+            What the rows are read from, for errors.
+        """
 
     @property
-    def _speaks_for_two(self) -> bool:
-        """Whether the sign of a score is the answer."""
-        return self._is_of_tasks or len(getattr(self, "classes_", ())) == 2
+    @abstractmethod
+    def _takes_signs(self) -> bool:
+        """Whether bins may be negative."""
+
+    @abstractmethod
+    def mapped_model(self) -> MappedModel | None:
+        """Return the scores as a function of mapped rows, or None if they are not such a function."""
+
+    @abstractmethod
+    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
+        """Return linear outputs (n, t) for prepared rows."""
+
+    # --- steps of explanations
+
+    def _rows_to_explain(self, X: MatrixLike) -> Rows:
+        source = X if isinstance(X, Source) else source_to_predict(self, X)
+        if source is None:
+            return self.prepared(rows_as_fitted(self, X), 0, "X")
+        source = source_as_fitted(self, source)
+        return self.prepared(source.block(0, source.n_rows).X, 0, source.name)
+
+    def _rows_like_the_fit(self) -> Rows:
+        return self.prepared(rows_like_fit(self, self._takes_signs), 0, "rows like those of the fit")
+
+    def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return contributions_of(self.mapped_model(), self._outputs_of_prepared, rows, reference)
+
+    def _units(self, rows: Rows) -> np.ndarray:
+        return np.ones(1) if hasattr(self, "classes_") else units_of_targets(self._outputs_of_prepared, rows)
 
     def _kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return kernel values (n, m) with the landmarks, their weights (m, t), and their scores (m, t)."""
-        model = self._mapped_model()
+        model = self.mapped_model()
         function = expansion_of(model)
         assert model is not None
         return function.values(model.rows(rows)), function.coef, function(function.centres)

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from chimap._types import ArrayLike, MatrixLike
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.class_targets import ClassTargets
-from chimap.estimators.in_batches import keeps_moments, learned_labels
+from chimap.estimators.in_batches import checked_labels, keeps_moments
 from chimap.estimators.levels import kth_highest
 
 if TYPE_CHECKING:
@@ -258,7 +258,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
             If ``classes`` is missing at the first call, differs from that of the first call, or is given for several
             tasks.
         """
-        return self._partial_fit(X, learned_labels(self, y, classes), sample_weight)
+        labels, to_learn = checked_labels(y, classes, getattr(self, "classes_", None), self._codec_of_batches)
+        return self._partial_fit(X, labels, sample_weight, to_learn)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -123,8 +123,6 @@ class HistogramRegressor(RealTargets, HistogramModel):
         self
             The estimator.
         """
-        is_first = getattr(self, "_batches", None) is None
-        y = checked_batch(y, None if is_first else self._codec)
-        if is_first:
-            self._learn_targets(y)
-        return self._partial_fit(X, y, sample_weight)
+        codec = self._codec_of_batches
+        targets = checked_batch(y, codec)
+        return self._partial_fit(X, targets, sample_weight, targets if codec is None else None)

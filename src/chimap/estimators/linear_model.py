@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import operator
 from abc import abstractmethod
-from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
-from chimap._types import Parameters, Rows, Sometimes
+from chimap._threads import threads
+from chimap._types import MatrixLike, Parameters, Rows, Sometimes
+from chimap._validation import rows_as_fitted
 from chimap.backends import backend_of, check_device, on_host
 from chimap.backends.base import RowFeatures
+from chimap.data import ArraySource
 from chimap.data.column_choice import fitted_names
 from chimap.estimators.explaining import Explaining
-from chimap.estimators.posterior_variances import PosteriorVariances
-from chimap.estimators.prediction import scores
+from chimap.estimators.kept_results import KeptResults
+from chimap.estimators.posterior_variances import checked_posterior, posterior_variances
+from chimap.estimators.prediction import Prediction, scores
+from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
 from chimap.features.base import Folded, fold
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
@@ -27,15 +30,14 @@ from chimap.fit.design import FeatureBlock
 from chimap.fit.recipe import given_weights
 from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel, Kernel
-from chimap.model_files.model_file import SavedModel
+from chimap.model_files.model_file import SavedEstimator
+from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-Made = TypeVar("Made")
 
-
-class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
+class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     """f(x) = Psi(x) . w + b, with features Psi of the kernel, weights w (D, t) and intercepts b (t,).
 
     precision: of features and products: "float32", "float64", "bfloat16" (features are rounded, sums are as for
@@ -43,12 +45,14 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
     before they are mapped. A subclass fits the model.
     """
 
+    file_kind: ClassVar[str] = "model"  # the command line opens it
     precision: str
     normalize: str | None
 
     features_: Annotated[Any, RowFeatures]
     kernel_: Kernel
     shift_: Sometimes[np.ndarray]  # what is subtracted from features before they are rounded
+    _posterior: Sometimes[Posterior | DualPosterior | None]
     _coef: np.ndarray
     _intercept: np.ndarray
 
@@ -177,7 +181,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
     def _is_rounded(self) -> bool:
         return self.precision_ == "bfloat16"
 
-    def _prepare(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+    def prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Return rows checked, in the model's precision, normalised, and with weighted bins if there are weights."""
         return self._preparation(X, first_row, name)
 
@@ -190,7 +194,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
             parts = self._parts(self.n_features_in_)
             return Preparation(parts, self._dtype, self.normalize_, weights, fitted_names(self))
 
-        return self._kept("preparation", list(map(vars(self).get, self._settings_names())), make)
+        return self._kept.get("preparation", list(map(vars(self).get, self._settings_names())), make)
 
     @classmethod
     @cache
@@ -198,25 +202,20 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
         """Return the attributes that decide how rows are prepared: parameters, values of "auto", and the columns."""
         return [*cls._get_param_names(), "chosen_", "_taken", "feature_names_in_", "n_features_in_"]
 
-    def _kept(self, name: str, made_of: list[Any], make: Callable[[], Made]) -> Made:
-        """Return the result of ``make``, cached as long as the objects it is made of are the same.
-
-        Without the cache, predicting a single row would spend most of its time in ``make``.
-        """
-        cache: dict[str, tuple[list[Any], Made]] = self.__dict__.setdefault("_made", {})
-        sources, value = cache.get(name, (None, None))
-        if sources is None or not all(map(operator.is_, sources, made_of)):
-            value = make()
-            cache[name] = made_of, value
-        return cast("Made", value)
+    @property
+    def _kept(self) -> KeptResults:
+        """What predictions share; without it, predicting a single row would mostly prepare to do so."""
+        kept: KeptResults = self.__dict__.setdefault("_made", KeptResults())
+        return kept
 
     @property
-    def _changes_rows(self) -> bool:
+    def changes_rows(self) -> bool:
         """Whether preparing rows changes their numbers."""
         return self.normalize_ is not None or given_weights(self._given()) is not None
 
     @property
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
+        """Number of outputs, t."""
         return int(self._coef.shape[1])
 
     def _room(self, n_rows: int) -> Any:
@@ -229,7 +228,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
         return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
 
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
-        return self._scores(self._prepare(rows, first_row, name), room)
+        return self._scores(self.prepared(rows, first_row, name), room)
 
     def _scores(self, rows: Rows, room: Any) -> np.ndarray:
         """Return f(x) (n, t) for prepared rows."""
@@ -239,10 +238,27 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
         outputs: np.ndarray = room(rows)
         return outputs
 
+    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
+        """Return 1 + q (n,): variances of new targets of rows X divided by that of the noise.
+
+        See ``solvers.posterior``. Raise ValueError if the model has no posterior.
+        """
+        self._refresh()
+        posterior = checked_posterior(getattr(self, "_posterior", None))
+        given = source_to_predict(self, X)
+        source = ArraySource(rows_as_fitted(self, X)) if given is None else source_as_fitted(self, given)
+        factors = np.empty(source.n_rows)
+        with threads(getattr(self, "n_jobs", None)):
+            for chunk in source.chunks(self.rows_at_once):
+                rows = self.prepared(chunk.X, chunk.start, source.name)
+                q = posterior_variances(posterior, self._mapping(), self.kernel_, rows, self._dtype)
+                factors[chunk.start : chunk.start + q.size] = 1 + q
+        return factors
+
     # --- for explanations
 
-    def _mapped_model(self) -> MappedModel | None:
-        # rounded features are step functions, which have no gradient
+    def mapped_model(self) -> MappedModel | None:
+        """See ``Explaining``: None for rounded features, which are step functions and have no gradient."""
         return None if self._is_rounded else mapped_model(self.features_, self._coef, self._intercept)
 
     def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
@@ -270,7 +286,7 @@ class LinearModel(Explaining, SavedModel, PosteriorVariances, BaseEstimator):
             weights = np.ascontiguousarray(folded.coef, dtype=self._dtype)
             return folded.features, weights, folded.intercept
 
-        return self._kept("folded", [self.features_, self._coef, self._intercept, self.precision_], make)
+        return self._kept.get("folded", [self.features_, self._coef, self._intercept, self.precision_], make)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

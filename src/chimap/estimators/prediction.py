@@ -13,11 +13,11 @@ from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.backends.base import RowFeatures
-from chimap.data import ArraySource, Source, matched
+from chimap.data import ArraySource, Source
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
-from chimap.estimators.rows_to_predict import source_to_predict
+from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
 from chimap.features.additive.base import keeps_zeros
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Prediction:
             Outputs in float64.
         """
         self._refresh()
-        out = np.empty((source.n_rows, self._n_outputs))
+        out = np.empty((source.n_rows, self.n_outputs))
         for start, outputs in self.predict_chunks(source, progress):
             out[start : start + outputs.shape[0]] = outputs
         return out
@@ -103,9 +103,7 @@ class Prediction:
         """
         self._refresh()
         progress = progress or Progress()
-        source = matched(
-            source, getattr(self, "feature_names_in_", None), self.n_features_in_, type(self).__name__
-        )
+        source = source_as_fitted(self, source)
         room = self._room(min(self.rows_at_once, source.n_rows))
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
@@ -115,7 +113,7 @@ class Prediction:
 
     @property
     @abstractmethod
-    def _n_outputs(self) -> int:
+    def n_outputs(self) -> int:
         """The number of outputs t."""
 
     @abstractmethod

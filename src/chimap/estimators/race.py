@@ -100,7 +100,7 @@ class Race:
         rounds = rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         weights = None if source.weights is None else of_rows(source.weights[places])
-        codec = model._codec_type.of(y)
+        codec = model.codec_type.of(y)
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
             np.dtype("float64" if model.precision == "float64" else "float32"),
@@ -278,7 +278,7 @@ class Race:
         began = time.perf_counter()
         outputs = fitted.predict_source(ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
-        score = fitted._codec.score(self.y, self.scoring, self.weights)
+        score = fitted.codec.score(self.y, self.scoring, self.weights)
         return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 

@@ -78,7 +78,7 @@ class WeighedBins:
         rows = rows_in(_arrays.take_rows(self.race.rows, chosen), np.dtype(np.float32), chosen, "the sample")
         if normalize is not None:
             rows = NORMALIZATIONS[normalize](rows, columns)
-        targets = self.race.model._codec_type.of(self.race.y).encode(self.race.y)
+        targets = self.race.model.codec_type.of(self.race.y).encode(self.race.y)
         return screened_weights(
             NORMALIZATIONS["sqrt"](rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks
         )
@@ -133,7 +133,7 @@ class WeighedBins:
         learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
 
         def following() -> np.ndarray:
-            model = fitted._mapped_model()
+            model = fitted.mapped_model()
             if model is None:
                 raise DataError(
                     Message(
@@ -142,7 +142,7 @@ class WeighedBins:
                         fitted.features_.describe(),
                     )
                 )
-            rows = fitted._prepare(_arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample")
+            rows = fitted.prepared(_arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample")
             return learned_weights(model, rows, weights, self._blocks)
 
         return Outcome(score, learned, tuple(deviations.tolist()), seconds), following

@@ -31,7 +31,7 @@ class RealTargets(Encoding, RegressorMixin):
     _y_checks: ClassVar[JSON] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _domain: ClassVar[str] = "real"
-    _codec_type: ClassVar[type[Codec]] = RealCodec
+    codec_type: ClassVar[type[Codec]] = RealCodec
     _conformal: Sometimes[Conformal | None]
     _variance_factors: Callable[[MatrixLike], np.ndarray]
     noise_variance_: Sometimes[np.ndarray | None]

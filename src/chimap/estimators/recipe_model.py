@@ -1,31 +1,37 @@
-"""From the parameters of an estimator to a recipe, and from the result of a fit to its attributes."""
+"""From the parameters of an estimator to a recipe, and from the result of a fit, or of batches, to its attributes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from chimap._threads import threads
-from chimap._types import Blocks, Parameters, Sometimes
+from chimap._types import JSON, ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
+from chimap.estimators.bin_weights import check_bin_weights
 from chimap.estimators.gamma_choice import gamma_of_sample
+from chimap.estimators.in_batches import source_of_batch
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.fit.automatic import is_automatic
+from chimap.fit.batches import Batches
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
+from chimap.fit.holding_out import checked_groups
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.result import FitResult, HeldOutRows
 from chimap.fit.settling import Circumstances, check_sizes, feature_settings, keeps_rows, settled
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec, check_tasks
+from chimap.fit.weights import with_weights, without_absent
 from chimap.kernels import as_kernel
 from chimap.losses import Loss, Observed, named
 
@@ -44,7 +50,7 @@ class RecipeModel(LinearModel):
 
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     _races: ClassVar[bool] = True  # whether kernel="auto" races machines
-    _codec_type: ClassVar[type[Codec]]
+    codec_type: ClassVar[type[Codec]]
     _losses: ClassVar[tuple[str, ...]]
     _domain: ClassVar[str]  # domain of the losses that may be given as objects
     keeps_posterior: ClassVar[bool]
@@ -67,8 +73,60 @@ class RecipeModel(LinearModel):
     _codec: Sometimes[Codec]
     _seed: int
     _stale: bool = False  # whether batches have arrived since the weights were solved for
+    _batches: Batches | None
+    _y_checks: ClassVar[JSON]
+    _class_weighed: Any
+    _learn_targets: Callable[[ArrayLike], None]
     _take_codec: Callable[[Codec], None]
     _take_held_out: Callable[[HeldOutRows | None], None]
+
+    # --- rows in batches
+
+    @property
+    def _codec_of_batches(self) -> Codec | None:
+        """The codec of the batches so far; None before the first."""
+        return None if getattr(self, "_batches", None) is None else self._codec
+
+    def _partial_fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, to_learn: ArrayLike | None
+    ) -> Self:
+        """Add a batch to the sums; the first one settles the features. to_learn: see ``checked_labels``."""
+        if to_learn is not None:
+            self._learn_targets(to_learn)
+        batches: Batches | None = getattr(self, "_batches", None)
+        self._spread = None
+        rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
+        source, _ = self._weighed(rows, None, is_batch=True)
+        with threads(self.n_jobs):
+            if batches is None:
+                self._draw_seed()
+                self._race(source, None, Progress(), False)
+                self._settle(source, None, is_batch=True)
+                batches = Batches(self._recipe(), self._codec, source)
+            batches.add(source)
+        self._batches, self._stale = batches, True
+        self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
+        return self
+
+    def _refresh(self) -> None:
+        """Solve for the rows that ``partial_fit`` has added since the last solution."""
+        if not hasattr(self, "features_"):
+            # It raises the error. It takes longer than predicting a row, so it is not called otherwise.
+            check_is_fitted(self, "features_")
+        if self._stale and self._batches is not None:
+            with threads(self.n_jobs):
+                self._adopt(self._batches.result())
+
+    def _weighed(
+        self, source: Source, groups: ArrayLike | None, is_batch: bool = False
+    ) -> tuple[Source, np.ndarray | None]:
+        """Return the rows with weight above 0, with class weights included in their weights, and their groups."""
+        if groups is not None:
+            groups = checked_groups(groups, source.n_rows)
+        source, places = without_absent(source)
+        groups = groups if places is None or groups is None else groups[places]
+        weights = self._class_weighed(source.labels(), source.weights, is_batch)
+        return (source if weights is source.weights else with_weights(source, weights)), groups
 
     # --- values of "auto"
 
@@ -101,12 +159,7 @@ class RecipeModel(LinearModel):
             return
         if self.race_seconds is not None:
             check_positive(self.race_seconds, "race_seconds")
-        if isinstance(self.bin_weights, str):
-            check_choice(self.bin_weights, "bin_weights", ("auto", "learn"))
-        elif self.bin_weights is not None:
-            checked_weights(
-                self.bin_weights, source.n_features, "bin", "bin_weights", "None, 'auto', 'learn' or numbers"
-            )
+        check_bin_weights(self.bin_weights, source.n_features)
         with threads(self.n_jobs), progress:
             if self._races and is_automatic(self.kernel):
                 self.race_, self.chosen_ = race_of(self, source, groups, progress, may_keep)
@@ -159,7 +212,7 @@ class RecipeModel(LinearModel):
         source : Source
             Rows with labels.
         """
-        return self._codec_type.of(source.labels()).n_targets
+        return self.codec_type.of(source.labels()).n_targets
 
     # --- from parameters to a recipe
 
@@ -183,7 +236,7 @@ class RecipeModel(LinearModel):
         """Return the settings of a fit with these parameters; None takes those of the model."""
         given = self._given() if given is None else given
         return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(given), codec=self._codec_type,
+            given, estimator=type(self).__name__, design=self._design(given), codec=self.codec_type,
             objective=self._objective(given), alpha=given["alpha"], selection=given["selection"],
             n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
             device=self._device, memory=self.memory, seed=self.fit_seed,

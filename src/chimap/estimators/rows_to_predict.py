@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from chimap._types import MatrixLike
-from chimap.data import Source
+from chimap.data import Source, matched
 from chimap.data.column_choice import fitted_names
 from chimap.data.layouts import opener_of
 from chimap.data.table import ColumnChoice
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 def source_to_predict(model: object, X: MatrixLike) -> Source | None:
@@ -26,3 +31,9 @@ def source_to_predict(model: object, X: MatrixLike) -> Source | None:
         return source
     opener = opener_of(X)
     return None if opener is None else opener(X, None, ColumnChoice(names=fitted_names(model)))
+
+
+def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
+    """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
+    names = getattr(model, "feature_names_in_", None)
+    return matched(source, names, model.n_features_in_, type(model).__name__)

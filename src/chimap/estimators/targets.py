@@ -21,12 +21,18 @@ if TYPE_CHECKING:
 class Encoding:
     """Targets encoded by a codec, which learns the classes or the range of the targets from all labels."""
 
-    _codec_type: ClassVar[type[Codec]]
+    codec_type: ClassVar[type[Codec]]
     _codec: Sometimes[Codec]
+
+    @property
+    def codec(self) -> Codec:
+        """How labels or targets become numbers, as learned from all of them."""
+        codec: Codec = self._codec
+        return codec
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""
-        self._codec = self._codec_type.of(y)
+        self._codec = self.codec_type.of(y)
         self._take_codec(self._codec)
 
     def _take_codec(self, codec: Any) -> None:
@@ -70,10 +76,10 @@ def task_names(model: BaseEstimator) -> list[str] | None:
     Without names, they are "task_0" and so on.
     """
     is_of_classes = hasattr(model, "classes_")
-    if not (getattr(model, "multilabel_", False) if is_of_classes else model._n_outputs > 1):
+    if not (getattr(model, "multilabel_", False) if is_of_classes else model.n_outputs > 1):
         return None
     names = getattr(model, "task_names_", None)
-    return [f"task_{i}" for i in range(model._n_outputs)] if names is None else [str(name) for name in names]
+    return [f"task_{i}" for i in range(model.n_outputs)] if names is None else [str(name) for name in names]
 
 
 def known_conformal(model: BaseEstimator) -> Conformal:

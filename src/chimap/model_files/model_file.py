@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["SavedEstimator", "SavedModel", "checked", "decode", "encode", "load", "register", "save"]
+__all__ = ["SavedEstimator", "checked", "decode", "encode", "load", "register", "save"]
 
 
 class SavedEstimator:
     """Mixin for estimators that are written to model files."""
 
-    file_kind: ClassVar[str] = "estimator"  # what the file is said to hold
+    file_kind: ClassVar[str] = (
+        "estimator"  # what the file holds; "model" if the command line can predict with it
+    )
 
     def _refresh(self) -> None:
         """Bring the learned attributes up to date, or raise NotFittedError."""
@@ -65,12 +67,6 @@ class SavedEstimator:
         if not isinstance(model, cls):
             raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
         return model
-
-
-class SavedModel(SavedEstimator):
-    """Mixin for the models that the command line opens: they predict sources, and describe themselves."""
-
-    file_kind: ClassVar[str] = "model"
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:

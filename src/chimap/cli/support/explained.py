@@ -110,7 +110,7 @@ def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | N
         few, places = sample_of(sample, _PERMUTED)
         return model.importance(few, y[places], kind="permutation")
     if kind == "auto":
-        has_slopes = model._mapped_model() is not None and not model.is_additive
+        has_slopes = model.mapped_model() is not None and not model.is_additive
         kind = "gradient" if has_slopes else "variance"
     return model.importance(sample, kind=kind)
 
@@ -240,6 +240,7 @@ def page_of(
     shape: tuple[int, int] | None,
 ) -> ModelExplanation:
     """Return everything that the page and ``--json`` show."""
+    from chimap.estimators.explained_rows import bin_names, output_names
     from chimap.report import ModelExplanation
     from chimap.report.painting import painted
 
@@ -248,7 +249,7 @@ def page_of(
         "model": file,
         "kernel": show.kernel(about["kernel"], about["gamma"]),
         "features": about["features"],
-        "bin weights": show.bin_weights(getattr(model, "bin_weights_", None), model._bin_names()),
+        "bin weights": show.bin_weights(getattr(model, "bin_weights_", None), bin_names(model).tolist()),
         "rows trained on": getattr(model, "n_rows_", None),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
@@ -259,8 +260,8 @@ def page_of(
         data={name: fact for name, fact in facts.items() if fact is not None},
         importance=importance,
         is_additive=model.is_additive,
-        output_names=tuple(model._output_names(model.intercept_.size).tolist()),
-        bin_names=model._bin_names(),
+        output_names=tuple(output_names(model, model.intercept_.size).tolist()),
+        bin_names=bin_names(model),
         effects=tuple(model.effects(importance.bins[:_FUNCTIONS], sample)),
         rows=tuple(rows),
         which_rows=which_rows,

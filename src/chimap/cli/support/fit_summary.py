@@ -39,7 +39,7 @@ def summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
     if tasks.names_of(model) is not None:
-        task = f"{model._n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
+        task = f"{model.n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
     n_features = model.coef_.shape[1]
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"

@@ -150,7 +150,7 @@ def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra
 
 def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """Return the sets of possible classes. In text, classes are separated by bars."""
-    model.sets_of(np.zeros((1, model._n_outputs)), 1 - coverage)  # raises early if the model cannot form sets
+    model.sets_of(np.zeros((1, model.n_outputs)), 1 - coverage)  # raises early if the model cannot form sets
     tasks = names_of(model)
 
     def of(outputs: np.ndarray) -> np.ndarray:
@@ -169,7 +169,7 @@ def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 
 def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """Return the lower and upper ends of the intervals."""
-    t = model._n_outputs
+    t = model.n_outputs
     model.intervals_of(np.zeros((1, t)), 1 - coverage)
 
     def of(outputs: np.ndarray) -> np.ndarray:
@@ -224,7 +224,7 @@ def _precision(model: BaseEstimator) -> str:
 
 def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     dtype = _answer_dtype(model)
-    n_values = () if names_of(model) is None else (model._n_outputs,)
+    n_values = () if names_of(model) is None else (model.n_outputs,)
     _npy_header(file, (source.n_rows, *n_values), dtype)
     for outputs in chunks:
         file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
