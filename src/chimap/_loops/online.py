@@ -1,7 +1,6 @@
 """Stochastic subgradient steps on tables of piecewise linear functions, a table for each bin."""
 
 import numba as nb
-import numpy as np
 
 from chimap._loops._compile import SUMS
 
