@@ -24,7 +24,7 @@ from sklearn.svm import SVC  # isort: skip
 
 from benchmarks.accuracy.against_others import lightgbm  # isort: skip
 from chimap import HistogramClassifier  # isort: skip
-from chimap.solvers.cholesky import factorise, inverse_diagonal  # isort: skip
+from chimap._cholesky import factorise, inverse_diagonal  # isort: skip
 
 TARGETS = {"mnist": 0.976, "newsgroups": 0.80}  # test accuracy at 10 000 rows
 REPEATS, SVC_ROWS, TEST_BLOCK = 3, 2_000, 2_000

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
+from chimap._cholesky import inverse_diagonal
 from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
@@ -28,7 +29,6 @@ from chimap.kernels import Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
 from chimap.selection import SelectionResult
-from chimap.solvers.cholesky import inverse_diagonal
 from chimap.solvers.gram import CACHE_MIB, SOLVERS, ridge_factor
 from chimap.solvers.held_out import kernel_left_out
 

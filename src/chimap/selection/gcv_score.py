@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _threads
+from chimap._cholesky import factorise, inverse_diagonal, solve, squared_norms
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.solvers.base import Tried
-from chimap.solvers.cholesky import factorise, inverse_diagonal, solve, squared_norms
 
 _PROBES = 32  # random vectors of signs that estimate a trace
 _NOISE = 0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly

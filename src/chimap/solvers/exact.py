@@ -17,8 +17,8 @@ from typing import ClassVar
 import numpy as np
 
 from chimap import _threads
+from chimap._cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
 from chimap._messages import Message
-from chimap.solvers.cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
 
 _CLOSE = 1e-3  # refinement ends when a correction is below this share of the solution
 STEPS = 3  # limit of refinement steps

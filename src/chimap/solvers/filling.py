@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from chimap.solvers.cholesky import solve
+from chimap._cholesky import solve
 from chimap.solvers.exact import DualRidge
 
 _MOST_STEPS = 300

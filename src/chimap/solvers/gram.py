@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _threads
+from chimap._cholesky import factorise, solve
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.solvers.cholesky import factorise, solve
 
 CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
 

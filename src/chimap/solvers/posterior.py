@@ -26,8 +26,8 @@ from functools import cached_property
 
 import numpy as np
 
+from chimap._cholesky import inverse_columns
 from chimap.model_files import register
-from chimap.solvers.cholesky import inverse_columns
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.ridge import Factor
 

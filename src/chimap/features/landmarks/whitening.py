@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from chimap import _blas
+from chimap import _cholesky, _threads
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
     factor, kept = _factor(about, least)
     n = kept.size
     if n:
-        lapack.dtrtri(factor.T, lower=1, overwrite_c=1)  # C order is the transpose of Fortran order
+        _cholesky.invert(factor)
     for place, row in enumerate(factor):
         row[:place] = 0
     ones = np.ones(n + 1)
@@ -68,12 +68,13 @@ def _factor(gram: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     if not n or not least > 0:
         return gram[:0, :0], np.zeros(0, np.int64)
     diagonal = gram.diagonal().copy()
-    if _blas.factorise(gram) and np.square(gram.diagonal()).min() > least:
+    if _cholesky.factorise(gram) and np.square(gram.diagonal()).min() > least:
         return gram, np.arange(n)
     for place, row in enumerate(gram):  # the failed factorisation left the lower triangle intact
         row[place + 1 :] = gram[place + 1 :, place]
     np.fill_diagonal(gram, diagonal)
-    _, pivots, rank, _ = lapack.dpstrf(gram.T, tol=least, lower=1, overwrite_a=1)
+    with _threads.blas_alone():  # C order is the transpose of Fortran order
+        _, pivots, rank, _ = lapack.dpstrf(gram.T, tol=least, lower=1, overwrite_a=1)
     return _packed(gram, 0, rank), pivots[:rank] - 1
 
 

@@ -1,4 +1,4 @@
-"""Cholesky factors of large symmetric matrices in place, and blocks of their inverses, by tiles on all threads.
+"""Cholesky factors of symmetric matrices in place, their inverses and blocks of these, by tiles on all threads.
 
 The problem is A = R'R for A (n, n), and products with A^-1. A factor costs n^3/3 operations and no memory beyond A.
 Each tile is the work of one thread, with BLAS on that thread alone. Measured at 5000 rows on two busy cores, a factor
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import lapack
 
 from chimap import _blas, _threads
 
@@ -51,6 +52,34 @@ def factorise(square: np.ndarray) -> bool:
         _threads.tasks(rest, divide)
         _threads.tasks(rest, update)
     return True
+
+
+def invert(R: np.ndarray) -> None:
+    """Overwrite the upper triangle of a C-contiguous float64 (n, n) matrix R with that of R^-1, in n^3/3 operations.
+
+    Blocks of columns are inverted from the last to the first, so that the triangle that each needs is still that of R:
+
+        (R^-1)_ab = -R_aa^-1 R_ab R_bb^-1,  for the rows a above the block b.
+
+    The entries below the diagonal do not change.
+    """
+    n = R.shape[0]
+    for first in reversed(range(0, n, TILE)):
+        block = slice(first, min(first + TILE, n))
+        corner, above = R[block, block], R[:first, block]
+        with _threads.blas_alone():
+            inverse = np.triu(lapack.dtrtri(np.ascontiguousarray(corner).T, lower=1)[0].T)
+        np.copyto(corner, inverse, where=np.tri(inverse.shape[0], dtype=bool).T)
+
+        def divide(columns: slice, above: np.ndarray = above, first: int = first) -> None:
+            _blas.divide(R[:first, :first], above[:, columns], left=True)
+
+        def multiply(rows: slice, above: np.ndarray = above, inverse: np.ndarray = inverse) -> None:
+            above[rows] = -(above[rows] @ inverse)
+
+        if first:
+            _threads.tasks(_parts(0, above.shape[1]), divide)
+            _threads.tasks(_parts(0, first), multiply)
 
 
 def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from chimap import _cholesky as cholesky
 from chimap import _threads
-from chimap.solvers import cholesky
 
-from ..histograms import DTYPES
+from .histograms import DTYPES
 
 
 def matrix(n: int, dtype: type) -> tuple[np.ndarray, np.ndarray]:
@@ -64,3 +64,14 @@ def test_one_thread_gives_the_same():
     with _threads.threads(1):
         alone = cholesky.solve(R, B)
     np.testing.assert_array_equal(cholesky.solve(R, B), alone)
+
+
+@pytest.mark.parametrize("n", [1, 5, cholesky.TILE, cholesky.TILE + 1, 1000])
+def test_a_triangle_is_inverted_in_place(n):
+    rng = np.random.default_rng(n)
+    R = rng.normal(size=(n, n))
+    R[np.diag_indices(n)] = n + rng.random(n)
+    triangle, below = np.triu(R), np.tril(R, -1)
+    cholesky.invert(R)
+    assert np.abs(np.triu(R) @ triangle - np.eye(n)).max() < 1e-12
+    assert np.array_equal(np.tril(R, -1), below)
