@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays, _scaling, _threads
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.features.mapped import MappedModel
@@ -156,15 +156,18 @@ class Relevance:
     @classmethod
     def of(cls, one: Half, other: Half) -> Relevance:
         """Return the mean over rows of sum_c g_cq g'_cq, and of the squares, for machines without a common row."""
-        sums = np.zeros((3, one.centres.shape[1]))
         n, step = one.values.shape[0], max(1, _NUMBERS // one.centres.shape[1])
-        for first in range(0, n, step):
-            rows = slice(first, first + step)
-            for c in range(one.coef.shape[1]):
-                g, h = one.slopes(rows, c), other.slopes(rows, c)
+
+        def sums_of(output: int) -> np.ndarray:
+            sums = np.zeros((3, one.centres.shape[1]))
+            for first in range(0, n, step):
+                rows = slice(first, first + step)
+                g, h = one.slopes(rows, output), other.slopes(rows, output)
                 for total, (a, b) in zip(sums, ((g, h), (g, g), (h, h)), strict=True):
                     total += np.einsum("nq,nq->q", a, b)
-        products, squares, other_squares = sums / n
+            return sums
+
+        products, squares, other_squares = sum(_threads.tasks(range(one.coef.shape[1]), sums_of)) / n
         return cls(products, squares, other_squares, one.coef.shape[1])
 
     def __add__(self, other: Relevance) -> Relevance:

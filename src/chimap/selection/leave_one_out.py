@@ -15,12 +15,15 @@ import numpy as np
 from chimap.selection.base import SelectionResult
 from chimap.selection.climb import Setting
 from chimap.selection.learning_curve import LearningCurve, curve_of
-from chimap.selection.leave_out_stage import ExactProblem, Stage
+from chimap.selection.leave_out_stage import NEIGHBOURS, ExactProblem, Stage
 from chimap.selection.left_out_rows import few_of_parts, parts_of
 from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import is_shared
 
-FEW_ROWS = 3000  # rows that settings are compared on first; up to as many, all comparisons are on all rows
+FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
+_COMPARED = 0.3  # share of more rows on which settings are compared: seven machines of these cost a fifth of one of all
+_SEARCHED = 3  # the search begins on a third of these rows, where a machine costs a 27th
+_NARROWER = ((0, 1),)  # more rows leave the strength but bear a narrower kernel, of a larger gamma
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
 _HALF_DECADES = 12  # distance from the scale of the kernel within which strengths are searched
 
@@ -54,10 +57,12 @@ class ChosenSetting:
 class LeaveOut:
     """Choose the strength and gamma of an exact machine by its outputs for rows that are left out.
 
-    Up to ``FEW_ROWS`` rows, all settings are compared on all rows. Of more rows, they are compared on ``FEW_ROWS`` that
-    are spread over all. The best is then compared with its neighbours on half of the rows, where a machine costs an
-    eighth of one of all rows. The best on the half is solved once on all rows, whose factor then stays in memory. Of
-    equal scores, that with the smaller squared error is better.
+    Up to ``FEW_ROWS`` rows, all settings are compared on all rows. Of more rows, three tenths, spread over all, or
+    ``FEW_ROWS`` if that is more, serve to compare them: a search on a third of these finds where to begin, and its best
+    setting is compared with its neighbours on all of these. More rows bear a narrower kernel: half of all rows decide
+    whether gamma rises. On more than ``FEW_ROWS`` rows, only the last ``FEW_ROWS`` are left out. The best setting is
+    solved once on all rows, all of which are left out, and whose factor then stays in memory. Of equal scores, that
+    with the smaller squared error is better.
 
     Targets with missing entries (NaN in ``Y``) or with separate weights take a solution for every part of the rows that
     is left out. Rows, or groups, are then left out in as many parts as take little work, at most a fifth of the rows
@@ -108,18 +113,27 @@ class LeaveOut:
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = self._of_all(None)
             return self._chosen(whole, whole.search(), [whole])
-        n_few = min(n, FEW_ROWS if shared else few_of_parts(FEW_ROWS, self.Y.shape[1]))
-        stages = [Stage(self, _spread(n, n_few), None)]
+        (n_first, _), *later = self._climbs(n, shared)
+        stages = [Stage(self, _spread(n, n_first), None)]
         best = stages[0].search()
-        if n == n_few:
+        if n == n_first:
             return self._chosen(stages[0], best, stages)
-        if shared and n // 2 > n_few:
-            half = Stage(self, _spread(n, n // 2), stages[0].scale)
-            best = half.climb(best, diagonally=False)
-            stages.append(half)
+        for n_rows, steps in later:
+            stages.append(Stage(self, _spread(n, n_rows), stages[0].scale, max(0, n_rows - FEW_ROWS)))
+            best = stages[-1].climb(best, steps)
         whole = self._of_all(stages[0].scale)
         best = whole.weakest_solved(best)
         return self._chosen(whole, best, [*stages, whole])
+
+    def _climbs(self, n: int, shared: bool) -> list[tuple[int, Sequence[Setting]]]:
+        """Return the rows of each stage that compares settings, and the steps that it takes from the best so far."""
+        if not shared:
+            return [(min(n, few_of_parts(FEW_ROWS, self.Y.shape[1])), NEIGHBOURS)]
+        if n <= FEW_ROWS:
+            return [(n, NEIGHBOURS)]
+        most = max(FEW_ROWS, int(_COMPARED * n))
+        narrows = self.octaves > 0 and n // 2 > most
+        return [(most // _SEARCHED, NEIGHBOURS), (most, NEIGHBOURS)] + [(n // 2, _NARROWER)] * narrows
 
     def _of_all(self, scale: float | None) -> Stage:
         """Return the stage of all rows, which leaves out only the last ones where more is too much work.
@@ -128,12 +142,11 @@ class LeaveOut:
         that take a solution for each part.
         """
         n = self.Y.shape[0]
-        whole = Stage(self, None, scale)
         if self.is_settled:
-            whole.first = max(0, n - FEW_ROWS)
-        elif n > FEW_ROWS and not is_shared(self.Y, self.weights):
-            whole.first = n // 2
-        return whole
+            return Stage(self, None, scale, max(0, n - FEW_ROWS))
+        if n > FEW_ROWS and not is_shared(self.Y, self.weights):
+            return Stage(self, None, scale, n // 2)
+        return Stage(self, None, scale)
 
     def _chosen(self, stage: Stage, best: Setting, stages: list[Stage]) -> ChosenSetting:
         """Return the choice: the best setting of the last stage, and all that were tried."""

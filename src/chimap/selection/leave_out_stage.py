@@ -1,6 +1,6 @@
 """A stage of leaving rows out: settings of an exact machine that are compared on the same rows.
 
-``leave_one_out.LeaveOut`` compares them on few rows first, then on half of the rows, and solves the best on all.
+``leave_one_out.LeaveOut`` compares them on more and more rows, and solves the best on all.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from chimap.solvers.exact import DualSolution
 from chimap.solvers.observed_exact import ExactRidge
 
 _EXACT = 1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
+# Steps of the strength, in half decades or along the given ones, and of gamma, in octaves.
+NEIGHBOURS: Sequence[Setting] = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1), (1, -1))
 
 
 class ExactProblem(Protocol):
@@ -65,15 +67,14 @@ class _SettingTrial(Scored):
 
 
 class Stage:
-    """Settings that are compared on the same rows; ``rows`` is None for all rows."""
+    """Settings that are compared on the same rows; ``rows`` is None for all. Those from ``first`` on are left out."""
 
-    def __init__(self, rule: Rule, rows: np.ndarray | None, scale: float | None):
-        self.rule, self.rows = rule, rows
+    def __init__(self, rule: Rule, rows: np.ndarray | None, scale: float | None, first: int = 0):
+        self.rule, self.rows, self.first = rule, rows, first
         self.trials: dict[Setting, _SettingTrial] = {}
         n = rule.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
         self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
-        self.first = 0  # first of the rows that are left out
         # Of the best setting: (rows, score) of machines of fewer rows, and of all.
         self.grown: list[tuple[int, float]] = []
         self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
@@ -87,11 +88,11 @@ class Stage:
             best = len(self.rule.alphas) - 1, 0
             for place in range(best[0] - 1, -1, -1):
                 best = (place, 0) if self.better((place, 0), best) else best
-            return self.climb(best, diagonally=True)
+            return self.climb(best)
         best = (self._ridge(0).begins_at, 0)
         while self.better((best[0] - 2, 0), best):
             best = best[0] - 2, 0
-        return self.climb(best, diagonally=True)
+        return self.climb(best)
 
     def weakest_solved(self, setting: Setting) -> Setting:
         """Return the smallest strength, from that of ``setting`` upwards, that can be solved."""
@@ -102,9 +103,8 @@ class Stage:
             place += 1
         raise self._singular()
 
-    def climb(self, best: Setting, *, diagonally: bool) -> Setting:
-        """Climb from a setting to the best of its neighbours, until none is better."""
-        steps = [(-1, 0), (0, 1), (1, 0), (0, -1)] + [(-1, 1), (1, -1)] * diagonally
+    def climb(self, best: Setting, steps: Sequence[Setting] = NEIGHBOURS) -> Setting:
+        """Climb from a setting to the best of those a step away, until none is better."""
         best = climb(self.better, best, steps)
         if not self._is_solved(best):
             raise self._singular()

@@ -13,7 +13,7 @@ from chimap._types import CSR, Rows
 
 _ROWS = 256  # rows whose kernel values one thread computes at once
 _COLUMNS = 2048  # kernel values of a row that stay in its cache from the product to the exponential
-_DENSE_FROM = 0.05  # share of filled rows above which a sparse column is cheaper as a dense one
+_DENSE_FROM = 0.1  # share of filled rows above which a sparse column is cheaper as a dense one
 
 
 @dataclass(frozen=True)
