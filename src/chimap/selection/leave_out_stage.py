@@ -157,7 +157,8 @@ class Stage:
         trial = _SettingTrial(score if np.isfinite(score) else -np.inf, error, alpha, n_rows)
         if self._kept is None or trial.beats(self.trials[self._kept[0]]):
             self._kept = setting, solution, residuals, scored
-            self.grown = self._grown(self._ridge(setting[1]), residuals, scored)
+            if self.rows is None:  # the curve is that of the machine of all rows
+                self.grown = self._grown(self._ridge(setting[1]), residuals, scored)
         self.trials[setting] = trial
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)

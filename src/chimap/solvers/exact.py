@@ -182,10 +182,13 @@ class DualRidge:
         solved = solve(corner, np.column_stack([self.Y[:n_rows], np.ones(n_rows)])).astype(np.float64)
         weights, intercept = with_intercept(solved, self.Y[:n_rows])
         outputs = np.empty((self.n_rows - first, self.Y.shape[1]))
-        for start in range(first, self.n_rows, TILE):
+
+        def multiply(start: int) -> None:
             rows = slice(start, start + TILE)
             strip = self.square[rows, :n_rows].astype(np.float64)
             outputs[start - first : start - first + TILE] = strip @ weights
+
+        _threads.tasks(range(first, self.n_rows, TILE), multiply)
         return np.asarray(self.Y[first:] - outputs - intercept)
 
     @property
