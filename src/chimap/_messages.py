@@ -112,6 +112,12 @@ def text_of(thing: object, spelling: Spelling) -> str:
     return str(thing) if piece is None else piece.text(spelling)
 
 
+def joined(separator: str, texts: Iterable[str]) -> Message:
+    """Return texts with a separator between them; the parameters of those that are messages are kept."""
+    first, *others = texts
+    return _message_of(first, *(piece for text in others for piece in (separator, text)))
+
+
 def _message_of(*pieces: Piece) -> Message:
     message = str.__new__(Message, _spelt(pieces, _PYTHON))
     message._pieces = pieces

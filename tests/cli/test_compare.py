@@ -106,7 +106,7 @@ def test_kernel_errors_beside_the_race_and_without_labels(results, pages):
         assert "error of the kernel, chi2" in found.out
         assert "OptimalMap, 3 terms" in found.out
         assert "smallest possible relative error over pairs of values" in found.out
-    assert "HomogeneousMap, 2: n_terms of HomogeneousMap must be odd" in beside.out
+    assert "HomogeneousMap, 2: --terms of HomogeneousMap must be odd" in beside.out
     assert "accuracy" in beside.out
     assert "accuracy" not in alone.out
     assert "chimap fit" not in alone.out

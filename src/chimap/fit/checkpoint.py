@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from chimap import _files
+from chimap._messages import Message, Parameter, joined
 from chimap._types import JSON
 from chimap._validation import DataError, check_positive
 from chimap._version import __version__
@@ -94,8 +95,12 @@ class Checkpoint:
             differing = self._differing(meta, recipe, sources)
         if differing:
             raise DataError(
-                f"{self.path} is the checkpoint of another fit: {'; '.join(differing[:3])}. Resume with the same data "
-                "and settings, remove the file to begin anew, or name another file."
+                Message(
+                    "{} is the checkpoint of another fit: {}. Resume with the same data and settings, remove the file "
+                    "to begin anew, or name another file.",
+                    self.path,
+                    joined("; ", differing[:3]),
+                )
             )
         with model_file.checked(self.path):
             state = model_file.decode(meta["state"], arrays)
@@ -151,14 +156,20 @@ class Checkpoint:
 
     def _differing(self, meta: JSON, recipe: Recipe, sources: Sequence[Source]) -> list[str]:
         """Return what differs between the file and this fit, a phrase for each difference."""
-        differing = []
+        differing: list[str] = []
         if meta["version"] != __version__:
             differing.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
-        differing += _differences("", meta["settings"], _settings(recipe))
+        differing += [
+            Message("{} was {!r} and is {!r}", Parameter(name), before, now)
+            for name, before, now in _differing_entries(meta["settings"], _settings(recipe))
+        ]
         if len(meta["sources"]) != len(sources):
             differing.append(f"it has {len(meta['sources'])} source(s), and this fit has {len(sources)}")
         for before, source in zip(meta["sources"], sources, strict=False):
-            differing += _differences(f"source {source.name}: ", before, _fingerprint(source))
+            differing += [
+                f"source {source.name}: {name} was {then!r} and is {now!r}"
+                for name, then, now in _differing_entries(before, _fingerprint(source))
+            ]
         return differing
 
 
@@ -177,15 +188,11 @@ def _settings(recipe: Recipe) -> JSON:
     return {"estimator": recipe.estimator, **_files.plain_json(settings)}
 
 
-def _differences(where: str, before: JSON, now: JSON) -> list[str]:
-    """Return a phrase such as 'kernel was "chi2" and is "exp-chi2"' for every entry that differs."""
+def _differing_entries(before: JSON, now: JSON) -> list[tuple[str, object, object]]:
+    """Return the name and both values of every entry that differs."""
     now = _files.plain_json(now)
     names = [*before, *(name for name in now if name not in before)]
-    return [
-        f"{where}{name} was {before.get(name)!r} and is {now.get(name)!r}"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
+    return [(name, before.get(name), now.get(name)) for name in names if before.get(name) != now.get(name)]
 
 
 def _plain(moments: Moments, arrays: dict[str, np.ndarray], i: int) -> JSON:
