@@ -38,9 +38,15 @@ def test_what_a_selection_stands_for_where_rows_are_left_out_in_closed_form():
     folds = leaving_out("auto").folds(400, None, GROUPS, 0)
     assert np.array_equal(folds(0, 400), np.unique(GROUPS, return_inverse=True)[1])
     assert folds.n_folds == np.unique(GROUPS).size
-    for wrong in ("gcv", "holdout", 1, 0):
-        with pytest.raises(ValueError, match="selection"):
+    for wrong, message in (
+        ("gcv", "leave-one-out"),
+        ("holdout", "leave-one-out"),
+        (1, "at least 2 folds, or"),
+    ):
+        with pytest.raises(ValueError, match=f"selection.* must be .*{message}"):
             leaving_out(wrong)
+    with pytest.raises(ValueError, match="at least 2 folds, or a splitter"):  # whatever alpha is
+        HistogramClassifier("exp-chi2", features="exact", alpha=0.1, selection=1)._recipe()
 
 
 @pytest.mark.parametrize("selection", ["auto", 4, "holdout", GroupKFold(3)], ids=str)

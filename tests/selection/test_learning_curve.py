@@ -75,6 +75,12 @@ def test_a_budget_without_room_for_parts_gives_the_model_alone():
     assert roomy.learning_curve_ is not None
 
 
+@pytest.mark.parametrize("settings", [{}, {"selection": 2}], ids=["one sum", "two folds"])
+def test_few_rows_and_few_folds_give_no_curve(settings):
+    some = slice(200) if not settings else slice(None)  # 200 rows are too few for parts
+    assert fitted(X[some], y[some], **settings).learning_curve_ is None
+
+
 def test_folds_that_choose_serve_as_parts():
     curve = fitted(X, y, selection=5).learning_curve_
     np.testing.assert_allclose(curve.rows / y.size, [0.2, 0.4, 0.6, 0.8], atol=0.01)

@@ -6,6 +6,7 @@ fold when the fit begins.
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._types import ArrayLike
-from chimap._validation import DataError, check_choice, check_positive
+from chimap._validation import DataError, ParameterError, check_choice, check_positive
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Asked
@@ -162,6 +163,10 @@ def leaving_out(selection: Any) -> HoldingOut:
     if isinstance(selection, str):
         check_choice(selection, Message("{selection} (of {features='exact'})"), ("auto", "leave-one-out"))
         return HoldingOut("leave-out", 1, 1)
+    if isinstance(selection, numbers.Integral) and selection < 2:
+        raise ParameterError(
+            "selection", selection, "'auto', at least 2 folds, or a splitter of scikit-learn"
+        )
     return holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
 
 
