@@ -4,7 +4,7 @@ The benchmark compares scores, seconds and memory. Official splits, at most 10 0
 own process.
 
 python -m benchmarks.accuracy.against_others                             # all sets and methods, three seeds: hours
-python -m benchmarks.accuracy.against_others --sets newsgroups,hmp --methods chimap,linear-svm,lightgbm --seeds 1
+python -m benchmarks.accuracy.against_others --sets newsgroups,hmp --methods "chimap,linear-svm sqrt" --seeds 1
 """
 
 from __future__ import annotations
@@ -237,6 +237,9 @@ def main() -> None:
         name, method, rows, seed = options.one
         print(json.dumps(measure(name, method, int(rows), int(seed))))
         return
+    for given, known in ((options.sets, SETS), (options.methods, METHODS)):
+        if unknown := [name for name in given.split(",") if name not in known]:
+            parser.error(f"{unknown[0]!r} is none of {', '.join(known)}")
     lines = []
     for name in options.sets.split(","):
         for method in options.methods.split(","):
