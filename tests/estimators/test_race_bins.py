@@ -74,9 +74,9 @@ def test_one_candidate_goes_on_to_weights_where_all_bins_say_something():
 def test_weights_that_are_not_kept_are_told_where_their_score_is(score, at, place):
     result = noisy_race()[1]
     trial = replace(result.trials[0], round=at, score=score)
-    told = race_choice.with_bins(result, LearnedBins(trial, None, 0.0))
+    told = race_choice.with_bins(result, LearnedBins(trial, None, False))
     assert told.trials[place] is trial
-    kept = race_choice.with_bins(result, LearnedBins(trial, np.ones(128), 0.1))
+    kept = race_choice.with_bins(result, LearnedBins(trial, np.ones(128), True))
     assert (kept.trials[0] is trial) is (score == 0.95)
 
 
@@ -91,7 +91,7 @@ def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all
 
     def learn(weigh, candidate, equal, screened, trial):
         given.append((equal, screened))
-        return LearnedBins(trial, screened.mean(axis=0), 0.1, is_screened=True)
+        return LearnedBins(trial, screened.mean(axis=0), True, is_screened=True)
 
     monkeypatch.setattr("chimap.estimators.race_bins.learn_bins", learn)
     learned = WeighedBins(running).learn(first, Progress())

@@ -38,13 +38,14 @@ def check_bin_weights(bin_weights: str | ArrayLike | None, n_bins: int) -> None:
 class LearnedBins:
     """The result of learning weights of bins.
 
-    trial: that of the best round. weights: (bins,) with mean 1, or None if equal weights are as good. gain: how much
-    the score exceeds that of equal weights. is_screened: whether the weights are those of the screening.
+    trial: that of the best round. weights: (bins,) with mean 1, or None if equal weights are as good. is_promising:
+    whether the score exceeds that of equal weights by more than its error, so that more rows might show that weights
+    help. is_screened: whether the weights are those of the screening.
     """
 
     trial: Trial
     weights: np.ndarray | None
-    gain: float
+    is_promising: bool
     is_screened: bool = False
 
 
@@ -92,7 +93,7 @@ def learn_bins(
     kept_weights = (
         weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
     )
-    return LearnedBins(trial, kept_weights, learned.score - unweighed.score, is_screened)
+    return LearnedBins(trial, kept_weights, _is_better(learned, unweighed, 1), is_screened)
 
 
 def _is_better(outcome: Outcome, equal: Outcome, errors: float) -> bool:

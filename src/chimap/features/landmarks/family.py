@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from chimap.features.additive.families import map_bytes, mapped_bins
 from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
-from chimap.features.landmarks.choosing import BLOCK_NUMBERS, sample_rows
+from chimap.features.landmarks.choosing import block_rows, sample_rows
 from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
@@ -49,7 +49,7 @@ class LandmarkFamily:
         """
         m = settings.size()
         mapped = 2 * int(n_rows * row_bytes) * mapped_bins(settings, 1, 1)
-        products = itemsize * min(n_rows * m, max(BLOCK_NUMBERS, m))
+        products = itemsize * m * min(n_rows, block_rows(m))
         return max(
             map_bytes(settings, n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m
         )

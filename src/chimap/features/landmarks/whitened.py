@@ -10,11 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _blas
 from chimap._types import Array, ArrayMap, Rows
 from chimap.features.base import Folded
+from chimap.features.landmarks.choosing import block_rows
 from chimap.features.landmarks.kernel_values import add_to_all, exponentials, less_one
 from chimap.features.landmarks.unit_gaussian import UnitGaussianMap
 from chimap.features.landmarks.whitening import whitening
 
-_BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory at once
 _FOLDED_ROWS = 512  # rows of the triangle that are in float64 at once
 
 
@@ -71,7 +71,7 @@ class WhitenedLandmarks:
         """Fill ``out`` with kernel values less 1, block by block; yield each block and its number of rows."""
         landmarks = self._mapped.astype(out.dtype, copy=False)
         halves = self._half_norms.astype(out.dtype, copy=False)
-        size = max(1, _BLOCK_NUMBERS // landmarks.shape[1])
+        size = block_rows(landmarks.shape[1])
         for first in range(0, rows.shape[0], size):
             part = out[first : first + size]
             block = rows if part.shape[0] == rows.shape[0] else rows[first : first + size]
