@@ -200,6 +200,22 @@ def test_how_a_plain_text_names_a_parameter(text, is_named):
     assert bool(named().search(text)) == is_named
 
 
+def every_text(file: Path) -> Iterator[str]:
+    """The texts in a file that are no docstrings, templates of messages among them."""
+    nodes = [*ast.walk(syntax(file))]
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value
+
+
+@pytest.mark.parametrize("file", files(), ids=lambda file: str(file.relative_to(PACKAGE)))
+def test_no_text_outside_of_the_command_line_holds_a_flag(file):
+    flag = re.compile(rf"(?<![\w-])(?:{'|'.join(sorted(known))})(?![\w-])")
+    wrong = [text for text in every_text(file) if flag.search(text)]
+    assert not wrong, "name these parameters in fields of a Message, which Python users read without flags"
+
+
 def templates() -> Iterator[tuple[str, ast.Call]]:
     """The call of every message in the package, with its place."""
     for file in sorted(PACKAGE.rglob("*.py")):

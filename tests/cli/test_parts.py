@@ -18,6 +18,7 @@ from chimap.cli.support import blas, data_rows, declared, errors, flag_names, fl
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
 from chimap.data import MorganCounts
+from chimap.data.remedies import readings_of
 from chimap.export import export_model
 from chimap.fit.checkpoint import Checkpoint
 from chimap.images import SIFT, ImageHistograms
@@ -93,6 +94,7 @@ def test_task_of_labels(labels, expected):
         ),
         (Message("task {}: {}", 3, ValueError(Message("{n_terms} are few"))), "task 3: --terms are few"),
         (UserWarning(Message("give {alpha}")), "give --alpha"),
+        (Message("read it with {} or {}", *readings_of("note")), "read it with --text note or --smiles note"),
         (UserWarning("n_components of another package"), "n_components of another package"),
         # what no flag gives, or no flag takes
         (Message("give {selection='gcv'}"), "give selection='gcv'"),

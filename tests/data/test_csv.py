@@ -108,10 +108,13 @@ def test_heading_and_delimiter_can_be_given(tmp_path):
         ("a,b,y\n1,2,nan\n", r"rows\.csv: every label is missing"),
         ("a,a,y\n1,2,1\n", "two columns are called 'a'"),
         ("y\n1\n", "no columns are left beside labels and ids"),
-        ("post,y\nalpha ray,1\ngamma ray,0\n", r"to count the words of a column of text use --text post"),
+        (
+            "post,y\nalpha ray,1\ngamma ray,0\n",
+            r"use reading=WordCounts\('post'\), for molecules reading=MorganCounts\('post'\)",
+        ),
         (
             f"a,b,y\n1,{'x' * 99},1\n2,3,0\n",
-            r"line 2, column 'b': 'x{57}\.\.\.', expected a number.* with --smiles",
+            r"line 2, column 'b': 'x{57}\.\.\.', expected a number.*exclude='b', .* reading=MorganCounts\('b'\)",
         ),
         ("a,b\n", "no rows, only a heading"),
         ("\n\n", "no rows, only blank lines"),

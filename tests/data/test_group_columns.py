@@ -96,7 +96,7 @@ def test_ids_that_repeat_are_groups(tmp_path):
     assert source.columns_aside == ("Unnamed: 0",)
     assert group_column(source) == "Unnamed: 0"
     table.assign(film=films).to_csv(tmp_path / "films.csv", index=False)
-    with pytest.raises(DataError, match=r"comes twice.*For a column of groups of rows, use --groups"):
+    with pytest.raises(DataError, match=r"comes twice.*For a column of groups of rows, use groups"):
         open_source(tmp_path / "films.csv", "kind", id="film")
 
 

@@ -52,7 +52,7 @@ def test_missing_labels_of_arrays(labels, missing, kept):
 def test_text_that_marks_missing_numbers(tmp_path):
     pytest.importorskip("pyarrow")
     (tmp_path / "rows.csv").write_text("a,b,y\n5,2,0\n3,4,NA\n5,6,1\n")
-    with pytest.raises(DataError, match=r"row 1: 'NA' after '0'.*--missing 'NA'"):
+    with pytest.raises(DataError, match=r"row 1: 'NA' after '0'.*missing='NA'"):
         open_source(tmp_path / "rows.csv")
     assert open_source(tmp_path / "rows.csv", missing="NA").labels().tolist() == [0, 1]
     (tmp_path / "y.txt").write_text("1\n?\n2\n")
@@ -77,7 +77,7 @@ def test_a_lone_minus_one_is_doubted():
     y = np.arange(N_ROWS) % 3 - 1
     doubted = open_source(COUNTS, y)
     assert "stands beside 0 to 1 and is taken for a class" in doubted.notes[0]
-    assert "--missing -1" in doubted.notes[0]
+    assert "missing=-1" in doubted.notes[0]
     assert not open_source(COUNTS, LABELS).notes  # -1 and 1
     assert not open_source(COUNTS, y + 1).notes
 
@@ -166,7 +166,7 @@ def test_tables_that_cannot_be_joined(tmp_path, table, message):
     with pytest.raises(DataError, match=message) as caught:
         open_source(tmp_path / "rows.npz", f"{tmp_path / 'meta.csv'}::site")
     assert "meta.csv" in str(caught.value)
-    with pytest.raises(DataError, match=r"its rows have no ids.*--id"):
+    with pytest.raises(DataError, match=r"its rows have no ids.*with id,"):
         open_source(np.eye(3), f"{tmp_path / 'meta.csv'}::site")
 
 

@@ -156,7 +156,7 @@ def test_a_first_column_that_counts_is_refused_with_what_settles_it(tmp_path, st
     frame.insert(0, "n", np.arange(start, start + 80))
     WRITERS[ending](frame, path)
     with pytest.raises(
-        DataError, match=r"first column, 'n', counts the rows.*--id n .*--exclude n .*--columns"
+        DataError, match=r"first column, 'n', counts the rows.*use id='n'; .*, exclude='n'; .*with columns"
     ):
         open_source(path, "site")
     named = open_source(path, "site", id="n")
@@ -171,7 +171,7 @@ def test_a_first_column_that_counts_is_refused_with_what_settles_it(tmp_path, st
 def test_headless_csv_whose_first_column_counts(tmp_path):
     frame = FRAME.drop(columns="site").reset_index()
     frame.to_csv(tmp_path / "rows.csv", header=False, index=False)
-    with pytest.raises(DataError, match="--id 0"):
+    with pytest.raises(DataError, match="use id='0'"):
         open_source(tmp_path / "rows.csv")
     assert open_source(tmp_path / "rows.csv", exclude="0").n_features == 6
 

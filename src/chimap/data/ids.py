@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 
 _LEAST_COUNTED = 3  # number of rows from which a counting column is no coincidence
@@ -26,11 +27,12 @@ def check_not_counting(name: str, n_rows: int, where: str) -> None:
     """Refuse a first column that counts the rows from 0 or 1, unless there are few rows: it holds only their order."""
     if n_rows >= _LEAST_COUNTED:
         raise DataError(
-            f"{where}: the first column, {name!r}, counts the rows, as the index of a table does. If it names the "
-            "rows, "
-            f"use --id {name} (id= in Python); to drop it, --exclude {name} (exclude=); if it is a bin, name all bins "
-            "with --columns (columns=)."
-        )
+            Message(
+                "{}: the first column, {!r}, counts the rows, as the index of a table does. If it names the rows, "
+                "use {id=}; to drop it, {exclude=}; if it is a bin, name all bins with {columns}.",
+                where, name, name, name,
+            )
+        )  # fmt: skip
 
 
 def counts(values: np.ndarray, start: int = 0) -> bool:
@@ -50,9 +52,12 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
     if repeats.size:
         first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
         raise DataError(
-            f"{where}: the id {ids[first]!s} comes twice, in rows {first} and {second}. Each id must name a single "
-            "row: name another column, or remove one of the rows. For a column of groups of rows, use --groups."
-        )
+            Message(
+                "{}: the id {} comes twice, in rows {} and {}. Each id must name a single row: name another column, "
+                "or remove one of the rows. For a column of groups of rows, use {groups}.",
+                where, ids[first], first, second,
+            )
+        )  # fmt: skip
     return ids
 
 

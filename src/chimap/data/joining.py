@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.records import ArrowRecords
@@ -91,18 +92,24 @@ def _matches(
     if source.row_ids is None:
         _check_first_column(source)
         raise DataError(
-            f"{source.name}: its rows have no ids, so {labels} cannot be joined to them. Name the column of ids with "
-            "--id (id= in Python), or give the labels in the order of the rows, in a file that holds nothing else."
-        )
+            Message(
+                "{}: its rows have no ids, so {} cannot be joined to them. Name the column of ids with {id}, or give "
+                "the labels in the order of the rows, in a file that holds nothing else.",
+                source.name, labels,
+            )
+        )  # fmt: skip
     ids, y = _id_and_label(address, str(column), id, missing)
     place = {name: i for i, name in enumerate(unique_ids(ids, address).tolist())}
     row_ids = unique_ids(np.asarray(source.row_ids).astype(str), source.name)
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():
         raise DataError(
-            f"{address}: none of its {ids.size:,} ids, such as {str(ids[0])!r}, is an id of {source.name}, such as "
-            f"{str(row_ids[0])!r}. Are these the columns of ids? Give them the same name, or name one with --id."
-        )
+            Message(
+                "{}: none of its {:,} ids, such as {!r}, is an id of {}, such as {!r}. Are these the columns of ids? "
+                "Give them the same name, or name one with {id}.",
+                address, ids.size, str(ids[0]), source.name, str(row_ids[0]),
+            )
+        )  # fmt: skip
     return table_rows, y
 
 

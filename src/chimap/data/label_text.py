@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 
 _WORDS_BYTES = 2**26  # limit on all distinct labels together
@@ -121,10 +122,12 @@ class TextLabels:
 
     def _refuse_mixture(self, word: str, place: int, codes: np.ndarray, start: int) -> None:
         raise DataError(
-            f"{self._where}, row {self._row(place, codes, start)}: {word[:60]!r} after {str(self._first)[:60]!r}. "
-            "Labels must be all numbers or all text; mend that line or, if it marks a missing label, say so with "
-            f"--missing {word[:60]!r} (missing= in Python)."
-        )
+            Message(
+                "{}, row {}: {!r} after {!r}. Labels must be all numbers or all text; mend that line or, if it marks "
+                "a missing label, say so with {missing=}.",
+                self._where, self._row(place, codes, start), word[:60], str(self._first)[:60], word[:60],
+            )
+        )  # fmt: skip
 
     @staticmethod
     def _row(place: int, codes: np.ndarray, start: int) -> int:

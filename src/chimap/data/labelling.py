@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.data.label_text import as_number, same_value
 from chimap.data.source import Source
@@ -49,7 +50,9 @@ def labelled(source: Source, missing: object = None) -> Source:
         return source
     rows = np.flatnonzero(~is_missing)
     if rows.size == 0:
-        raise DataError(f"{source.name}: every label is missing. Name another column or file with --labels.")
+        raise DataError(
+            Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
+        )
     kept = ChosenRows(source, rows, _narrowed(values[rows]))
     kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
     kept.notes = (
@@ -68,7 +71,9 @@ def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
     rows = np.flatnonzero(~is_missing.all(axis=1))
     if rows.size == 0:
         raise DataError(
-            f"{source.name}: every label is missing. Name other columns or another file with --labels."
+            Message(
+                "{}: every label is missing. Name other columns or another file with {labels}.", source.name
+            )
         )
     if number is None and rows.size == y.shape[0]:
         return source
@@ -118,15 +123,17 @@ def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
     """Yield a note where -1 stands beside 0, 1, ..., or NA beside other text: they often mark a missing label."""
     if y is not None and y.dtype.kind == "U":
         for word in (word for word in _NOTHING if 0 < np.count_nonzero(y == word) < y.size):
-            yield (
-                f"{source.name}: the label {word!r}, in {np.count_nonzero(y == word):,} rows, is taken for a class. If "
-                f"it marks rows without a label, say --missing {word} (missing={word!r} in Python)."
-            )
+            yield Message(
+                "{}: the label {!r}, in {:,} rows, is taken for a class. If it marks rows without a label, say "
+                "{missing=}.",
+                source.name, word, np.count_nonzero(y == word), word,
+            )  # fmt: skip
     if y is None or y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
         return
     values = np.unique(y)
     if values.size >= 3 and np.array_equal(values, np.arange(-1, values.size - 1)):
-        yield (
-            f"{source.name}: the label -1, in {np.count_nonzero(y == -1):,} rows, stands beside 0 to {values[-1]} "
-            "and is taken for a class. If it marks rows without a label, say --missing -1 (missing=-1 in Python)."
-        )
+        yield Message(
+            "{}: the label -1, in {:,} rows, stands beside 0 to {} and is taken for a class. If it marks rows without "
+            "a label, say {missing=-1}.",
+            source.name, np.count_nonzero(y == -1), values[-1],
+        )  # fmt: skip

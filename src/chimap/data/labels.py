@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.io.archive import Archive
@@ -145,9 +146,12 @@ def read_labels(
     ending = path.suffix
     if member is not None and ending != ".npz":
         raise DataError(
-            f"{path}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
-            f"columns of labels, so leave '::{member}' out, or write it as one of these{remedy_after(path.address)}."
-        )
+            Message(
+                "{}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
+                "columns of labels, so leave '::{}' out, or write it as one of these{}.",
+                path, member, remedy_after(path.address),
+            )
+        )  # fmt: skip
     if ending == ".npy":
         return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
     if ending == ".npz":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from chimap._messages import Message, Setting
 from chimap._validation import DataError
 
 # Keys are the module, or the module and class, of a type; the longest key that fits is used.
@@ -45,9 +46,9 @@ FILES: dict[str, str] = {
     ".rda": "in R, load('FILE') and arrow::write_parquet(frame, 'rows.parquet')",
     ".json": "pandas.read_json('FILE').to_parquet('rows.parquet'), or if it is a BIOM table, name it .biom",
     ".smi": "pandas.read_csv('FILE', sep=r'\\s+', names=['smiles', 'id'], header=None).to_csv('rows.csv', "
-    "index=False), and name the column with --smiles smiles, MorganCounts('smiles') in Python",
+    "index=False)",
     ".sdf": "rdkit.Chem.PandasTools.LoadSDF('FILE', smilesName='smiles', molColName=None).to_csv('rows.csv', "
-    "index=False), and name the column with --smiles smiles, MorganCounts('smiles') in Python",
+    "index=False)",
     ".mat": "numpy.save('rows.npy', scipy.io.loadmat('FILE')['X'].copy('C')), with the name of the matrix",
     ".pkl": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run code",
     ".pickle": "pandas.read_pickle('FILE').to_parquet('rows.parquet'), if you trust it: a pickle can run code",
@@ -67,14 +68,32 @@ FILES: dict[str, str] = {
 }
 
 
+_OF_MOLECULES = (".smi", ".sdf")  # turned into tables with a column of SMILES
+
+
+def counting(kind: str, column: str) -> Setting:
+    """Return the setting that counts the words of a column ("WordCounts") or its molecules ("MorganCounts")."""
+    return Setting("reading", (kind, column), f"{kind}({column!r})")
+
+
+def readings_of(column: str) -> tuple[Setting, Setting]:
+    """Return the settings that count the words of a column, and its molecules."""
+    return counting("WordCounts", column), counting("MorganCounts", column)
+
+
 def file_remedy(path: str) -> str | None:
     """Return the call that turns a file into one that is read, or None where none is known.
 
     >>> file_remedy("data/rows.h5ad.gz"), file_remedy("rows.pdf")
     ('gunzip data/rows.h5ad.gz', None)
     """
-    remedy = FILES.get(os.path.splitext(path)[1].lower())
-    return None if remedy is None else remedy.replace("FILE", path)
+    ending = os.path.splitext(path)[1].lower()
+    if ending not in FILES:
+        return None
+    remedy = FILES[ending].replace("FILE", path)
+    if ending in _OF_MOLECULES:
+        return Message("{}, and read the column with {}", remedy, counting("MorganCounts", "smiles"))
+    return remedy
 
 
 def unread_file(path: str, endings: Iterable[str]) -> DataError:
@@ -82,7 +101,7 @@ def unread_file(path: str, endings: Iterable[str]) -> DataError:
     remedy = file_remedy(path)
     if remedy is not None:
         return DataError(
-            f"{path}: this kind of file is not read as it is. Turn it into one that is: {remedy}."
+            Message("{}: this kind of file is not read as it is. Turn it into one that is: {}.", path, remedy)
         )
     return DataError(f"{path}: unknown kind of file. Endings that can be read: {', '.join(endings)}.")
 
@@ -94,7 +113,7 @@ def remedy_after(path: str) -> str:
     (": pandas.read_orc('rows.orc').to_parquet('rows.parquet')", '')
     """
     remedy = file_remedy(path)
-    return "" if remedy is None else f": {remedy}"
+    return "" if remedy is None else Message(": {}", remedy)
 
 
 def remedy_for(X: object) -> str | None:

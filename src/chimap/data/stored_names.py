@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.ids import unique_ids
@@ -69,7 +70,10 @@ def label_beside(
         if name.endswith("y") or len(shape) == 1 or shape[1:] == (1,):
             return name, ()
         if len(shape) == 2 and shape[0] == n_rows:
-            return None, (f"{name} holds {shape[1]} columns of labels; take one with --labels {name}[0].",)
+            note = Message(
+                "{} holds {} columns of labels; take one with {labels=}.", name, shape[1], f"{name}[0]"
+            )
+            return None, (note,)
     return None, ()
 
 

@@ -204,7 +204,7 @@ class HistogramModel(RecipeModel):
         """
         if not source.has_labels:
             raise DataError(
-                f"{source.name} has no labels; pass labels=... to open_source (--labels on the command line)."
+                Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
             )
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap.backends.base import RowFeatures
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
@@ -96,8 +97,11 @@ NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p
 def features(fitted: RowFeatures, g: Graph, x: Value) -> Value:
     """Return the features (n, D) of prepared rows x (n, bins)."""
     raise ValueError(
-        f"{type(fitted).__name__} cannot be written as ONNX. Export the weights (--format weights) and compute the "
-        "features with chimap."
+        Message(
+            "{} cannot be written as ONNX. Export the weights ({format='weights'}) and compute the features with "
+            "chimap.",
+            type(fitted).__name__,
+        )
     )
 
 

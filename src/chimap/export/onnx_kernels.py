@@ -7,6 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap.export.graph import Graph, Value
 from chimap.kernels import (
@@ -34,8 +35,11 @@ def gram(kernel: Kernel, g: Graph, x: Value, landmarks: Rows) -> Value:
 @singledispatch
 def _gram(kernel: Kernel, g: Graph, x: Value, Y: np.ndarray) -> Value:
     raise ValueError(
-        f"the kernel {kernel.name!r} of the landmarks cannot be written as ONNX. Export the weights "
-        "(--format weights), or fit with another kernel."
+        Message(
+            "the kernel {!r} of the landmarks cannot be written as ONNX. Export the weights ({format='weights'}), or "
+            "fit with another kernel.",
+            kernel.name,
+        )
     )
 
 

@@ -6,6 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import plain_term, signature_power
 from chimap.features.additive import (
@@ -54,8 +55,11 @@ def _with_signs(psi: AdditiveMap, g: Graph, x: Value) -> Value:
 def terms(psi: AdditiveMap, g: Graph, x: Value) -> Value:
     """Return the terms (n, terms, bins) of magnitudes x (n, bins)."""
     raise ValueError(
-        f"{type(psi).__name__} cannot be written as ONNX. Fit with another additive map, such as OptimalMap, or export "
-        "the weights (--format weights)."
+        Message(
+            "{} cannot be written as ONNX. Fit with another additive map, such as OptimalMap, or export the weights "
+            "({format='weights'}).",
+            type(psi).__name__,
+        )
     )
 
 

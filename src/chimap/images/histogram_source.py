@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource, Chunk, Source
@@ -116,10 +117,12 @@ def check_single_labels(images: ImageSet) -> None:
     """Raise DataError for labels of several classes per image."""
     if images.labels is not None and images.labels.ndim == 2:
         raise DataError(
-            f"{images.name}: images may have several classes at once, such as {', '.join(images.classes[:3])}. A "
-            f"model tells one class from the rest: name it as the labels, such as --labels {images.classes[0]}, or use "
-            f"images.one_against_rest({images.classes[0]!r})."
-        )
+            Message(
+                "{}: images may have several classes at once, such as {}. A model tells one class from the rest: name "
+                "it as the labels, such as {labels=}.",
+                images.name, ", ".join(images.classes[:3]), str(images.classes[0]),
+            )
+        )  # fmt: skip
 
 
 def readable(

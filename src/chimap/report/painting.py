@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.report._figure import BAD, GOOD
 from chimap.report.examples import jpeg, small
@@ -46,8 +47,11 @@ def check_shape(shape: Shape, n_bins: int) -> None:
     """Raise DataError unless the shape has ``n_bins`` pixels."""
     if shape[0] * shape[1] != n_bins:
         raise DataError(
-            f"--shape {shape[0]}x{shape[1]} has {shape[0] * shape[1]:,} pixels, but a row has {n_bins:,} bins."
-        )
+            Message(
+                "{shape=!s} has {:,} pixels, but a row has {:,} bins.",
+                f"{shape[0]}x{shape[1]}", shape[0] * shape[1], n_bins,
+            )
+        )  # fmt: skip
 
 
 def grey(values: np.ndarray, shape: Shape) -> str:

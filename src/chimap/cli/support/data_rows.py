@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chimap.cli.support import image_models, tasks
+from chimap.cli.support.flag_names import in_flags
 from chimap.cli.support.options import Task
 from chimap.cli.support.show import busy
 from chimap.cli.support.table import AS_IT_IS, TableOptions
@@ -97,7 +98,7 @@ def open_data(
         source = _opened(data, labels, model, not_bins, {"reading": reading, **options})
         source = source.every_row if every_row else source
         for note in source.notes:
-            say("note", note)
+            say("note", in_flags(note))
         if model is None:
             return source
         if isinstance(source, SvmlightSource):
@@ -109,7 +110,7 @@ def open_data(
         source, getattr(model, "feature_names_in_", None), model.n_features_in_, type(model).__name__
     )
     for note in matching.notes[len(source.notes) :]:
-        say("note", note)
+        say("note", in_flags(note))
     return matching
 
 

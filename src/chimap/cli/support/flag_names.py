@@ -16,7 +16,9 @@ _FLAGS = {
     "max_iter": "--iterations",
     "random_state": "--seed",
 }
-# What stands for a value that is the absence of a flag, or has another word there,
+# Readings of a column, by the name of their class,
+_READINGS = {"WordCounts": "--text", "MorganCounts": "--smiles"}
+# what stands for a value that is the absence of a flag, or has another word there,
 _SPELT = {"selection='auto'": "no --folds", "bin_weights=None": "--bin-weights none"}
 # and the values that a flag takes, where these are fewer than those of its parameter.
 _TAKES = {"selection": Integral}
@@ -51,6 +53,9 @@ class _FlagSpelling:
 
     def setting(self, name: str, value: object, shown: str) -> str:
         flag, in_python = flag_of(name), f"{name}={shown}"
+        if name == "reading" and isinstance(value, tuple):
+            kind, column = value
+            return f"{_READINGS[kind]} {column}"
         if in_python in _SPELT:
             return _SPELT[in_python]
         if flag not in known:

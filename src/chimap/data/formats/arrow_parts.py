@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from chimap import _threads
+from chimap._messages import Message
 from chimap._types import Group
 from chimap._validation import DataError
 from chimap.data.io.files import DataFile, existing_file, files_under, is_folder, needed
+from chimap.data.remedies import counting
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -199,10 +201,12 @@ def part_files(address: str) -> dict[str, DataFile]:
     }
     if not files:
         raise DataError(
-            f"{address}: a folder without parts; expected files that end in {', '.join(PARQUET + IPC)}, "
-            "or images in a folder for each class. Name the folder that holds them, or a file; a folder of texts for "
-            "each class is read with --text."
-        )
+            Message(
+                "{}: a folder without parts; expected files that end in {}, or images in a folder for each class. "
+                "Name the folder that holds them, or a file; a folder of texts for each class is read with {}.",
+                address, ", ".join(PARQUET + IPC), counting("WordCounts", "text"),
+            )
+        )  # fmt: skip
     return files
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
@@ -22,6 +23,7 @@ from chimap.data.io.stream import BLOCK_BYTES, StreamSource
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels
+from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
 from chimap.data.table import LABEL_NAMES, ColumnChoice, roles_of
 
@@ -165,10 +167,14 @@ class CsvSource(StreamSource):
             self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
             self._bins = [place for place in self._bins if place != first]
             if not self._bins:
+                text, molecules = readings_of(self._names[first or 0])
                 raise DataError(
-                    f"{self.path}: no columns beside labels and ids. Give rows of bins; to count the words of a column "
-                    f"of text use --text {self._names[first or 0]}, for molecules --smiles."
-                )
+                    Message(
+                        "{}: no columns beside labels and ids. Give rows of bins; to count the words of a column of "
+                        "text use {}, for molecules {}.",
+                        self.path, text, molecules,
+                    )
+                )  # fmt: skip
         elif ids_read is None and may_be_index and first is not None:
             check_not_counting(self._names[first] if self._has_names else "0", self.n_rows, str(self.path))
 
@@ -273,7 +279,7 @@ class CsvSource(StreamSource):
             "",
             f"cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?",
         )
-        return DataError(f"{self.path}{place}: {fault_text}")
+        return DataError(Message("{}{}: {}", self.path, place, fault_text))
 
     def _decoded(self, piece: bytes, line: int) -> str:
         try:

@@ -6,9 +6,11 @@ import csv
 from collections.abc import Sequence
 from typing import IO
 
+from chimap._messages import Message
 from chimap.data.io.compressed import read_piece
 from chimap.data.io.files import DataFile
 from chimap.data.labels import is_number
+from chimap.data.remedies import readings_of
 
 _QUOTE = b'"'
 _MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
@@ -58,11 +60,15 @@ def first_fault(
             return line, f"{len(record)} fields, expected {len(names)} as in the first line. Mend the line."
         for place in numbers:
             if not is_number(record[place]):
+                text, molecules = readings_of(names[place])
                 return (
                     f"{line}, column {names[place]!r}",
-                    f"{_shortened(record[place])!r}, expected a number. Mend it, name that column as the labels, "
-                    "set it aside with --exclude, or read it as text with --text or as molecules with --smiles.",
-                )
+                    Message(
+                        "{!r}, expected a number. Mend it, name that column as the labels, set it aside with "
+                        "{exclude=}, or read it as text with {} or as molecules with {}.",
+                        _shortened(record[place]), names[place], text, molecules,
+                    ),
+                )  # fmt: skip
     return None
 
 

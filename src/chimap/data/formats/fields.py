@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_same_order
@@ -23,7 +24,7 @@ from chimap.data.label_text import as_number
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
 
 _LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where the caller names none
-_UNIQUE = "Give each record an id of its own, or name another column of ids: --id (id= in Python)."
+_UNIQUE = Message("Give each record an id of its own, or name another column of ids with {id}.")
 
 
 Fields: TypeAlias = list[Any]

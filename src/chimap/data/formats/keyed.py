@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
 from chimap._types import JSON, Group, Rows
 from chimap._validation import DataError
 from chimap.data.formats.stored_rows import StoredRows
@@ -127,8 +128,11 @@ def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.
     if repeats.size:
         first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
         raise DataError(
-            f"{where}: {str(texts[first])!r} comes twice, at {first} and {second}. Each must occur once. {remedy}"
-        )
+            Message(
+                "{}: {!r} comes twice, at {} and {}. Each must occur once. {}",
+                where, str(texts[first]), first, second, remedy,
+            )
+        )  # fmt: skip
     return texts
 
 
