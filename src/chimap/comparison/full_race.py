@@ -19,6 +19,7 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
+from chimap.estimators.internals import rows_that_count
 from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look
 from chimap.estimators.race_choice import settings_of_all
@@ -99,7 +100,7 @@ def compare(
     with threads(model.n_jobs), progress or Progress() as shown:
         with clock("read"):
             shown.stage("reading", None)
-            source, groups = model._weighed(source, groups)
+            source, groups = rows_that_count(model, source, groups)
             racing = Race.on(model, source, groups)
         _check_memory(racing, model, source)
         look = racing.look

@@ -233,7 +233,7 @@ class HistogramModel(RecipeModel):
             try:
                 self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups, learning_curve)
             except MemoryBudgetError as error:
-                advice = advice_on_components(self._given(), source, self.n_targets_in(source), self._recipe)
+                advice = advice_on_components(self._given(), source, self._n_targets_in(source), self._recipe)
                 raise MemoryBudgetError(Message("{}{}", error, advice)) from None
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}

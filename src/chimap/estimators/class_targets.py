@@ -44,8 +44,8 @@ class ClassTargets(Encoding, ClassifierMixin):
         "square", *(name for name, loss in LOSSES.items() if loss.domain == "sign"), "hinge"
     )  # fmt: skip
     _domain: ClassVar[str] = "sign"
-    codec_type: ClassVar[type[Codec]] = ClassCodec
-    keeps_posterior: ClassVar[bool] = False  # a posterior would take a matrix over all features
+    _codec_type: ClassVar[type[Codec]] = ClassCodec
+    _keeps_posterior: ClassVar[bool] = False  # a posterior would take a matrix over all features
     classes_: np.ndarray
     class_weight_: Sometimes[np.ndarray | None]
     multilabel_: bool = False

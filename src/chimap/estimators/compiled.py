@@ -15,6 +15,7 @@ from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explaining import Explaining
+from chimap.estimators.internals import preparation_of
 from chimap.estimators.prediction import Prediction
 from chimap.estimators.real_targets import RealTargets
 from chimap.features.additive import AnchorMap
@@ -38,7 +39,7 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
     precision_ = "float32"  # of the tables
-    rows_at_once = 16384  # rows are not expanded, and more rows per block of tables are faster
+    _rows_at_once = 16384  # rows are not expanded, and more rows per block of tables are faster
 
     tables_: LineTables | CodeTables
     exact_: Annotated[BaseEstimator, Explaining | None]
@@ -143,7 +144,7 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
 
     @property
     def n_outputs(self) -> int:
-        """Number of outputs, t."""
+        """Number of outputs t: one per class, task or target, and one for two classes."""
         return self.tables_.n_outputs
 
     def _refresh(self) -> None:
@@ -156,19 +157,17 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
         scores, outside = self.tables_.scores(self._prepared(rows, first_row, name))
         if outside.any():
-            numbers = np.flatnonzero(outside)
-            exact = self.exact_
-            room = exact._room(numbers.size)
-            scores[numbers] = exact._outputs_of(
-                _arrays.take_rows(rows, numbers), first_row + numbers, name, room
-            )
+            numbers, exact = np.flatnonzero(outside), self.exact_
+            room, few = exact._room(numbers.size), _arrays.take_rows(rows, numbers)
+            scores[numbers] = exact._outputs_of(few, first_row + numbers, name, room)
         return scores
 
     def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
         """Return rows as the tables take them. Invalid bins of line tables are found when they are looked up."""
-        exact = self.exact_
-        if exact is not None and (exact.changes_rows or self._checks_first):
-            return _arrays.as_rows(exact.prepared(rows, first_row, name), np.float32)
+        if self.exact_ is not None:
+            prepare = preparation_of(self.exact_)
+            if prepare.changes_rows or self._checks_first:
+                rows = prepare(rows, first_row, name)
         with np.errstate(over="ignore"):
             return _arrays.as_rows(rows, np.float32)
 

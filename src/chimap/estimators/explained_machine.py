@@ -74,18 +74,18 @@ class ExplainedMachine(Explaining):
                 Message("a model with {kernel='precomputed'} has no bins, so there is nothing to explain by.")
             )
 
-    def mapped_model(self) -> MappedModel | None:
+    def _mapped_model(self) -> MappedModel | None:
         """See ``Explaining``: None without a map, as a kernel of all training rows is no function of mapped rows."""
         return None if self.map is None else mapped_model(self.map_, self.coef_.T, self.intercept_)
 
-    def prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+    def _prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """See ``Explaining``: rows checked, in float64."""
         return self._checked(X)
 
     def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return contributions and base; for an additive kernel, they come from the kernel of each single bin."""
         if self.map is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
-            return contributions_of(self.mapped_model(), self._outputs_of_prepared, rows, reference)
+            return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
         base = self._outputs_of_prepared(reference[None])[0]
         out = np.zeros((rows.shape[0], rows.shape[1], base.size))
         for i in range(rows.shape[1]):

@@ -148,7 +148,7 @@ class Explaining:
                 order, values = removal_importance(lambda some: self._outputs_of_prepared(some) / units, rows)
                 return Importance(kind, order, bin_names(self)[order], values)
             if kind == "gradient":
-                values = slopes_of_bins(self.mapped_model(), rows, units, self.n_features_in_)
+                values = slopes_of_bins(self._mapped_model(), rows, units, self.n_features_in_)
             else:
                 values = variances_of_bins(self._contributions, rows, units)
         return Importance.of(kind, values, bin_names(self))
@@ -194,7 +194,7 @@ class Explaining:
     def is_additive(self) -> bool:
         """Whether the scores are a sum of functions of single bins."""
         self._refresh()
-        model = self.mapped_model()
+        model = self._mapped_model()
         return model is not None and isinstance(model.function, LinearFunction)
 
     def nearest(self, X: MatrixLike, k: int = 5) -> list[Neighbours]:
@@ -248,18 +248,8 @@ class Explaining:
         """Bring the learned attributes up to date, or raise NotFittedError."""
 
     @abstractmethod
-    def prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Return rows as the features take them.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows as they were read.
-        first_row : int or array of shape (n,)
-            Number of the first row, or of each row, for errors.
-        name : str
-            What the rows are read from, for errors.
-        """
+    def _prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+        """Return rows (n, bins) as the features take them; errors give their numbers in ``name``."""
 
     @property
     @abstractmethod
@@ -267,7 +257,7 @@ class Explaining:
         """Whether bins may be negative."""
 
     @abstractmethod
-    def mapped_model(self) -> MappedModel | None:
+    def _mapped_model(self) -> MappedModel | None:
         """Return the scores as a function of mapped rows, or None if they are not such a function."""
 
     @abstractmethod
@@ -279,22 +269,22 @@ class Explaining:
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
         source = X if isinstance(X, Source) else source_to_predict(self, X)
         if source is None:
-            return self.prepared(rows_as_fitted(self, X), 0, "X")
+            return self._prepared(rows_as_fitted(self, X), 0, "X")
         source = source_as_fitted(self, source)
-        return self.prepared(source.block(0, source.n_rows).X, 0, source.name)
+        return self._prepared(source.block(0, source.n_rows).X, 0, source.name)
 
     def _rows_like_the_fit(self) -> Rows:
-        return self.prepared(rows_like_fit(self, self._takes_signs), 0, "rows like those of the fit")
+        return self._prepared(rows_like_fit(self, self._takes_signs), 0, "rows like those of the fit")
 
     def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return contributions_of(self.mapped_model(), self._outputs_of_prepared, rows, reference)
+        return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)
 
     def _units(self, rows: Rows) -> np.ndarray:
         return np.ones(1) if hasattr(self, "classes_") else units_of_targets(self._outputs_of_prepared, rows)
 
     def _kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return kernel values (n, m) with the landmarks, their weights (m, t), and their scores (m, t)."""
-        model = self.mapped_model()
+        model = self._mapped_model()
         function = expansion_of(model)
         assert model is not None
         return function.values(model.rows(rows)), function.coef, function(function.centres)

@@ -129,5 +129,5 @@ class KernelLearner(HistogramModel):
             objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
             self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
             checked_alpha(self.alpha), fold_count(self.selection, 2 if holds_out else 1),
-            self.codec_type is ClassCodec,
+            self._codec_type is ClassCodec,
         )  # fmt: skip

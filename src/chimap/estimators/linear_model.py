@@ -181,7 +181,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     def _is_rounded(self) -> bool:
         return self.precision_ == "bfloat16"
 
-    def prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+    def _prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Return rows checked, in the model's precision, normalised, and with weighted bins if there are weights."""
         return self._preparation(X, first_row, name)
 
@@ -209,13 +209,8 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         return kept
 
     @property
-    def changes_rows(self) -> bool:
-        """Whether preparing rows changes their numbers."""
-        return self.normalize_ is not None or given_weights(self._given()) is not None
-
-    @property
     def n_outputs(self) -> int:
-        """Number of outputs, t."""
+        """Number of outputs t: one per class, task or target, and one for two classes."""
         return int(self._coef.shape[1])
 
     def _room(self, n_rows: int) -> Any:
@@ -228,7 +223,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
 
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
-        return self._scores(self.prepared(rows, first_row, name), room)
+        return self._scores(self._prepared(rows, first_row, name), room)
 
     def _scores(self, rows: Rows, room: Any) -> np.ndarray:
         """Return f(x) (n, t) for prepared rows."""
@@ -249,21 +244,21 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         source = ArraySource(rows_as_fitted(self, X)) if given is None else source_as_fitted(self, given)
         factors = np.empty(source.n_rows)
         with threads(getattr(self, "n_jobs", None)):
-            for chunk in source.chunks(self.rows_at_once):
-                rows = self.prepared(chunk.X, chunk.start, source.name)
+            for chunk in source.chunks(self._rows_at_once):
+                rows = self._prepared(chunk.X, chunk.start, source.name)
                 q = posterior_variances(posterior, self._mapping(), self.kernel_, rows, self._dtype)
                 factors[chunk.start : chunk.start + q.size] = 1 + q
         return factors
 
     # --- for explanations
 
-    def mapped_model(self) -> MappedModel | None:
+    def _mapped_model(self) -> MappedModel | None:
         """See ``Explaining``: None for rounded features, which are step functions and have no gradient."""
         return None if self._is_rounded else mapped_model(self.features_, self._coef, self._intercept)
 
     def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
-        room = self._room(min(self.rows_at_once, rows.shape[0]))
-        parts = [slice(i, i + self.rows_at_once) for i in range(0, rows.shape[0], self.rows_at_once)]
+        room = self._room(min(self._rows_at_once, rows.shape[0]))
+        parts = [slice(i, i + self._rows_at_once) for i in range(0, rows.shape[0], self._rows_at_once)]
         return np.vstack([self._scores(_arrays.take_rows(rows, part), room) for part in parts])
 
     @property

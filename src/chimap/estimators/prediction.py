@@ -35,7 +35,7 @@ class Prediction:
     A subclass computes the outputs of a few rows at once (``_outputs_of``) in memory that it allocates (``_room``).
     """
 
-    rows_at_once: ClassVar[int] = 2048  # rows whose features are in memory together
+    _rows_at_once: ClassVar[int] = 2048  # rows whose features are in memory together
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
@@ -51,7 +51,7 @@ class Prediction:
         if source is not None:
             return self.predict_source(source)
         rows = rows_as_fitted(self, X)
-        if rows.shape[0] > self.rows_at_once:
+        if rows.shape[0] > self._rows_at_once:
             return self.predict_source(ArraySource(rows))
         with threads(self.n_jobs):
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
@@ -104,10 +104,10 @@ class Prediction:
         self._refresh()
         progress = progress or Progress()
         source = source_as_fitted(self, source)
-        room = self._room(min(self.rows_at_once, source.n_rows))
+        room = self._room(min(self._rows_at_once, source.n_rows))
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
-            for chunk in chunks_ahead(source, self.rows_at_once):
+            for chunk in chunks_ahead(source, self._rows_at_once):
                 yield chunk.start, self._outputs_of(chunk.X, chunk.start, source.name, room)
                 progress.advance(chunk.X.shape[0])
 

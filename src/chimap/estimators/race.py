@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
@@ -19,6 +19,7 @@ from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
+from chimap.estimators.internals import codec_for, codec_of, seed_of, without_posterior
 from chimap.estimators.race_candidates import Look, is_free
 from chimap.estimators.race_rows import (
     ROUNDS,
@@ -31,6 +32,7 @@ from chimap.estimators.race_rows import (
     shared_tasks,
 )
 from chimap.fit.recipe import checked_alpha, given_weights
+from chimap.fit.targets import Codec
 from chimap.fit.trial_machines import Split
 from chimap.fit.trial_search import BestSetting
 from chimap.fit.trials import Trials
@@ -53,14 +55,15 @@ MOST_SECONDS = 20.0  # seconds of counted work that a race may do
 class Race:
     """A race on a sample of a source.
 
-    rows, y, groups, weights: the sample. splits: pairs (rows to learn from, rows to score); there are several if rows
-    are few. splits_of: number of splits that a round takes, by its number of rows. trials: machines that share their
-    products; None if the estimator has settings that these machines do not support.
+    rows, y, groups, weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows
+    to score); there are several if rows are few. splits_of: number of splits that a round takes, by its number of rows.
+    trials: machines that share their products; None if the estimator has settings that these do not support.
     """
 
     model: BaseEstimator
     rows: Rows
     y: np.ndarray
+    codec: Codec
     groups: np.ndarray | None
     splits: list[tuple[np.ndarray, np.ndarray]]
     splits_of: dict[int, int]
@@ -78,7 +81,7 @@ class Race:
         """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does."""
         labels = source.labels()
         assert labels is not None
-        seed = model.fit_seed
+        seed = seed_of(model)
         room = room_in(parse_memory(model.memory)) // _SHARE
         places = choose_rows(
             source.n_rows,
@@ -100,14 +103,14 @@ class Race:
         rounds = rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         weights = None if source.weights is None else of_rows(source.weights[places])
-        codec = model.codec_type.of(y)
+        codec = codec_for(model, y)
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
             np.dtype("float64" if model.precision == "float64" else "float32"),
             _alphas(model.alpha), model.n_terms, seed,
         )  # fmt: skip
         return cls(
-            model, rows, y, sampled, splits, rounds, scoring, source.column_names, seed, weights,
+            model, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, seed, weights,
             trials if is_free(model, or_named=True) else None,
         )  # fmt: skip
 
@@ -258,8 +261,7 @@ class Race:
         weights = given_weights(self.model.get_params(deep=False))
         settings = {"bin_weights": weights} | candidate.settings | {"scoring": self.scoring, "verbose": False}
         # Row weights include class weights already, and a candidate needs no threshold.
-        model = clone(self.model).set_params(**settings, class_weight=None, threshold=None)
-        model.keeps_posterior = False
+        model = without_posterior(self.model).set_params(**settings, class_weight=None, threshold=None)
         keeps = candidate.settings.get("features") == "exact"
         if not keeps:
             model.set_params(scoring=None)
@@ -278,7 +280,7 @@ class Race:
         began = time.perf_counter()
         outputs = fitted.predict_source(ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
-        score = fitted.codec.score(self.y, self.scoring, self.weights)
+        score = codec_of(fitted).score(self.y, self.scoring, self.weights)
         return score(outputs, test), self._deviations(score, test, outputs), seconds
 
 

@@ -13,6 +13,7 @@ from chimap._validation import DataError, check_blocks
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins, learn_bins
+from chimap.estimators.internals import mapped_model_of, preparation_of
 from chimap.estimators.race import Race
 from chimap.estimators.race_rows import ROUNDS
 from chimap.features.screened import screened_weights
@@ -79,7 +80,7 @@ class WeighedBins:
         rows = rows_in(_arrays.take_rows(self.race.rows, chosen), np.dtype(np.float32), chosen, "the sample")
         if normalize is not None:
             rows = NORMALIZATIONS[normalize](rows, columns)
-        targets = self.race.model.codec_type.of(self.race.y).encode(self.race.y)
+        targets = self.race.codec.encode(self.race.y)
         return screened_weights(
             NORMALIZATIONS["sqrt"](rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks
         )
@@ -134,7 +135,7 @@ class WeighedBins:
         learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
 
         def following() -> np.ndarray:
-            model = fitted.mapped_model()
+            model = mapped_model_of(fitted)
             if model is None:
                 raise DataError(
                     Message(
@@ -143,7 +144,9 @@ class WeighedBins:
                         fitted.features_.describe(),
                     )
                 )
-            rows = fitted.prepared(_arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample")
+            rows = preparation_of(fitted)(
+                _arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample"
+            )
             return learned_weights(model, rows, weights, self._blocks)
 
         return Outcome(score, learned, tuple(deviations.tolist()), seconds), following

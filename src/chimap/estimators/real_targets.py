@@ -31,11 +31,11 @@ class RealTargets(Encoding, RegressorMixin):
     _y_checks: ClassVar[JSON] = {"y_numeric": True}
     _losses: ClassVar[tuple[str, ...]] = tuple(n for n, loss in LOSSES.items() if loss.domain == "real")
     _domain: ClassVar[str] = "real"
-    codec_type: ClassVar[type[Codec]] = RealCodec
+    _codec_type: ClassVar[type[Codec]] = RealCodec
     _conformal: Sometimes[Conformal | None]
     _variance_factors: Callable[[MatrixLike], np.ndarray]
     noise_variance_: Sometimes[np.ndarray | None]
-    keeps_posterior: ClassVar[bool] = True
+    _keeps_posterior: ClassVar[bool] = True
     _outputs: Callable[[MatrixLike], np.ndarray]
 
     def predict(self, X: MatrixLike, return_std: bool = False) -> Any:

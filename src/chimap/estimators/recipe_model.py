@@ -50,10 +50,10 @@ class RecipeModel(LinearModel):
 
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     _races: ClassVar[bool] = True  # whether kernel="auto" races machines
-    codec_type: ClassVar[type[Codec]]
+    _codec_type: ClassVar[type[Codec]]
     _losses: ClassVar[tuple[str, ...]]
     _domain: ClassVar[str]  # domain of the losses that may be given as objects
-    keeps_posterior: ClassVar[bool]
+    _keeps_posterior: ClassVar[bool]  # whether the model keeps the posterior of its weights, if it has one
     kernel: Any
     bin_weights: Any
     blocks: Any
@@ -144,7 +144,7 @@ class RecipeModel(LinearModel):
         self._seed = int(check_random_state(self.random_state).randint(2**31))
 
     @property
-    def fit_seed(self) -> int:
+    def _fit_seed(self) -> int:
         """The seed of the fit; before one, what ``random_state`` would give."""
         if hasattr(self, "_seed"):
             return self._seed
@@ -173,16 +173,14 @@ class RecipeModel(LinearModel):
         *,
         is_plain: bool = True,
         is_batch: bool = False,
-        n_targets: int | None = None,
     ) -> None:
         """Keep what "auto" stands for, for the rows of a source.
 
-        is_plain: False if the fit has options that the exact machine does not support. is_batch: whether more rows will
-        come. n_targets: number of targets, if the source has no labels.
+        is_plain: False if the fit has options that exact machines do not support. is_batch: whether more rows follow.
         """
         about = Circumstances(
-            self._recipe, lambda: gamma_of_sample(self, source, groups, self.fit_seed),
-            n_targets or self.n_targets_in(source), self.keeps_posterior, is_plain, is_batch,
+            self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
+            self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)
 
@@ -204,15 +202,10 @@ class RecipeModel(LinearModel):
         is_separate = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
         self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if is_separate else None
 
-    def n_targets_in(self, source: Source) -> int:
-        """Return the number of targets that the labels of a source become.
-
-        Parameters
-        ----------
-        source : Source
-            Rows with labels.
-        """
-        return self.codec_type.of(source.labels()).n_targets
+    def _n_targets_in(self, source: Source) -> int:
+        """Return the number of targets that the labels of a source become; 1 for a source without labels."""
+        y = source.labels()
+        return 1 if y is None else self._codec_type.of(y).n_targets
 
     # --- from parameters to a recipe
 
@@ -236,10 +229,10 @@ class RecipeModel(LinearModel):
         """Return the settings of a fit with these parameters; None takes those of the model."""
         given = self._given() if given is None else given
         return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(given), codec=self.codec_type,
+            given, estimator=type(self).__name__, design=self._design(given), codec=self._codec_type,
             objective=self._objective(given), alpha=given["alpha"], selection=given["selection"],
             n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
-            device=self._device, memory=self.memory, seed=self.fit_seed,
+            device=self._device, memory=self.memory, seed=self._fit_seed,
         )  # fmt: skip
 
     def _design(self, given: Parameters) -> Design:
@@ -286,9 +279,6 @@ class RecipeModel(LinearModel):
         for name, value in (fitted.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)
-        self._posterior = learned.posterior() if self._keeps_posterior else None
+        has_posterior = self._keeps_posterior and self._given().get("n_principal") is None
+        self._posterior = learned.posterior() if has_posterior else None
         self._stale = False
-
-    @property
-    def _keeps_posterior(self) -> bool:
-        return self.keeps_posterior and self._given().get("n_principal") is None

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from chimap import _arrays
 from chimap._types import ArrayLike, Rows, Sometimes
@@ -14,25 +15,16 @@ from chimap.fit.weights import checked_sample_weight
 from chimap.moments import Targets
 from chimap.selection.conformal import Conformal
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
 
 class Encoding:
     """Targets encoded by a codec, which learns the classes or the range of the targets from all labels."""
 
-    codec_type: ClassVar[type[Codec]]
+    _codec_type: ClassVar[type[Codec]]
     _codec: Sometimes[Codec]
-
-    @property
-    def codec(self) -> Codec:
-        """How labels or targets become numbers, as learned from all of them."""
-        codec: Codec = self._codec
-        return codec
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""
-        self._codec = self.codec_type.of(y)
+        self._codec = self._codec_type.of(y)
         self._take_codec(self._codec)
 
     def _take_codec(self, codec: Any) -> None:

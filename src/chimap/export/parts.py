@@ -10,6 +10,7 @@ import numpy as np
 from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
+from chimap.estimators.internals import preparation_of
 from chimap.estimators.targets import task_names
 from chimap.features.base import FittedFeatures
 
@@ -126,13 +127,12 @@ def parts_of(model: BaseEstimator) -> ModelParts:
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
             f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )
-    model._refresh()
+    preparation = preparation_of(model)
     tasks, classes = task_names(model), getattr(model, "classes_", None)
     if tasks is not None and classes is not None:
         classes = np.array([0, 1])
-    blocks = [block.columns for block in model._parts(model.n_features_in_)]
     return ModelParts(
-        model.features_, model.coef_.T, model.intercept_, model.normalize_, blocks,
-        classes, model._dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)), model._preparation.factors, tasks,
+        model.features_, model.coef_.T, model.intercept_, preparation.normalize,
+        [block.columns for block in preparation.parts], classes, preparation.dtype, model.describe(),
+        float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks,
     )  # fmt: skip

@@ -76,6 +76,11 @@ class Preparation:
     bin_weights: np.ndarray | None = None
     columns: tuple[str, ...] | None = None
 
+    @property
+    def changes_rows(self) -> bool:
+        """Whether the numbers of rows change."""
+        return self.normalize is not None or self.bin_weights is not None
+
     def __call__(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """Prepare rows of the source ``name``; ``first_row``, or an array of row numbers, locates errors."""
         return self.of(X, first_row, name)

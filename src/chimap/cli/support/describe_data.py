@@ -190,6 +190,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap._memory import parse_memory
     from chimap.cli.support.fit_settings import Settings
     from chimap.engines import chunk_rows_within
+    from chimap.estimators.internals import recipe_for
     from chimap.fit.automatic import bytes_of_exact
     from chimap.fit.plan import largest_job
     from chimap.fit.settling import keeps_rows
@@ -199,14 +200,13 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
-    n_targets = 1 if y is None else model.n_targets_in(source)
-    model._settle(source, n_targets=n_targets)
+    given, recipe = recipe_for(model, source)
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
-    if keeps_rows(model._given()):
-        peak = bytes_of_exact(model._given(), source)
+    if keeps_rows(given):
+        peak = bytes_of_exact(given, source)
         return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
                 "peak_bytes": peak}  # fmt: skip
-    job = largest_job(model._recipe(), source, n_targets)
+    job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {
         **facts,

@@ -110,7 +110,9 @@ def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | N
         few, places = sample_of(sample, _PERMUTED)
         return model.importance(few, y[places], kind="permutation")
     if kind == "auto":
-        has_slopes = model.mapped_model() is not None and not model.is_additive
+        from chimap.estimators.internals import mapped_model_of
+
+        has_slopes = mapped_model_of(model) is not None and not model.is_additive
         kind = "gradient" if has_slopes else "variance"
     return model.importance(sample, kind=kind)
 
@@ -138,12 +140,13 @@ def explained_rows(
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.estimators.internals import rows_to_explain
     from chimap.report import ExplainedRow, Likeness
 
     rows, names = taken(source, places), row_names(source)
     explanation = model.explain(rows)
     outputs = explanation.scores
-    values = np.asarray(_dense(model._rows_to_explain(rows)), np.float64)
+    values = np.asarray(_dense(rows_to_explain(model, rows)), np.float64)
     answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
     task_names = tasks.names_of(model)
     if task_names is not None:
