@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import io
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from chimap._progress import LineProgress
 from chimap.cli.main import app
 from chimap.cli.support import blas, data_rows, declared, errors, flag_names, flag_values
 from chimap.cli.support.fit_settings import Settings
+from chimap.cli.support.fit_summary import bin_weights_line
 from chimap.cli.support.options import Task
 from chimap.data import MorganCounts
 from chimap.data.remedies import readings_of
@@ -220,3 +222,11 @@ def test_a_parameter_is_told_by_its_flag(capsys):
     assert (again.name, again.value, again.wanted) == ("n_terms", 0, "a positive whole number")
     assert errors.explain(caught.value) == 2
     assert capsys.readouterr().err == "chimap: error: --terms must be a positive whole number; got 0.\n"
+
+
+def test_a_summary_says_where_memory_was_too_small_to_learn_weights_of_bins():
+    raced = SimpleNamespace(bin_weights="learn", race_=None, bin_weights_=[0.5, 1.5])
+    assert bin_weights_line(raced) == "bin 1 1.5, bin 0 0.5; 0 of 2 below 0.01"
+    skipped = SimpleNamespace(bin_weights="learn", bin_weights_=None)
+    assert bin_weights_line(skipped) == "equal, as --memory is too small to learn them"
+    assert bin_weights_line(SimpleNamespace(bin_weights=None, bin_weights_=None)) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -78,6 +79,35 @@ def test_weights_that_are_not_kept_are_told_where_their_score_is(score, at, plac
     assert told.trials[place] is trial
     kept = race_choice.with_bins(result, LearnedBins(trial, np.ones(128), True))
     assert (kept.trials[0] is trial) is (score == 0.95)
+
+
+def raced_on(memory, **settings):
+    """The race of learned bins on 400 digits, and the settings that it gives, with a budget in bytes."""
+    X, y = digits(400)
+    model = HistogramClassifier("exp-chi2", bin_weights="learn", memory=memory, random_state=0, **settings)
+    return race_choice.weigh_bins(model, ArraySource(X, y), None, Progress())
+
+
+@pytest.mark.parametrize(("memory", "fewest", "most"), [("64MiB", 299, 300), ("3MiB", 140, 280)])
+def test_a_small_budget_learns_weights_of_bins_from_fewer_rows(memory, fewest, most):
+    result, settings = raced_on(memory)
+    assert [trial.candidate.name for trial in result.trials] == ["exp-chi2", "exp-chi2, learned bins"]
+    assert {fewest <= trial.n_rows <= most for trial in result.trials} == {True}
+    assert settings["bin_weights"] is None or settings["bin_weights"].shape == (64,)
+
+
+def test_a_budget_without_room_for_a_race_leaves_bins_equal_and_names_one_that_has():
+    with pytest.warns(
+        UserWarning, match="all bins keep the same weight.*memory='1MiB' holds too few rows"
+    ) as told:
+        assert raced_on("1MiB") == (None, {"bin_weights": None})
+    named = re.search("Give memory='([^']+)'", str(told[0].message))[1]
+    assert raced_on(named)[0] is not None
+
+
+def test_fits_that_a_budget_does_not_hold_beside_the_sample_leave_bins_equal():
+    with pytest.warns(UserWarning, match="memory='1MiB' does not hold a fit beside a sample of the rows"):
+        assert raced_on("1MiB", features="fourier", n_components=300) == (None, {"bin_weights": None})
 
 
 @pytest.mark.parametrize("normalize", [None, "l1"])

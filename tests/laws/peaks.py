@@ -11,16 +11,23 @@ from functools import cache
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
+from chimap import HistogramClassifier
 from chimap._memory import parse_memory
 from chimap._validation import MemoryBudgetError
 
 from ..histograms import classes
-from .estimators import ESTIMATORS
+from .estimators import ESTIMATORS, FEW
 from .sources import FROM_SOURCES
 
+LEARNING_WEIGHTS = {
+    f"learned weights of bins, {features}": HistogramClassifier(
+        "exp-chi2", features=features, bin_weights="learn", **FEW
+    )
+    for features in ("landmarks", "fourier")
+}
 TAKING_MEMORY: dict[str, BaseEstimator] = {
     name: model
-    for name, model in (ESTIMATORS | FROM_SOURCES).items()
+    for name, model in (ESTIMATORS | FROM_SOURCES | LEARNING_WEIGHTS).items()
     if "memory" in model.get_params(deep=False)
 }
 N_COMPONENTS = 500

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+FEWEST_SAMPLED = 200  # rows of a sample, if there are as many
 _SHARE = 8  # the sample may take an eighth of the memory budget
 MOST_SECONDS = 20.0  # seconds of counted work that a race may do
 
@@ -77,17 +78,20 @@ class Race:
     leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
 
     @classmethod
-    def on(cls, model: BaseEstimator, source: Source, groups: np.ndarray | None) -> Race:
-        """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does."""
+    def on(
+        cls, model: BaseEstimator, source: Source, groups: np.ndarray | None, most_rows: int | None = None
+    ) -> Race:
+        """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does.
+
+        most_rows: largest sample, if memory allows fewer rows than its share of it holds.
+        """
         labels = source.labels()
         assert labels is not None
         seed = seed_of(model)
         room = room_in(parse_memory(model.memory)) // _SHARE
-        places = choose_rows(
-            source.n_rows,
-            min(ROUNDS[-1] + most_held_out(labels), max(200, int(room / max(1.0, source.row_bytes)))),
-            seed,
-        )
+        held = max(FEWEST_SAMPLED, int(room / max(1.0, source.row_bytes)))
+        n_sampled = min(ROUNDS[-1] + most_held_out(labels), held, most_rows or source.n_rows)
+        places = choose_rows(source.n_rows, n_sampled, seed)
         rows, y = source.take(places), labels[places]
         check_histograms(
             rows,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._validation import DataError, check_blocks
 from chimap.data.table import named_blocks
@@ -24,7 +25,11 @@ from chimap.fit.trial_machines import Split
 from chimap.fit.trials import Trials
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
-_GRADIENTS = 1000  # number of rows whose gradients are averaged
+_GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows
+_MAPPED_COPIES, _VALUE_COPIES = (
+    4,
+    3,
+)  # float64 arrays of a mapped row, and of its features, that gradients take
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,24 @@ class WeighedBins:
     """Fits of a race with weighted bins."""
 
     race: Race
+
+    def footprint(self, candidate: Candidate) -> int:
+        """Return the bytes of learning weights beside the sample; 0 for fits, which plan for themselves."""
+        trials = self._trials_for(candidate)
+        return 0 if trials is None else trials.weighing_bytes(self.race.splits_at(max(self.race.splits_of)))
+
+    def beside_sample(self, candidate: Candidate) -> Candidate:
+        """Return the candidate with the memory budget that the sample leaves to its fits."""
+        return replace(candidate, settings=candidate.settings | {"memory": self._budget})
+
+    @property
+    def _budget(self) -> int:
+        return max(1, parse_memory(self.race.model.memory) - _arrays.stored_bytes(self.race.rows))
+
+    def _trials_for(self, candidate: Candidate) -> Trials | None:
+        """Return the machines that share their products if they can learn the weights, else None."""
+        trials = self.race.trials
+        return trials if trials is not None and trials.weighs(candidate.settings) else None
 
     def learn(self, first: Trial, progress: Progress) -> LearnedBins:
         """Learn weights of bins for the candidate of a trial, with the rows of the last round.
@@ -96,8 +119,7 @@ class WeighedBins:
     ) -> tuple[Outcome, Callable[[], np.ndarray]]:
         """Fit with the rows of a round, each split separately; see ``Weighing``."""
         pairs = list(zip(self.race.splits_at(n_rows), weights, strict=True))
-        is_quick = self.race.trials is not None and self.race.trials.weighs(candidate.settings)
-        trials = self.race.trials if is_quick else None
+        trials = self._trials_for(candidate)
         fits = [
             self._weighed_fit(candidate, bin_weights, split) if trials is None
             else self._weighed_trial(trials, candidate, bin_weights, split)
@@ -128,8 +150,8 @@ class WeighedBins:
         self, candidate: Candidate, weights: np.ndarray, split: Split
     ) -> tuple[Outcome, Callable[[], np.ndarray]]:
         train, test = split
-        settings = candidate.settings | {"bin_weights": weights}
-        fitted = self.race.fitted(replace(candidate, settings=settings), train)
+        weighed = replace(candidate, settings=candidate.settings | {"bin_weights": weights})
+        fitted = self.race.fitted(self.beside_sample(weighed), train)
         score, deviations, seconds = self.race.scored(fitted, test)
         gamma = getattr(fitted.kernel_, "gamma", None)
         learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
@@ -144,9 +166,9 @@ class WeighedBins:
                         fitted.features_.describe(),
                     )
                 )
-            rows = preparation_of(fitted)(
-                _arrays.take_rows(self.race.rows, train[:_GRADIENTS]), 0, "the sample"
-            )
+            row_bytes = 8 * (_MAPPED_COPIES * model.bins.size + _VALUE_COPIES * fitted.coef_.shape[1])
+            n_rows = min(_GRADIENTS, max(1, room_in(self._budget) // row_bytes))
+            rows = preparation_of(fitted)(_arrays.take_rows(self.race.rows, train[:n_rows]), 0, "the sample")
             return learned_weights(model, rows, weights, self._blocks)
 
         return Outcome(score, learned, tuple(deviations.tolist()), seconds), following

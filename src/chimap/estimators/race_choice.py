@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chimap._memory import parse_memory, room_in
+from chimap._memory import budget_for, parse_memory, room_in, whole_mebibytes
+from chimap._messages import Message
 from chimap._types import Parameters
-from chimap._validation import DataError
+from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
-from chimap.estimators.race import Race
+from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.estimators.race_candidates import candidates, is_free, settings_for, within, within_room
 from chimap.estimators.race_rehearsal import rehearsed
@@ -31,6 +33,10 @@ from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial, is_
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
+
+
+_COPIES = 4  # of the sample: as taken, converted, scaled and weighted
+_FEWER = 0.9  # largest factor on the rows of a sample whose machines do not fit in the memory budget
 
 
 def race_of(
@@ -113,30 +119,78 @@ def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Paramete
 
 def weigh_bins(
     model: BaseEstimator, source: Source, groups: np.ndarray | None, progress: Progress
-) -> tuple[RaceResult, Parameters]:
+) -> tuple[RaceResult | None, Parameters]:
     """Race an estimator with a named kernel: with equal weights of the bins, and with learned ones.
 
-    Return the result and the setting of the weights. Raise DataError as ``race_of`` does, and for kernels without
-    weights.
+    Return the result and the setting of the weights; no result, and equal weights with a warning, if the memory budget
+    does not hold a race. Raise DataError as ``race_of`` does, and for kernels without weights.
     """
-    running, began = Race.on(model, source, groups), time.perf_counter()
-    parameters = model.get_params(deep=False)
-    settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
-    exact_settings = settings | {"features": "exact", "loss": "square"}
-    is_exact = (
-        running.trials is not None
-        and not isinstance(model.kernel, list | tuple)
-        and Trials.takes(exact_settings)
+    try:
+        running, candidate = _race_within(model, source, groups)
+        with _fits_beside_sample(model):
+            return _bins_raced(running, candidate, progress)
+    except MemoryBudgetError as error:
+        _warn_of_equal_bins(error)
+        return None, {"bin_weights": None}
+
+
+@contextmanager
+def _fits_beside_sample(model: BaseEstimator) -> Iterator[None]:
+    """Say of a fit that its budget does not hold that the sample has taken a share of the memory."""
+    try:
+        yield
+    except MemoryBudgetError:
+        raise MemoryBudgetError(
+            Message("{memory=} does not hold a fit beside a sample of the rows. Give more.", model.memory)
+        ) from None
+
+
+def _warn_of_equal_bins(error: MemoryBudgetError) -> None:
+    warnings.warn(Message("all bins keep the same weight, as none could be learned: {}", error), stacklevel=3)
+
+
+def _race_within(model: BaseEstimator, source: Source, groups: np.ndarray | None) -> tuple[Race, Candidate]:
+    """Return the race of weights of bins on as many rows as fit in the memory budget, and what it fits.
+
+    Raise MemoryBudgetError if not even a few rows fit.
+    """
+    running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
+    while True:
+        candidate, n_rows = _named_candidate(running), running.rows.shape[0]
+        needed = WeighedBins(running).footprint(candidate) + _COPIES * n_rows * source.row_bytes
+        if needed <= room:
+            return running, candidate
+        if n_rows <= FEWEST_SAMPLED:
+            raise _too_small(model.memory, needed)
+        fewer = int(n_rows * min(_FEWER, (room / needed) ** 0.5))
+        running = Race.on(model, source, groups, max(FEWEST_SAMPLED, fewer))
+
+
+def _too_small(memory: str | int, needed: float) -> MemoryBudgetError:
+    least = whole_mebibytes(budget_for(needed))
+    return MemoryBudgetError(
+        Message("{memory=} holds too few rows to compare weights on. Give {memory=}.", memory, least)
     )
-    candidate = Candidate(_named(model.kernel), exact_settings if is_exact else settings)
-    n_rows = max(running.splits_of)
-    outcome = running(candidate, n_rows)
+
+
+def _named_candidate(running: Race) -> Candidate:
+    """Return the candidate with the kernel that the user named: an exact machine, or the estimator itself."""
+    parameters = running.model.get_params(deep=False)
+    settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
+    exact_settings, kernel = settings | {"features": "exact", "loss": "square"}, parameters["kernel"]
+    is_free = running.trials is not None and not isinstance(kernel, list | tuple)
+    return Candidate(_named(kernel), exact_settings if is_free and Trials.takes(exact_settings) else settings)
+
+
+def _bins_raced(running: Race, candidate: Candidate, progress: Progress) -> tuple[RaceResult, Parameters]:
+    n_rows, began, weighed = max(running.splits_of), time.perf_counter(), WeighedBins(running)
+    outcome = running(weighed.beside_sample(candidate), n_rows)
     first = Trial(
         candidate, 0, n_rows, outcome.score, time.perf_counter() - began, outcome.learned,
         deviations=outcome.deviations, predict_seconds=outcome.predict_seconds,
     )  # fmt: skip
-    bins = WeighedBins(running).learn(first, progress)
-    measure = score_name(running.scoring, model, running.y)
+    bins = weighed.learn(first, progress)
+    measure = score_name(running.scoring, running.model, running.y)
     result = RaceResult([first], measure, running.n_held_out, first.seconds, [first])
     return with_bins(result, bins), {"bin_weights": bins.weights}
 
@@ -160,13 +214,24 @@ def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:
 
 
 def _bins_if_any(running: Race, leader: Trial, progress: Progress) -> LearnedBins | None:
-    """Return learned weights; None for features without gradients, unless the user asked for weights."""
+    """Return learned weights; None if memory does not hold the machines, or if the features have no gradients.
+
+    If the user asked for weights, a warning names the budget, and features without gradients are an error.
+    """
+    bins, memory, is_asked = WeighedBins(running), running.model.memory, running.model.bin_weights != "auto"
     try:
-        return WeighedBins(running).learn(leader, progress)
+        needed = bins.footprint(leader.candidate)
+        if needed > room_in(parse_memory(memory)):
+            raise _too_small(memory, needed)
+        with _fits_beside_sample(running.model):
+            return bins.learn(leader, progress)
     except DataError:
-        if running.model.bin_weights != "auto":
+        if is_asked:
             raise
-        return None
+    except MemoryBudgetError as error:
+        if is_asked:
+            _warn_of_equal_bins(error)
+    return None
 
 
 def _is_in_time(model: Any, result: RaceResult) -> bool:

@@ -164,7 +164,9 @@ class RecipeModel(LinearModel):
             if self._races and is_automatic(self.kernel):
                 self.race_, self.chosen_ = race_of(self, source, groups, progress, may_keep)
             elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
-                self.race_, self.chosen_ = weigh_bins(self, source, groups, progress)
+                result, self.chosen_ = weigh_bins(self, source, groups, progress)
+                if result is not None:
+                    self.race_ = result
 
     def _settle(
         self,

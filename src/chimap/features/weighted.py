@@ -256,22 +256,27 @@ def learn_weights(
         All rounds, with equal weights first. The best of them is the one to keep, or equal weights where none is
         better.
     """
-    score, following = fit_and_score(weights)
-    tried, base = [WeightRound(weights, score)], 0
+    tried, base = list[WeightRound](), 0
+    pending = list[
+        Callable[[], np.ndarray]
+    ]()  # popped to be called, so that the model is freed before the next fit
+
+    def run(weights: np.ndarray) -> None:
+        score, following = fit_and_score(weights)
+        tried.append(WeightRound(weights, score))
+        pending.append(following)
 
     def is_better() -> bool:
         return tried[-1].score - tried[base].score > least_gain(len(tried) - 1, base)
 
+    run(weights)
     if other is not None:
-        following_equal = following()  # called now, so that the model can be freed before the next fit
-        score, of_other = fit_and_score(other)
-        tried.append(WeightRound(other, score))
+        following_equal = pending.pop()()
+        run(other)
         base = int(is_better())
-        following = of_other if base else lambda: following_equal
+        pending = pending if base else [lambda: following_equal]
     for _ in range(rounds):
-        weights = following()
-        score, following = fit_and_score(weights)
-        tried.append(WeightRound(weights, score))
+        run(pending.pop()())
         if not is_better():
             break
         base = len(tried) - 1

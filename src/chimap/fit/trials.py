@@ -102,6 +102,12 @@ class Trials:
             total += size * KernelMachine.n_values(n, m) + n * row
         return int(total + 2 * min(MAPPED_BYTES, row * max(test.size for _, test in splits)))
 
+    def weighing_bytes(self, splits: Sequence[Split]) -> int:
+        """Return the bytes of machines on these splits, and of learning bin weights from one of them at a time."""
+        n = max(train.size for train, _ in splits)
+        row = KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms)
+        return self.footprint(splits) + int(n * (self.dtype.itemsize * KernelMachine.RELEVANCE * n + row))
+
     @classmethod
     def weighs(cls, settings: Parameters) -> bool:
         """Whether the machine of these settings can learn bin weights."""

@@ -54,9 +54,7 @@ def summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "features": f"{n_features:,}{in_precision}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({chosen})",
-        "bin weights": show.bin_weights(
-            getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None)
-        ),
+        "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
         "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
@@ -92,6 +90,14 @@ def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
     """Return the numbers of held-out rows and of rows with weight 0."""
     held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
     return held_out, fitted.source.n_rows - fitted.model.n_rows_ - held_out
+
+
+def bin_weights_line(model: BaseEstimator) -> str | None:
+    """Return the heaviest bins, or why none could be learned; None for equal weights."""
+    asked = getattr(model, "bin_weights", None)
+    if isinstance(asked, str) and asked == "learn" and not hasattr(model, "race_"):
+        return "equal, as --memory is too small to learn them"
+    return show.bin_weights(getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None))
 
 
 def weights_line(fitted: FittedModel) -> str | None:
