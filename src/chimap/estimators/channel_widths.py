@@ -225,12 +225,7 @@ class ChannelDesign(WidthDesign):
         settings = replace(self.settings, n_components=n_components)
         source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
         job = job_of(
-            source,
-            parts,
-            rows.codec.n_targets,
-            n_folds,
-            conditions.dtype,
-            normalises=conditions.changes_rows,
+            source, parts, rows.codec.n_targets, n_folds, conditions.dtype, normalises=conditions.changes_rows
         )
         if self.weights.needs == "moments":
             return job

@@ -153,6 +153,4 @@ class MultipleKernelModel(KernelLearner):
         """
         totals = self.kernel_weights_.sum(axis=0)
         shares = totals / (totals.sum() or 1.0)
-        return super().describe() | {
-            "channels": dict(zip(self.channels_, shares.tolist(), strict=True)),
-        }
+        return super().describe() | {"channels": dict(zip(self.channels_, shares.tolist(), strict=True))}

@@ -13,12 +13,7 @@ from chimap.data.labels import check_labels
 from chimap.data.layouts import check_labels_order
 from chimap.data.targets import clean_targets
 from chimap.estimators.class_threshold import check_threshold, chosen_threshold
-from chimap.estimators.class_weighing import (
-    check_of_batch,
-    classes_in,
-    counts_of,
-    weighed_by_class,
-)
+from chimap.estimators.class_weighing import check_of_batch, classes_in, counts_of, weighed_by_class
 from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows

@@ -273,13 +273,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         check_positive(self.max_iter, "max_iter", integer=True)
 
     def _minimise(
-        self,
-        codes: Rows,
-        signs: np.ndarray,
-        w: np.ndarray,
-        psi: AnchorMap,
-        tol: float,
-        is_final: bool = True,
+        self, codes: Rows, signs: np.ndarray, w: np.ndarray, psi: AnchorMap, tol: float, is_final: bool = True
     ) -> tuple[np.ndarray, np.ndarray]:
         coef, intercept, n_iter, is_solved = minimised(
             codes, signs, w, psi, LOSSES[self.loss], self.alpha, self.fit_intercept, tol, self.max_iter

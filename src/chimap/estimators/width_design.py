@@ -17,13 +17,7 @@ from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
 from chimap.estimators.adaptable import Adaptable
 from chimap.estimators.tuning_rows import TuningRows
 from chimap.estimators.width_rounds import WidthRounds
-from chimap.estimators.width_search import (
-    WidthObjective,
-    WidthPenalty,
-    WidthSearch,
-    WidthsFound,
-    least_alpha,
-)
+from chimap.estimators.width_search import WidthObjective, WidthPenalty, WidthSearch, WidthsFound, least_alpha
 from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.scaled import Scale, ScaledWidths

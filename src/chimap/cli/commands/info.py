@@ -26,9 +26,7 @@ def info(
     memory: Annotated[
         str | None,
         typer.Option(
-            metavar="SIZE",
-            help="Plan a fit on a data file within this much memory.",
-            show_default=False,
+            metavar="SIZE", help="Plan a fit on a data file within this much memory.", show_default=False
         ),
     ] = None,
     components: Annotated[
@@ -75,13 +73,7 @@ def info(
     else:
         title = f"Data {path}"
         facts, lines = describe_data.describe(
-            path,
-            labels,
-            memory,
-            components,
-            silent=json,
-            table=table,
-            reading=counted.reading(),
+            path, labels, memory, components, silent=json, table=table, reading=counted.reading()
         )
     if json:
         show.as_json({"command": "info", **facts})

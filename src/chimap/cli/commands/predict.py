@@ -56,8 +56,7 @@ def predict(
         ),
     ] = False,
     coverage: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="Share of the rows whose set or interval holds the truth."),
+        float, typer.Option(metavar="SHARE", help="Share of the rows whose set or interval holds the truth.")
     ] = 0.9,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,
@@ -93,13 +92,7 @@ def predict(
     write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage)
     began = time.perf_counter()
     source = data_rows.open_data(
-        data,
-        labels,
-        model=fitted,
-        part=part,
-        silent=json,
-        every_row=True,
-        table=table,
+        data, labels, model=fitted, part=part, silent=json, every_row=True, table=table
     )
     write(fitted, source, show.progress(json))
     if to_stdout:

@@ -27,11 +27,7 @@ def explain(error: BaseException) -> int:
         say("error", _message(error))
         return USAGE
     if isinstance(error, MemoryError):
-        say(
-            "error",
-            "out of memory; give a smaller --memory or fewer --components.",
-            INTERNAL,
-        )
+        say("error", "out of memory; give a smaller --memory or fewer --components.", INTERNAL)
         return INTERNAL
     traceback.print_exception(error, file=sys.stderr)
     say("error", REPORT, INTERNAL)

@@ -12,8 +12,7 @@ from chimap.cli.support.options import Precision, Task
 
 Output = Annotated[Path, options.output("MODEL", "Model file to write.")]
 Terms = Annotated[
-    str,
-    typer.Option(metavar="N", help="Features that the map makes of each bin: a number or auto."),
+    str, typer.Option(metavar="N", help="Features that the map makes of each bin: a number or auto.")
 ]
 Alpha = Annotated[
     str,

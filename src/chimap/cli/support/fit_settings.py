@@ -58,8 +58,7 @@ class Settings:
         str, typer.Option(metavar="NAME", help="Map of an additive kernel. 'chimap compare' tries all maps.")
     ] = "optimal"
     features: Annotated[
-        str,
-        typer.Option(metavar="NAME", help=f"Features of the kernel: {either(('auto', *_FEATURES))}."),
+        str, typer.Option(metavar="NAME", help=f"Features of the kernel: {either(('auto', *_FEATURES))}.")
     ] = default("features")
     sampling: Annotated[
         str,

@@ -36,8 +36,7 @@ Labels = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Number of threads; all cores by default.", show_default=False),
+    int | None, typer.Option(metavar="N", help="Number of threads; all cores by default.", show_default=False)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
