@@ -29,7 +29,7 @@ FILES = ("digits.npz", "digits.model", "report.html")
 
 def demo(
     output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Folder to write to; created if missing.")
+        Path, options.value("FOLDER", "Folder to write to; created if missing.", "--output", "-o")
     ] = Path("chimap-demo"),
     seed: options.Seed = 0,
     overwrite: Annotated[

@@ -39,20 +39,18 @@ def evaluate(
     part: image_options.ImagePart = None,
     splits: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Also train the model anew on N random splits of DATA, in memory, and report the mean and "
+        options.optional(
+            "N",
+            "Also train the model anew on N random splits of DATA, in memory, and report the mean and "
             "standard deviation.",
-            show_default=False,
         ),
     ] = None,
     per_class: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help="Training rows of each class in a split; the rest are test rows. By default, 70 % of the "
+        options.optional(
+            "N",
+            "Training rows of each class in a split; the rest are test rows. By default, 70 % of the "
             "rows are training rows.",
-            show_default=False,
         ),
     ] = None,
     overwrite: options.Overwrite = False,

@@ -47,27 +47,25 @@ def explain(
     ] = None,
     rows: Annotated[
         str | None,
-        typer.Option(
-            metavar="ROWS",
-            help="Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if "
+        options.optional(
+            "ROWS",
+            "Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if "
             "there are labels, else the least certain predictions; for .npz, all rows.",
-            show_default=False,
         ),
     ] = None,
     kind: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is "
+        options.value(
+            "NAME",
+            "How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is "
             "variance for additive kernels and gradient for others.",
         ),
     ] = "auto",
     shape: Annotated[
         str | None,
-        typer.Option(
-            metavar="HxW",
-            help="Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.",
-            show_default=False,
+        options.optional(
+            "HxW",
+            "Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.",
         ),
     ] = None,
     part: image_options.ImagePart = None,

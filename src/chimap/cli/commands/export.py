@@ -34,9 +34,7 @@ def export(
     ] = None,
     tolerance: Annotated[
         float,
-        typer.Option(
-            metavar="T", help="Error allowed in tables, relative to the largest values of the bin functions."
-        ),
+        options.value("T", "Error allowed in tables, relative to the largest values of the bin functions."),
     ] = default("tolerance", "export_model"),
     check: Annotated[
         bool,

@@ -32,11 +32,10 @@ def features(
     settings: ImageSettings,
     like: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.words",
-            help="Use the visual words of an earlier run instead of learning them. Leave out the other image "
+        options.optional(
+            "FILE.words",
+            "Use the visual words of an earlier run instead of learning them. Leave out the other image "
             "options.",
-            show_default=False,
         ),
     ] = None,
     jobs: options.Jobs = None,

@@ -27,37 +27,31 @@ def fit(
     settings: Settings,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.",
-            show_default=False,
+        options.optional(
+            "ADDRESS",
+            "Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.",
         ),
     ] = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File to save progress to. Rerun the command to resume an interrupted fit from it.",
-            show_default=False,
+        options.optional(
+            "FILE", "File to save progress to. Rerun the command to resume an interrupted fit from it."
         ),
     ] = None,
     checkpoint_every: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Seconds between two writes of the checkpoint.")
+        float, options.value("SECONDS", "Seconds between two writes of the checkpoint.")
     ] = default("seconds", "Checkpoint"),
     unlabelled: Annotated[
         str | None,
-        typer.Option(
-            metavar="DATA", help="Unlabelled rows to include in the principal components.", show_default=False
-        ),
+        options.optional("DATA", "Unlabelled rows to include in the principal components."),
     ] = None,
     images: ImageSettings,
     report: Annotated[
         Path | None,
-        typer.Option(
-            metavar="REPORT",
-            help="Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or "
+        options.optional(
+            "REPORT",
+            "Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or "
             "--split.",
-            show_default=False,
         ),
     ] = None,
     config_file: config.Config = None,

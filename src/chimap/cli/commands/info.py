@@ -25,9 +25,7 @@ def info(
     counted: CountedColumn,
     memory: Annotated[
         str | None,
-        typer.Option(
-            metavar="SIZE", help="Plan a fit on a data file within this much memory.", show_default=False
-        ),
+        options.optional("SIZE", "Plan a fit on a data file within this much memory."),
     ] = None,
     components: Annotated[
         str,

@@ -33,7 +33,7 @@ def learn_kernel(
     *,
     page: Annotated[
         Path | None,
-        typer.Option(metavar="PAGE", help="Write the learned kernel as one HTML page.", show_default=False),
+        options.optional("PAGE", "Write the learned kernel as one HTML page."),
     ] = None,
     labels: options.Labels = None,
     settings: Annotated[

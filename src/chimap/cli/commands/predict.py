@@ -26,7 +26,7 @@ def predict(
     *,
     labels: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Column of labels in DATA, which is ignored.", show_default=False),
+        options.optional("NAME", "Column of labels in DATA, which is ignored."),
     ] = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     scores: Annotated[
@@ -56,7 +56,7 @@ def predict(
         ),
     ] = False,
     coverage: Annotated[
-        float, typer.Option(metavar="SHARE", help="Share of the rows whose set or interval holds the truth.")
+        float, options.value("SHARE", "Share of the rows whose set or interval holds the truth.")
     ] = 0.9,
     part: image_options.ImagePart = None,
     overwrite: Overwrite = False,

@@ -44,20 +44,17 @@ class CompareSettings:
 
     kernel: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.",
-            show_default=False,
+        options.optional(
+            "NAME",
+            "Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.",
         ),
     ] = None
     gamma: Annotated[
         str,
-        typer.Option(
-            metavar="G", help="Scale of an exponential --kernel: a number, or auto to let each fit choose it."
-        ),
+        options.value("G", "Scale of an exponential --kernel: a number, or auto to let each fit choose it."),
     ] = "auto"
     components: Annotated[
-        str, typer.Option(metavar="N,N", help="Numbers of landmarks and of random features to try.")
+        str, options.value("N,N", "Numbers of landmarks and of random features to try.")
     ] = _listed("comparison/entrants.py", "SIZES")
     normalization: fit_options.Normalization = None
     scoring: fit_options.Scoring = None
@@ -72,26 +69,24 @@ class CompareSettings:
     ] = False
     maps: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
+        options.optional(
+            "A,B",
+            "Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
             "an exponential one.",
-            show_default=False,
         ),
     ] = None
     terms: Annotated[
         str | None,
-        typer.Option(
-            metavar="N,N",
-            help=f"Terms that --kernel-errors tries. The default is {_listed(_ERRORS, 'TERMS')} for an additive "
+        options.optional(
+            "N,N",
+            f"Terms that --kernel-errors tries. The default is {_listed(_ERRORS, 'TERMS')} for an additive "
             f"kernel, and {_listed(_ERRORS, '_INNER_TERMS')} for an exponential one.",
-            show_default=False,
         ),
     ] = None
     race_seconds: fit_options.RaceSeconds = None
     task: fit_options.TaskOption = Task.auto
     memory: Annotated[
-        str, typer.Option(metavar="SIZE", help="Memory budget of the comparison and of the recommended fit.")
+        str, options.value("SIZE", "Memory budget of the comparison and of the recommended fit.")
     ] = Settings.memory
     precision: Annotated[ComparedPrecision, typer.Option(help="Precision of the features.")] = (
         ComparedPrecision.float32

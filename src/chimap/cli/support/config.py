@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap.cli.support.options import optional
+
 if TYPE_CHECKING:
     from chimap._types import JSON, Parameters
 
@@ -63,12 +65,7 @@ Config = Annotated[
 ]  # fmt: skip
 SaveConfig = Annotated[
     Path | None,
-    typer.Option(
-        "--save-config",
-        metavar="FILE",
-        show_default=False,
-        help="Write the options of this command to a file for --config.",
-    ),
+    optional("FILE", "Write the options of this command to a file for --config.", "--save-config"),
 ]
 
 

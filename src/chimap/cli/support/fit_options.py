@@ -11,88 +11,76 @@ from chimap.cli.support import data_rows, options
 from chimap.cli.support.options import Precision, Task
 
 Output = Annotated[Path, options.output("MODEL", "Model file to write.")]
-Terms = Annotated[
-    str, typer.Option(metavar="N", help="Features that the map makes of each bin: a number or auto.")
-]
+Terms = Annotated[str, options.value("N", "Features that the map makes of each bin: a number or auto.")]
 Alpha = Annotated[
     str,
-    typer.Option(
-        metavar="S",
-        help="Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.",
+    options.value(
+        "S", "Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation."
     ),
 ]
 ClassWeight = Annotated[
     str | None,
-    typer.Option(
-        metavar="WEIGHTS",
-        help="Weights of the classes: balanced, so that each has the same total weight, or a list such as "
+    options.optional(
+        "WEIGHTS",
+        "Weights of the classes: balanced, so that each has the same total weight, or a list such as "
         "active=5,inactive=1.",
-        show_default=False,
     ),
 ]
 Threshold = Annotated[
     str | None,
-    typer.Option(
-        metavar="RULE",
-        help="How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1, "
+    options.optional(
+        "RULE",
+        "How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1, "
         "balanced, or the cost of missing such a row in units of a false alarm.",
-        show_default=False,
     ),
 ]
 BinWeights = Annotated[
     str,
-    typer.Option(
-        metavar="RULE",
-        help="Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them "
+    options.value(
+        "RULE",
+        "Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them "
         "if they help on held-out rows; auto learns them with --kernel auto only.",
     ),
 ]
 RaceSeconds = Annotated[
     float | None,
-    typer.Option(
-        metavar="S",
-        help="Time limit of the race: no trial starts after it. By default, the race counts work instead of time, so "
+    options.optional(
+        "S",
+        "Time limit of the race: no trial starts after it. By default, the race counts work instead of time, so "
         "that every computer makes the same choice.",
-        show_default=False,
     ),
 ]
 Normalize = Annotated[bool, typer.Option(help="Divide each row, or each of its blocks, by its sum.")]
 Normalization = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Normalisation of the rows: l1 (same as --normalize), or log1p or sqrt of every bin.",
-        show_default=False,
+    options.optional(
+        "NAME", "Normalisation of the rows: l1 (same as --normalize), or log1p or sqrt of every bin."
     ),
 ]
 Scoring = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. "
+    options.optional(
+        "NAME",
+        "Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. "
         "The default is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
-        show_default=False,
     ),
 ]
 TaskOption = Annotated[
     Task, typer.Option(help=f"Whether to fit a classifier or a regression. {data_rows.TASK_RULE}.")
 ]
-TestFraction = Annotated[
-    float, typer.Option(metavar="F", help="Share of the rows to hold out and score the model on.")
-]
+TestFraction = Annotated[float, options.value("F", "Share of the rows to hold out and score the model on.")]
 Memory = Annotated[
     str,
-    typer.Option(metavar="SIZE", help="Memory budget of the fit, such as 512MiB. It includes the libraries."),
+    options.value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries."),
 ]
 PrecisionOption = Annotated[
     Precision, typer.Option(help="Precision of the features. Sums are always float64.")
 ]
 Folds = Annotated[
     int | None,
-    typer.Option(
-        metavar="K",
-        help="Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving "
+    options.optional(
+        "K",
+        "Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving "
         "rows out in closed form.",
-        show_default=False,
     ),
 ]

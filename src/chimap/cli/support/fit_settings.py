@@ -33,45 +33,42 @@ class Settings:
 
     kernel: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help=f"Kernel: auto to race several, or {either(_ADDITIVE)}, with or without the prefix exp-. exp- gives "
+        options.value(
+            "NAME",
+            f"Kernel: auto to race several, or {either(_ADDITIVE)}, with or without the prefix exp-. exp- gives "
             f"the exponential form, and + a sum: chi2+pq. Other kernels are {either(_OTHERS)}.",
         ),
     ] = default("kernel")
     gamma: Annotated[
         str,
-        typer.Option(
-            metavar="G", help="Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."
-        ),
+        options.value("G", "Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."),
     ] = default("gamma")
     terms: fit_options.Terms = default("n_terms")
     components: Annotated[
         str,
-        typer.Option(
-            metavar="N",
-            help="Landmarks or random features of an exponential kernel: a number or auto. A larger number is "
+        options.value(
+            "N",
+            "Landmarks or random features of an exponential kernel: a number or auto. A larger number is "
             "more accurate.",
         ),
     ] = default("n_components")
     map: Annotated[
-        str, typer.Option(metavar="NAME", help="Map of an additive kernel. 'chimap compare' tries all maps.")
+        str, options.value("NAME", "Map of an additive kernel. 'chimap compare' tries all maps.")
     ] = "optimal"
     features: Annotated[
-        str, typer.Option(metavar="NAME", help=f"Features of the kernel: {either(('auto', *_FEATURES))}.")
+        str, options.value("NAME", f"Features of the kernel: {either(('auto', *_FEATURES))}.")
     ] = default("features")
     sampling: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help=f"How to draw the frequencies of random features: {either(('auto', *_SAMPLINGS))}.",
+        options.value(
+            "NAME", f"How to draw the frequencies of random features: {either(('auto', *_SAMPLINGS))}."
         ),
     ] = default("sampling")
     loss: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help=f"Loss: {either(_LOSSES)}. square takes one pass over DATA, the others some tens of passes; hinge "
+        options.value(
+            "NAME",
+            f"Loss: {either(_LOSSES)}. square takes one pass over DATA, the others some tens of passes; hinge "
             "keeps the features of all rows in memory.",
         ),
     ] = default("loss")
@@ -89,9 +86,8 @@ class Settings:
     precision: fit_options.PrecisionOption = Precision[default("precision")]
     device: Annotated[
         str,
-        typer.Option(
-            metavar="DEVICE",
-            help="Where to compute: cpu, or cuda for the pass and the solution (needs torch).",
+        options.value(
+            "DEVICE", "Where to compute: cpu, or cuda for the pass and the solution (needs torch)."
         ),
     ] = default("device")
     engine: Annotated[
@@ -100,20 +96,18 @@ class Settings:
     ] = IN_PROCESS
     blocks: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may "
+        options.optional(
+            "SPEC",
+            "Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may "
             "be a list with one kernel for each.",
-            show_default=False,
         ),
     ] = None
     principal: Annotated[
         str | None,
-        typer.Option(
-            metavar="N",
-            help="Principal components to keep in each block, found in a first pass. Give several, such as "
+        options.optional(
+            "N",
+            "Principal components to keep in each block, found in a first pass. Give several, such as "
             "500,1000,3000, to choose the best by cross-validation together with alpha.",
-            show_default=False,
         ),
     ] = None
     jobs: options.Jobs = default("n_jobs")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chimap.cli.support import flag_values
+from chimap.cli.support import flag_values, options
 from chimap.cli.support.declared import default, names
 
 if TYPE_CHECKING:
@@ -20,33 +20,32 @@ class ImageSettings:
 
     descriptors: Annotated[
         str,
-        typer.Option(
-            metavar="NAMES",
-            help=f"Image descriptors, separated by commas: {', '.join(names('images/descriptors/__init__.py'))}.",
+        options.value(
+            "NAMES",
+            f"Image descriptors, separated by commas: {', '.join(names('images/descriptors/__init__.py'))}.",
         ),
     ] = default("descriptors", "ImageHistograms")
-    words: Annotated[int, typer.Option(metavar="N", help="Number of visual words of each descriptor.")] = (
-        default("n_words", "ImageHistograms")
+    words: Annotated[int, options.value("N", "Number of visual words of each descriptor.")] = default(
+        "n_words", "ImageHistograms"
     )
     coding: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest).",
+        options.value(
+            "NAME", "Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest)."
         ),
     ] = default("coding", "ImageHistograms")
     grids: Annotated[
         str,
-        typer.Option(
-            metavar="GRIDS",
-            help="Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.",
+        options.value(
+            "GRIDS",
+            "Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.",
         ),
     ] = ",".join(f"{rows}x{columns}" for rows, columns in default("grids", "ImageHistograms"))
-    step: Annotated[
-        int, typer.Option(metavar="PIXELS", help="Distance between neighbouring SIFT points.")
-    ] = default("step", "SIFT")
-    sizes: Annotated[str, typer.Option(metavar="PIXELS", help="Width of a SIFT bin at each scale.")] = (
-        ",".join(map(str, default("sizes", "SIFT")))
+    step: Annotated[int, options.value("PIXELS", "Distance between neighbouring SIFT points.")] = default(
+        "step", "SIFT"
+    )
+    sizes: Annotated[str, options.value("PIXELS", "Width of a SIFT bin at each scale.")] = ",".join(
+        map(str, default("sizes", "SIFT"))
     )
     part: ImagePart = None
     strict: Annotated[
@@ -118,10 +117,5 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
 
 ImagePart = Annotated[
     str | None,
-    typer.Option(
-        "--part",
-        metavar="NAME",
-        help="Part of a split image data set to use, such as train.",
-        show_default=False,
-    ),
+    options.optional("NAME", "Part of a split image data set to use, such as train.", "--part"),
 ]

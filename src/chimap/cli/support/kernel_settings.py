@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chimap.cli.support import flag_values
+from chimap.cli.support import flag_values, options
 from chimap.cli.support.declared import default
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.options import Task
@@ -61,35 +61,32 @@ class KernelSettings(Settings):
 
     kernel: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method "
+        options.value(
+            "NAME",
+            "Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method "
             "multiple takes any kernel, or a list with one for each block.",
         ),
     ] = default("kernel", "KernelLearner")
     components: Annotated[
         str,
-        typer.Option(
-            metavar="N",
-            help=f"Random features of the model, or of each block with --method multiple.  [default: "
+        options.optional(
+            "N",
+            f"Random features of the model, or of each block with --method multiple.  [default: "
             f"{COMPONENTS[Method.widths]}; for multiple {COMPONENTS[Method.multiple]}]",
-            show_default=False,
         ),
     ] = "auto"
     loss: Annotated[
         str,
-        typer.Option(
-            metavar="NAME",
-            help="Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss.",
+        options.value(
+            "NAME", "Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss."
         ),
     ] = Settings.loss
     blocks: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all "
+        options.optional(
+            "SPEC",
+            "Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all "
             "columns form one block.",
-            show_default=False,
         ),
     ] = None
     method: Annotated[
@@ -103,20 +100,20 @@ class KernelSettings(Settings):
         WidthsOf,
         typer.Option(help="Which columns share a width: those of a block, none (bin), or all (one)."),
     ] = _WIDTHS
-    tune_components: Annotated[
-        int, typer.Option(metavar="N", help="Random features to learn the widths with.")
-    ] = default("n_tune_components", "KernelLearner")
+    tune_components: Annotated[int, options.value("N", "Random features to learn the widths with.")] = (
+        default("n_tune_components", "KernelLearner")
+    )
     tune_rows: Annotated[
         int,
-        typer.Option(metavar="N", help="Rows to learn the widths on. The weights are learned on all rows."),
+        options.value("N", "Rows to learn the widths on. The weights are learned on all rows."),
     ] = default("n_tune_rows", "KernelLearner")
     validation_fraction: Annotated[
         float,
-        typer.Option(metavar="F", help="Share of those rows that scores each iteration, for early stopping."),
+        options.value("F", "Share of those rows that scores each iteration, for early stopping."),
     ] = default("validation_fraction", "KernelLearner")
-    iterations: Annotated[
-        int, typer.Option(metavar="N", help="Maximum number of iterations of the search.")
-    ] = default("max_iter", "KernelLearner")
+    iterations: Annotated[int, options.value("N", "Maximum number of iterations of the search.")] = default(
+        "max_iter", "KernelLearner"
+    )
     objective: Annotated[
         ObjectiveOption,
         typer.Option(
@@ -127,9 +124,7 @@ class KernelSettings(Settings):
     ] = _OBJECTIVE
     width_strength: Annotated[
         float,
-        typer.Option(
-            metavar="RHO", help="Strength of a penalty on the squared widths, in units of the initial widths."
-        ),
+        options.value("RHO", "Strength of a penalty on the squared widths, in units of the initial widths."),
     ] = default("width_strength", "KernelLearner")
 
     def complete(self) -> KernelSettings:

@@ -10,6 +10,22 @@ import typer
 
 from chimap.cli.support.declared import constant, names
 
+
+def value(metavar: str, help: str, *flags: str) -> Any:
+    """Return an option with a value, which the help calls ``metavar``, and with its default in the help."""
+    return typer.Option(*flags, metavar=metavar, help=help)
+
+
+def optional(metavar: str, help: str, *flags: str) -> Any:
+    """Return an option with a value, and without a default that could be shown."""
+    return typer.Option(*flags, metavar=metavar, help=help, show_default=False)
+
+
+def output(metavar: str, help: str) -> Any:
+    """Return the ``--output`` option of a command; ``help`` says what the command writes."""
+    return optional(metavar, help, "--output", "-o")
+
+
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
     ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
@@ -28,24 +44,16 @@ Model = Annotated[
 ]
 Labels = Annotated[
     str | None,
-    typer.Option(
-        metavar="LABELS",
-        help="The labels: the name of a column or array of DATA, a file (.npy, .csv, or text with one label per "
+    optional(
+        "LABELS",
+        "The labels: the name of a column or array of DATA, a file (.npy, .csv, or text with one label per "
         "line), FILE::COLUMN, or ::MEMBER of DATA.",
-        show_default=False,
     ),
 ]
-Jobs = Annotated[
-    int | None, typer.Option(metavar="N", help="Number of threads; all cores by default.", show_default=False)
-]
+Jobs = Annotated[int | None, optional("N", "Number of threads; all cores by default.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-Seed = Annotated[int, typer.Option(metavar="N", help="Random seed; the same seed gives the same result.")]
-
-
-def output(metavar: str, help: str) -> Any:
-    """Return the ``--output`` option of a command; ``help`` says what the command writes."""
-    return typer.Option("--output", "-o", metavar=metavar, help=help, show_default=False)
+Seed = Annotated[int, value("N", "Random seed; the same seed gives the same result.")]
 
 
 class Task(StrEnum):

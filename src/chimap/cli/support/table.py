@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap.cli.support import options
 from chimap.cli.support.declared import default
 
 if TYPE_CHECKING:
@@ -20,35 +21,29 @@ class TableOptions:
 
     id: Annotated[
         str | None,
-        typer.Option(
-            "--id",
-            metavar="COLUMN",
-            help="Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, "
+        options.optional(
+            "COLUMN",
+            "Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, "
             "and labels of another table are joined on them.",
-            show_default=False,
+            "--id",
         ),
     ] = None
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC",
-            help="Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.",
-            show_default=False,
+        options.optional(
+            "SPEC", "Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300."
         ),
     ] = None
     exclude: Annotated[
         str | None,
-        typer.Option(
-            metavar="SPEC", help="Columns that are not bins, in the form of --columns.", show_default=False
-        ),
+        options.optional("SPEC", "Columns that are not bins, in the form of --columns."),
     ] = None
     missing: Annotated[
         str | None,
-        typer.Option(
-            metavar="VALUE",
-            help="Value that marks a missing label, such as -1, in addition to empty text and NaN. Rows "
+        options.optional(
+            "VALUE",
+            "Value that marks a missing label, such as -1, in addition to empty text and NaN. Rows "
             "without a label are left out.",
-            show_default=False,
         ),
     ] = None
     transpose: Annotated[
@@ -59,29 +54,26 @@ class TableOptions:
     ] = False
     groups: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with the group of each row, such as the patient. Rows of a group are held out together. Give "
+        options.optional(
+            "COLUMN",
+            "Column with the group of each row, such as the patient. Rows of a group are held out together. Give "
             "a column or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.",
-            show_default=False,
         ),
     ] = None
     split: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by "
+        options.optional(
+            "COLUMN",
+            "Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by "
             "id. It is not a bin.",
-            show_default=False,
         ),
     ] = None
     sample_weight: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column with the weight of each row: 2 counts as two rows, 0 as none. Give a column or array of DATA, "
+        options.optional(
+            "COLUMN",
+            "Column with the weight of each row: 2 counts as two rows, 0 as none. Give a column or array of DATA, "
             "or TABLE::COLUMN joined by id. It is not a bin.",
-            show_default=False,
         ),
     ] = None
 
@@ -96,26 +88,21 @@ class CountedColumn:
 
     text: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of text whose words are counted (for a folder of texts: text). The model stores the words.",
-            show_default=False,
+        options.optional(
+            "COLUMN",
+            "Column of text whose words are counted (for a folder of texts: text). The model stores the words.",
         ),
     ] = None
     smiles: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column of SMILES whose Morgan fingerprints are counted (needs RDKit).",
-            show_default=False,
-        ),
+        options.optional("COLUMN", "Column of SMILES whose Morgan fingerprints are counted (needs RDKit)."),
     ] = None
-    morgan_radius: Annotated[
-        int, typer.Option(metavar="N", help="Radius of the --smiles fingerprints, in bonds.")
-    ] = default("radius", "MorganCounts")
-    morgan_size: Annotated[
-        int, typer.Option(metavar="N", help="Number of bins of the --smiles fingerprints.")
-    ] = default("size", "MorganCounts")
+    morgan_radius: Annotated[int, options.value("N", "Radius of the --smiles fingerprints, in bonds.")] = (
+        default("radius", "MorganCounts")
+    )
+    morgan_size: Annotated[int, options.value("N", "Number of bins of the --smiles fingerprints.")] = default(
+        "size", "MorganCounts"
+    )
 
     def reading(self) -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named."""
