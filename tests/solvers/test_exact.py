@@ -75,7 +75,7 @@ def test_a_strength_that_float32_does_not_bear():
     solution = machine.solve(1e-2)
     assert np.isfinite(solution.weights).all()
     machine.solve(1.0)
-    with pytest.raises(ValueError, match=r"the factor is of alpha=1.0, not 0.01"):
+    with pytest.raises(ValueError, match=r"latest solution is of alpha=1.0, not 0.01"):
         machine.leave_one_out(solution)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -18,11 +17,12 @@ from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
 from chimap.data.formats.frames import frame_rows
+from chimap.estimators.targets import Encoding
 from chimap.features.fourier.width_groups import partition, width_groups
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
-from chimap.moments import Targets, fold_of_rows
+from chimap.moments import fold_of_rows
 from chimap.selection import fold_count
 from chimap.solvers.exact_widths import DualWeights, dual_ridge, exact_held_out, exact_kernel, exact_training
 from chimap.solvers.held_out import kernel_left_out
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _REACH = np.log(1e4)  # log of the largest factor by which a width, or the strength, may leave its start
 
 
-class ExactKernelModel(SavedEstimator, BaseEstimator):
+class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
     """What classifier and regressor share; see ``ExactKernelLearner``. A model file holds the training rows."""
 
     n_features_in_: int
@@ -105,12 +105,12 @@ class ExactKernelModel(SavedEstimator, BaseEstimator):
             If the kernel has no widths, or blocks overlap or miss columns.
         """
         X, y = frame_rows(X, y)
-        X, y = validate_data(
+        all_rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )
         self._kernel = self._checked_kernel()
-        X, y, weights = self._counted(X, y, sample_weight)
-        rows = _arrays.as_rows(X, np.float64)
+        rows, y, weights = self._counted(all_rows, labels, sample_weight)
+        rows = _arrays.as_rows(rows, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
         self._learn_targets(y)
         Y = np.asarray(self._encode(y)) + self._target_shift()
@@ -209,13 +209,6 @@ class ExactKernelModel(SavedEstimator, BaseEstimator):
         self.start_widths_, self.widths_ = np.exp(start), np.exp(end.x[:-1])
         self.alpha_, self.objective_ = float(np.exp(end.x[-1])), float(end.fun)
         self.n_iter_, self.n_evaluations_ = max(1, int(end.nit)), int(end.nfev)
-
-    _y_checks: ClassVar[JSON]
-    _learn_targets: Callable[[np.ndarray], None]
-    _encode: Callable[[np.ndarray], Targets]
-    _target_shift: Callable[[], np.ndarray]
-    _take_held_out: Callable[[HeldOutRows | None], None]
-    _counted: Callable[..., tuple[Rows, np.ndarray, np.ndarray | None]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

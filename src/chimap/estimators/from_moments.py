@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,18 +13,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
+from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import DataError
 from chimap.backends.host import HOST
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
+from chimap.estimators.real_targets import RealTargets
+from chimap.estimators.targets import Encoding
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.model_files.model_file import SavedEstimator
-from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, Targets, provisional_mean
+from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
 from chimap.selection import SelectionResult, fold_count
 from chimap.solvers import LinearSolution
 
@@ -37,7 +39,7 @@ _ROWS = 8192  # rows that are made dense and added together
 _WITNESSES = 2000  # rows for which held-out outputs are computed
 
 
-class MomentsModel(SavedEstimator, BaseEstimator):
+class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
     """What the linear models share: they add rows to the moments of folds, solve for weights, and do not keep rows.
 
     ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use. A model file holds the
@@ -203,16 +205,34 @@ class MomentsModel(SavedEstimator, BaseEstimator):
     alpha: str | float | Sequence[float]
     _moments: FoldMoments
     _stale: bool = False
-    _n_targets: Any
-    _y_checks: ClassVar[JSON]
-    _learn_targets: Callable[[np.ndarray], None]
-    _encode: Callable[[np.ndarray], Targets]
-    _target_shift: Callable[[], np.ndarray]
-    _take_held_out: Callable[[HeldOutRows | None], None]
-    _counted: Callable[..., tuple[Rows, np.ndarray, np.ndarray | None]]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.target_tags.required = True
         return tags
+
+
+class RealMomentsModel(RealTargets, MomentsModel):
+    """A model of one real target, which takes batches."""
+
+    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to the moments; the first call fixes the point around which moments are taken.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Targets.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            The estimator.
+        """
+        if self._is_new:
+            self._learn_targets(y)
+        return self._partial_fit(X, y, sample_weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap._threads import threads
-from chimap._types import JSON, ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
+from chimap._types import ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, checked_weights
 from chimap.data import Source
 from chimap.data.table import named_blocks
@@ -20,6 +19,7 @@ from chimap.estimators.gamma_choice import gamma_of_sample
 from chimap.estimators.in_batches import source_of_batch
 from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.race_choice import race_of, weigh_bins
+from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
@@ -27,7 +27,7 @@ from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
-from chimap.fit.result import FitResult, HeldOutRows
+from chimap.fit.result import FitResult
 from chimap.fit.settling import Circumstances, check_sizes, feature_settings, keeps_rows, settled
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec, check_tasks
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from chimap.selection.race_trials import RaceResult
 
 
-class RecipeModel(LinearModel):
+class RecipeModel(Encoding, LinearModel):
     """A linear model whose fit is described by a recipe.
 
     Parameters may be "auto". The race fills ``chosen_`` (kernel, features, weights of bins); then the sizes of the rows
@@ -50,7 +50,6 @@ class RecipeModel(LinearModel):
 
     _takes_tasks: ClassVar[bool] = False  # whether targets may be a matrix
     _races: ClassVar[bool] = True  # whether kernel="auto" races machines
-    _codec_type: ClassVar[type[Codec]]
     _losses: ClassVar[tuple[str, ...]]
     _domain: ClassVar[str]  # domain of the losses that may be given as objects
     _keeps_posterior: ClassVar[bool]  # whether the model keeps the posterior of its weights, if it has one
@@ -70,15 +69,9 @@ class RecipeModel(LinearModel):
     selection_: SelectionResult | None
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
     _spread: Sometimes[float | None]  # spread of targets with missing entries; None if no entry is missing
-    _codec: Sometimes[Codec]
     _seed: int
     _stale: bool = False  # whether batches have arrived since the weights were solved for
     _batches: Batches | None
-    _y_checks: ClassVar[JSON]
-    _class_weighed: Any
-    _learn_targets: Callable[[ArrayLike], None]
-    _take_codec: Callable[[Codec], None]
-    _take_held_out: Callable[[HeldOutRows | None], None]
 
     # --- rows in batches
 
@@ -125,7 +118,9 @@ class RecipeModel(LinearModel):
             groups = checked_groups(groups, source.n_rows)
         source, places = without_absent(source)
         groups = groups if places is None or groups is None else groups[places]
-        weights = self._class_weighed(source.labels(), source.weights, is_batch)
+        y = source.labels()
+        assert y is not None
+        weights = self._class_weighed(y, source.weights, is_batch)
         return (source if weights is source.weights else with_weights(source, weights)), groups
 
     # --- values of "auto"

@@ -14,8 +14,7 @@ from chimap._validation import check_positive
 from chimap.backends import check_device
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.component_curves import ComponentCurves, component_curves
-from chimap.estimators.from_moments import MomentsModel
-from chimap.estimators.real_targets import RealTargets
+from chimap.estimators.from_moments import MomentsModel, RealMomentsModel
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Square
 from chimap.moments import PCA, FoldMoments, Moments
@@ -146,7 +145,7 @@ class RidgeFromMoments(MomentsModel):
         return ridge(whole, scale if given is None else float(np.max(given)))
 
 
-class MomentsRidge(RealTargets, RidgeFromMoments):
+class MomentsRidge(RealMomentsModel, RidgeFromMoments):
     """Ridge regression from moments, on all features or on their leading principal components.
 
         minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / 2 + alpha/2 |w|^2,
@@ -199,27 +198,6 @@ class MomentsRidge(RealTargets, RidgeFromMoments):
     >>> model.n_components_, bool(model.score(Z, Z[:, 0] + 2 * Z[:, 1]) > 0.99)
     (10, True)
     """
-
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to the moments; the first call fixes the point around which moments are taken.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, D)
-            Features.
-        y : array of shape (n,)
-            Targets.
-        sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        if self._is_new:
-            self._learn_targets(y)
-        return self._partial_fit(X, y, sample_weight)
 
 
 class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._types import ArrayLike, MatrixLike, RandomState
+from chimap._types import RandomState
 from chimap._validation import check_positive
-from chimap.estimators.from_moments import MomentsModel
-from chimap.estimators.real_targets import RealTargets
+from chimap.estimators.from_moments import RealMomentsModel
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import check_groups
 from chimap.penalties.groups import Group
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
 
-class _SparseModel(RealTargets, MomentsModel):
+class _SparseModel(RealMomentsModel):
     """A path of strengths, from which the folds choose one."""
 
     n_alphas: int
@@ -55,27 +54,6 @@ class _SparseModel(RealTargets, MomentsModel):
     @abstractmethod
     def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
         """Return the solutions at all strengths."""
-
-    def partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to the moments; the first call fixes the point around which moments are taken.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, D)
-            Features.
-        y : array of shape (n,)
-            Targets.
-        sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        self
-            The estimator.
-        """
-        if self._is_new:
-            self._learn_targets(y)
-        return self._partial_fit(X, y, sample_weight)
 
 
 class MomentsLasso(_SparseModel):

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from chimap import _arrays
-from chimap._types import ArrayLike, Rows, Sometimes
+from chimap._types import JSON, ArrayLike, Rows, Sometimes
+from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import Codec
 from chimap.fit.weights import checked_sample_weight
 from chimap.moments import Targets
@@ -19,6 +20,7 @@ from chimap.selection.conformal import Conformal
 class Encoding:
     """Targets encoded by a codec, which learns the classes or the range of the targets from all labels."""
 
+    _y_checks: ClassVar[JSON]
     _codec_type: ClassVar[type[Codec]]
     _codec: Sometimes[Codec]
 
@@ -29,6 +31,10 @@ class Encoding:
 
     def _take_codec(self, codec: Any) -> None:
         """Keep what the codec has learned."""
+
+    @abstractmethod
+    def _take_held_out(self, held_out: HeldOutRows | None) -> None:
+        """Learn how far outputs are from the truth, from outputs for rows that the machine has not seen."""
 
     def _encode(self, y: np.ndarray) -> Targets:
         """Return targets (n, t) minus ``_target_shift``."""

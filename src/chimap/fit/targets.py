@@ -40,11 +40,6 @@ class Codec(Protocol):
         """A provisional mean of the targets, (t,)."""
         ...
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether entries of the targets are missing."""
-        ...
-
     @classmethod
     def of(cls, y: Any) -> Codec:
         """Learn from all labels. Raises DataError if they cannot be used."""
@@ -70,7 +65,6 @@ class ClassCodec:
     """
 
     classes: np.ndarray
-    has_gaps: ClassVar[bool] = False
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
@@ -172,7 +166,6 @@ class RealCodec:
 
     mean: float
     n_targets: ClassVar[int] = 1
-    has_gaps: ClassVar[bool] = False
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:

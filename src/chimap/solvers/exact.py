@@ -156,13 +156,13 @@ class DualRidge:
 
         They cost (n - first)^3/3 operations: a share of the rows, placed last, is scored at almost no cost.
         """
-        self._check(solution)
+        check_latest(self.factor_of, solution)
         diagonal = inverse_diagonal(self.square, first) - self._ones[first:] ** 2 / self._sum
         return np.asarray(solution.weights[first:] / diagonal[:, None])
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the residuals (n_g, t) of each group of rows when it is left out, for the latest solution."""
-        self._check(solution)
+        check_latest(self.factor_of, solution)
         left_out: list[np.ndarray] = [np.empty(0)] * len(groups)
 
         def visit(k: int, block: np.ndarray) -> None:
@@ -195,16 +195,6 @@ class DualRidge:
     def solved_ones(self) -> np.ndarray:
         """A^-1 1 (n,) of the factor in memory."""
         return self._ones
-
-    def _check(self, solution: DualSolution) -> None:
-        if self.factor_of != solution.alpha:
-            raise ValueError(
-                Message(
-                    "the factor is of {alpha=!s}, not {}: call solve at this alpha first.",
-                    self.factor_of,
-                    solution.alpha,
-                )
-            )
 
     def fill(self, alpha: float) -> None:
         """Write K + alpha / w on and above the diagonal, from the values below it."""
@@ -252,6 +242,17 @@ def lift(square: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
     for i in range(1, square.shape[0]):  # above the diagonal there may be anything
         square[i, :i] += square.dtype.type(constant)
     return diagonal + constant
+
+
+def check_latest(solved: float | None, solution: DualSolution) -> None:
+    """Raise ValueError unless a solution is of the strength that was solved last."""
+    if solved != solution.alpha:
+        raise ValueError(
+            Message(
+                "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
+                solved, solution.alpha,
+            )
+        )  # fmt: skip
 
 
 def with_intercept(solved: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -21,9 +21,8 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from chimap import _threads
-from chimap._messages import Message
 from chimap.moments import of_entries
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, check_latest, with_intercept
 from chimap.solvers.observed_exact import is_shared
 
 Result = TypeVar("Result")
@@ -116,7 +115,7 @@ class DualMargins:
         self._ridge = DualRidge(square, diagonal, Y, self._weights.mean(axis=1), steps)
         self._starts_by_ridge = is_shared(Y, row_weights)
         self._within: np.ndarray | None = None
-        self._last: tuple[float, list[_Target]] | None = None
+        self._last: tuple[float | None, list[_Target]] = None, []
         self._of_steps = 0.0
 
     @property
@@ -195,16 +194,8 @@ class DualMargins:
         """Return None: no factor contains the model of fewer rows."""
 
     def _of_targets(self, solution: DualSolution, call: Callable[[int, _Target], Result]) -> list[Result]:
-        if self._last is None or self._last[0] != solution.alpha:
-            made = None if self._last is None else self._last[0]
-            raise ValueError(
-                Message(
-                    "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
-                    made,
-                    solution.alpha,
-                )
-            )
-        targets = self._last[1]
+        solved, targets = self._last
+        check_latest(solved, solution)
         return self._each(lambda t: call(t, targets[t]))
 
     def _each(self, call: Callable[[int], Result]) -> list[Result]:

@@ -36,7 +36,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap._messages import Message
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, with_intercept
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, check_latest, with_intercept
 from chimap.solvers.filling import Filling, by_row
 
 # Tolerances: residuals relative to those of entries filled with the mean, by the bytes of a kernel value.
@@ -245,15 +245,8 @@ class ObservedDualRidge:
 
     def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
         """See ``DualRidge``; two or three digits in float32, and NaN where rounding leaves fewer."""
-        if self._filled is None or self._filled[0] != solution.alpha:
-            made = None if self._filled is None else self._filled[0]
-            raise ValueError(
-                Message(
-                    "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
-                    made,
-                    solution.alpha,
-                )
-            )
+        check_latest(None if self._filled is None else self._filled[0], solution)
+        assert self._filled is not None
         left_out = [np.full((group.size, self.Y.shape[1]), np.nan) for group in groups]
         t = self.Y.shape[1]
         for batch in _together(len(groups), t):
