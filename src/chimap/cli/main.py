@@ -115,9 +115,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     blas.prepare_blas()
     streams.prepare()
-    warnings.filterwarnings(
-        "ignore", "overflow encountered in cast"
-    )  # the overflow itself raises an error with a message of its own
+    # the overflow itself raises an error with a message of its own
+    warnings.filterwarnings("ignore", "overflow encountered in cast")
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     if hasattr(signal, "SIGTERM"):
         signal.signal(signal.SIGTERM, _terminated)

@@ -204,9 +204,8 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
             self._take_held_out(None)
         else:
             self._encode(labels)  # raises for an unknown label before anything is learned from it
-            self._take_held_out(
-                HeldOutRows(self._outputs(rows), labels, weights)
-            )  # while the rows are unseen
+            # while the rows are unseen
+            self._take_held_out(HeldOutRows(self._outputs(rows), labels, weights))
         self._steps(_arrays.to_sparse(rows), labels, steps)
         return self
 

@@ -148,9 +148,8 @@ def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndar
         return out
     z = room[: rows.shape[0]]
     features.features_into(rows, z)
-    if (
-        weights.shape[0] <= _FEW
-    ):  # a float32 sum of few terms would depend on the place of the row in the chunk
+    # a float32 sum of few terms would depend on the place of the row in the chunk
+    if weights.shape[0] <= _FEW:
         return z.astype(np.float64) @ weights
     outputs = np.empty((z.shape[0], weights.shape[1]), dtype=weights.dtype)
     _products.project(z, weights, z, outputs)

@@ -26,10 +26,8 @@ from chimap.fit.trials import Trials
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
 _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows
-_MAPPED_COPIES, _VALUE_COPIES = (
-    4,
-    3,
-)  # float64 arrays of a mapped row, and of its features, that gradients take
+# float64 arrays of a mapped row, and of its features, that gradients take
+_MAPPED_COPIES, _VALUE_COPIES = 4, 3
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,8 @@ from chimap.selection.scoring import labels_of
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
-_SHARES = np.array(
-    [1e-3, 1e-2, 0.1, 1.0, 10.0]
-)  # what "auto" compares, in mean diagonals of the centred kernel
+# what "auto" compares, in mean diagonals of the centred kernel
+_SHARES = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
 _PLAIN_SHARE = 0.1  # preferred if no rows can be held out
 Solve = Callable[[np.ndarray, np.ndarray, np.ndarray, float], tuple[np.ndarray, np.ndarray]]
 

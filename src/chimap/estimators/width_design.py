@@ -136,13 +136,9 @@ class WidthDesign:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
         return job_of(
-            rows.source,
-            parts,
-            rows.codec.n_targets,
-            n_folds,
-            conditions.dtype,
+            rows.source, parts, rows.codec.n_targets, n_folds, conditions.dtype,
             normalises=conditions.changes_rows,
-        )
+        )  # fmt: skip
 
     def _tuning_rows(
         self, conditions: Conditions, rows: PreparedRows, n_components: int, clock: Stopwatch

@@ -133,9 +133,8 @@ def takes_landmarks(settings: FeatureSettings) -> bool:
     """Whether these settings give landmarks, chosen among the rows or given."""
     if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
         return False
-    chosen = replace(
-        settings, n_components=2, landmarks="kmeans"
-    )  # given ones do not count as rows of the sample
+    # given ones do not count as rows of the sample
+    chosen = replace(settings, n_components=2, landmarks="kmeans")
     return family_of(settings).footprint(chosen, 1).landmarks > 0
 
 

@@ -109,14 +109,9 @@ class Checkpoint:
             ]
             learned = Known(**{field.name: state[field.name] for field in fields(Known)})
             standing = Standing(
-                meta["stage"],
-                meta["place"],
-                meta["next_row"],
-                meta["chunk_rows"],
-                moments,
-                state["principal"],
-                learned,
-            )
+                meta["stage"], meta["place"], meta["next_row"], meta["chunk_rows"], moments,
+                state["principal"], learned,
+            )  # fmt: skip
         return standing
 
     def reached(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:

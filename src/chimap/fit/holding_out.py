@@ -181,9 +181,8 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
                 labels.shape,
             )
         )
-    missing = np.array(
-        [group is None or group != group for group in labels.tolist()]
-    )  # NaN differs from itself
+    # NaN differs from itself
+    missing = np.array([group is None or group != group for group in labels.tolist()])
     if missing.any():
         raise DataError(
             f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
@@ -201,9 +200,8 @@ def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
     n_folds = min(n_folds, sizes.size)
     filled, fold_of = np.zeros(n_folds, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
     for group in np.argsort(-sizes, kind="stable"):
-        fold = (
-            n_folds - 1 - int(np.argmin(filled[::-1]))
-        )  # ties go to the last fold: a holdout holds out fold 0
+        # ties go to the last fold: a holdout holds out fold 0
+        fold = n_folds - 1 - int(np.argmin(filled[::-1]))
         fold_of[group] = fold
         filled[fold] += sizes[group]
     folds = fold_of[groups]

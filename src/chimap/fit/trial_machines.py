@@ -133,9 +133,8 @@ class Products:
 class KernelMachine:
     """An exact machine on the matrix of an additive kernel or, if gamma is given, of its exponential form."""
 
-    RELEVANCE: ClassVar[float] = (
-        2.5  # matrices of kernel values that ``relevance`` makes: mirrored, and of halves
-    )
+    # matrices of kernel values that ``relevance`` makes: mirrored, and of halves
+    RELEVANCE: ClassVar[float] = 2.5
 
     def __init__(
         self,

@@ -20,9 +20,8 @@ TOLERANCE = 1e-5  # residual in the norm of the inverse, relative; held-out erro
 # A factor preconditions strengths from a tenth of its strength to about three times it. Farther off, iterations cost
 # more than a new factor; upwards this happens sooner than downwards.
 _DOWN, _UP = 10.1, 3.3
-_ITERATIONS = (
-    30  # limit, or as many as one factorisation costs if that is more; beyond it the folds are factorised
-)
+# limit, or as many as one factorisation costs if that is more; beyond it the folds are factorised
+_ITERATIONS = 30
 _NEAR = 3  # number of nearest strengths whose weights are kept and combined to a start
 
 

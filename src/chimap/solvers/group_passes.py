@@ -24,9 +24,8 @@ from chimap.solvers.lbfgs import Rows
 from chimap.solvers.ridge import LinearSolution
 
 TOLERANCE = 1e-6
-_LEAST_RIDGE = (
-    1e-7  # share of the trace added to the metric's diagonal: exceeds the rounding of float32 products
-)
+# share of the trace added to the metric's diagonal: exceeds the rounding of float32 products
+_LEAST_RIDGE = 1e-7
 _INTERCEPT_STEPS = 100
 
 

@@ -158,9 +158,8 @@ class ObservedDualRidge:
         counts = entry_weights.sum(axis=0)
         self._means = (entry_weights * self._entries).sum(axis=0) / np.where(counts > 0, counts, 1.0)
         self._dual = DualRidge(square, diagonal, np.empty((Y.shape[0], 0)), largest, steps)
-        self._filled: tuple[float, np.ndarray] | None = (
-            None  # strength and filled entries of the latest solution
-        )
+        # strength and filled entries of the latest solution
+        self._filled: tuple[float, np.ndarray] | None = None
 
     @property
     def operations(self) -> float:

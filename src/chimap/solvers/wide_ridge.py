@@ -44,9 +44,8 @@ class WideRidgeProblem(KeptProblem):
 
     loss: Loss | None = Square()
     passes = 1  # passes over the source
-    tolerance = (
-        1e-3  # residual relative to that at zero weights; on words, scores no longer change below 1e-2
-    )
+    # residual relative to that at zero weights; on words, scores no longer change below 1e-2
+    tolerance = 1e-3
     search_tolerance = 1e-2
 
     def __init__(self, kept: KeptFeatures, on_step: Callable[[], None]):
@@ -140,9 +139,8 @@ class WideRidgeSolver:
 
     name: ClassVar[str] = "wide ridge"
     needs: ClassVar[Needs] = "features"
-    n_vectors: ClassVar[int] = (
-        8 + _PARTS
-    )  # weights, residuals, directions, their products, and one array for each block of rows
+    # weights, residuals, directions, their products, and one array for each block of rows
+    n_vectors: ClassVar[int] = 8 + _PARTS
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""

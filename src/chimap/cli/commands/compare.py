@@ -60,9 +60,8 @@ def compare(
         if settings.kernel_errors:
             errors_by_kernel = settings.errors(source, show.progress(json))
     except DataError:
-        data_rows.check_every_row(
-            source, settings.precision.value
-        )  # names the row of the file, not that of a part of it
+        # names the row of the file, not that of a part of it
+        data_rows.check_every_row(source, settings.precision.value)
         raise
     commands = {} if result is None else _commands(result, data, labels, table, settings)
     if output is not None:

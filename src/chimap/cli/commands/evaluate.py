@@ -143,9 +143,8 @@ def measure(
     try:
         evaluated = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
     except DataError:
-        data_rows.check_every_row(
-            source, fitted.precision_
-        )  # names the row of the file, not that of a part of it
+        # names the row of the file, not that of a part of it
+        data_rows.check_every_row(source, fitted.precision_)
         raise
     if drawn is not None:
         evaluated = evaluated._replace(splits=repeated(fitted, source, drawn, groups))

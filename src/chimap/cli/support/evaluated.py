@@ -25,9 +25,8 @@ def page_of(evaluated: Evaluated) -> Evaluation:
     from chimap.report import Evaluation
 
     model, source = evaluated.model, evaluated.chosen.source
-    fitted = getattr(
-        model, "exact_", model
-    )  # for a compiled model: the model that it was made from, if it was kept
+    # for a compiled model: the model that it was made from, if it was kept
+    fitted = getattr(model, "exact_", model)
     training = getattr(model, "training_", None) or {}
     seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
     data = {

@@ -89,9 +89,8 @@ def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
     from chimap.report import most_confused
 
     order = [i for i in np.argsort(metrics.recall, kind="stable") if metrics.recall[i] < 1][:n]
-    pairs = most_confused(
-        metrics, metrics.confusion.size
-    )  # most rows first, so reversed: the last entry stays
+    # most rows first, so reversed: the last entry stays
+    pairs = most_confused(metrics, metrics.confusion.size)
     taken_for = {pair.true: pair.predicted for pair in reversed(pairs)}
     lines = [
         f"{metrics.classes[i]}: {show.percent(metrics.recall[i])} of {metrics.support[i]:,} rows correct, "

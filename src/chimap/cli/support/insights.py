@@ -51,9 +51,8 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
         two = _two(model, y, scores, metrics.classes)
         if metrics.is_unequal:
             measure = "balanced_accuracy" if two is None else "roc_auc"
-            curve = (
-                curve if curve is None or curve.measure != "accuracy" else None
-            )  # accuracy hides rare classes
+            # accuracy hides rare classes
+            curve = curve if curve is None or curve.measure != "accuracy" else None
         mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
     else:
         return Insight(importance=importance, curve=curve)

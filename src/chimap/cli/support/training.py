@@ -143,9 +143,8 @@ def train(
         model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
         result = None if parts.held_out is None else score(model, parts.held_out, show.progress(silent))
     except DataError:
-        data_rows.check_every_row(
-            source, settings.precision.value
-        )  # names the row of the file, not that of a sample or part
+        # names the row of the file, not that of a sample or part
+        data_rows.check_every_row(source, settings.precision.value)
         raise
     model.save(output, overwrite=overwrite)
     if log is not None:

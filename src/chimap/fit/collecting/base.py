@@ -28,10 +28,6 @@ from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 
 
-def _nowhere() -> np.ndarray:
-    return np.zeros(0, dtype=np.intp)
-
-
 @dataclass(frozen=True)
 class Request:
     """What a caller asks of a fit beside its recipe.
@@ -72,7 +68,7 @@ class Sample:
 
     rows: Rows | None
     weights: np.ndarray | None = None
-    places: np.ndarray = field(default_factory=_nowhere)
+    places: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     beside: Rows | None = None
 
     @property

@@ -108,15 +108,10 @@ class KernelCollector:
         """Return the rows that the features keep, with their targets and their score."""
         recipe, codec, y = self.recipe, self.rows.codec, self.rows.labels
         kernel = KernelRows(
-            unscaled(features),
-            self.order,
-            self.groups,
-            np.asarray(codec.encode(y[self.order]), dtype=np.float64),
-            codec.shift,
-            self._weights,
-            codec.score(y, recipe.scoring, self.rows.source.weights),
-            recipe.dtype,
-        )
+            unscaled(features), self.order, self.groups,
+            np.asarray(codec.encode(y[self.order]), dtype=np.float64), codec.shift, self._weights,
+            codec.score(y, recipe.scoring, self.rows.source.weights), recipe.dtype,
+        )  # fmt: skip
         return Collected(Evidence(kernel=kernel, device=recipe.device, seed=recipe.seed))
 
     def curve(

@@ -125,14 +125,9 @@ class SumsCollector:
         keep, replay = self._replaying(passes, moments)
         work = learning_pass(self.recipe, self.rows, features, moments, passes.clock, keep)
         passes.engine.run(
-            work,
-            self.rows.source,
-            self.plan.chunk_rows,
-            passes.progress,
-            "learning",
-            next_row,
+            work, self.rows.source, self.plan.chunk_rows, passes.progress, "learning", next_row,
             passes.reached("learning"),
-        )
+        )  # fmt: skip
         work.finish()
         moments.release_buffers()
         sums: list[Moments] = []
