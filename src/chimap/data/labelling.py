@@ -53,12 +53,13 @@ def labelled(source: Source, missing: object = None) -> Source:
         raise DataError(
             Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
         )
-    kept = ChosenRows(source, rows, _narrowed(values[rows]))
+    labels = _narrowed(values[rows])
+    kept = ChosenRows(source, rows, labels)
     kept.unlabelled = ChosenRows(source, np.flatnonzero(is_missing), None)
     kept.notes = (
         *source.notes,
         f"{source.name}: {source.n_rows - rows.size:,} of {source.n_rows:,} rows have no label and are left out.",
-        *_doubts(source, kept._y),
+        *_doubts(source, labels),
     )
     return kept
 

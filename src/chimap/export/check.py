@@ -108,7 +108,7 @@ def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarr
     if isinstance(model, Prediction):  # it matches columns by name, so it needs the names
         outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))
     else:
-        outputs = model._outputs(X)
+        outputs = model.decision_function(X).reshape(X.shape[0], -1)  # one column for two classes
     answers = model.labels_of(outputs) if hasattr(model, "labels_of") else model.targets_of(outputs)
     return outputs, answers
 

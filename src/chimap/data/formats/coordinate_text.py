@@ -36,6 +36,8 @@ class CoordinateText:
         Numbers of rows and columns.
     n_entries : int
         Number of entries according to the heading.
+    n_skipped : int
+        Number of lines before the first entry.
 
     Raises
     ------
@@ -46,14 +48,14 @@ class CoordinateText:
     def __init__(self, file: DataFile) -> None:
         self.file = file
         with decompressed(file) as stream:
-            self._skip, sizes = self._heading(stream)
+            self.n_skipped, sizes = self._heading(stream)
         self.shape, self.n_entries = (sizes[0], sizes[1]), sizes[2]
 
     def entries(self) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield (rows, columns, values) of consecutive lines, with indices that start at 0 and float64 values."""
         seen = 0
         with decompressed(self.file) as stream:
-            for _ in range(self._skip):
+            for _ in range(self.n_skipped):
                 stream.readline()
             while piece := read_piece(self.file, stream, BLOCK_BYTES, f"entry {seen + 1:,}"):
                 if piece.isspace():

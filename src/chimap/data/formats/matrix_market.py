@@ -143,7 +143,7 @@ class MatrixMarketSource(StreamSource):
         """Return a reader of the entries if they are in the order of the rows; stop at the first that is not."""
         text = CoordinateText(self.path)
         with decompressed(self.path) as file:
-            for _ in range(text._skip):
+            for _ in range(text.n_skipped):
                 file.readline()
             if not _ENTRY.fullmatch(read_piece(self.path, file, 0, "its first entry")):
                 return None
