@@ -19,7 +19,7 @@ from chimap.moments import FoldMoments, Symmetric
 from chimap.penalties import L21
 from chimap.selection import SelectionResult, of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.catalogue import solver_of
 from chimap.solvers.group_passes import metric_of
 from chimap.solvers.group_path import KernelPath, held_out_errors, largest_alpha
@@ -89,9 +89,7 @@ class KernelWeights:
 
     def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
         """See ``Objective``."""
-        penalty, moments = self.penalty(features), evidence.moments
-        if moments is None:
-            raise TypeError("weights of kernels need moments")
+        penalty, moments = self.penalty(features), collected(evidence.moments, "moments")
         if evidence.rows is None:
             return self._from_moments(moments, penalty, clock, progress, evidence.witnesses)
         return self._by_passes(moments, evidence.rows, penalty, clock, progress, evidence.witnesses)

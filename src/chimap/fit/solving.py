@@ -24,7 +24,7 @@ from chimap.selection.catalogue import rule_of
 from chimap.selection.components import ComponentFolds
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers import LinearSolution
-from chimap.solvers.base import Evidence, Needs, Solver
+from chimap.solvers.base import Evidence, Needs, Solver, collected
 from chimap.solvers.catalogue import SOLVERS, solver_of
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import HeldOut, Witnesses
@@ -136,9 +136,7 @@ class PenalisedLoss:
     def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
         """See ``Objective``."""
         if np.ndim(self.n_principal):
-            if evidence.moments is None:
-                raise TypeError("components are chosen from moments")
-            problem = RidgeProblem(evidence.moments, evidence.device, spans=False)
+            problem = RidgeProblem(collected(evidence.moments, "moments"), evidence.device, spans=False)
             return learn_components(
                 problem, features.borders, self.n_principal, self.alpha, clock, progress, evidence.witnesses
             )

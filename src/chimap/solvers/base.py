@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, Self
+from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
+
+Part = TypeVar("Part")
 
 Needs = Literal["moments", "rows", "features", "kernel"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
@@ -71,6 +73,13 @@ class Evidence:
     asked: Asked = "folds"
     tried: Tried | None = None
     witnesses: Witnesses | None = None
+
+
+def collected(part: Part | None, kind: str) -> Part:
+    """Return a part of the evidence. Raise TypeError, naming its kind, if the passes have not collected it."""
+    if part is None:
+        raise TypeError(f"the solver needs {kind}, which the passes have not collected.")
+    return part
 
 
 class Tried(Protocol):

@@ -19,7 +19,7 @@ from scipy.linalg import qr
 
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Evidence, Needs, Tried
+from chimap.solvers.base import Evidence, Needs, Tried, collected
 from chimap.solvers.held_out import HeldOut, Witnesses, left_out, leverages, noise_of
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
@@ -150,9 +150,7 @@ class RidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
         """See ``Solver``."""
-        if evidence.moments is None:
-            raise TypeError("ridge needs moments: evidence.moments is None.")
-        return RidgeProblem(evidence.moments, evidence.device, tried=evidence.tried)
+        return RidgeProblem(collected(evidence.moments, "moments"), evidence.device, tried=evidence.tried)
 
 
 def _span(whole: Moments) -> np.ndarray:

@@ -20,7 +20,7 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap.losses import Loss
 from chimap.moments.kept import KeptFeatures
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -123,6 +123,4 @@ class HingeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
         """See ``Solver``."""
-        if evidence.kept is None:
-            raise TypeError("LIBLINEAR needs the features of all rows: evidence.kept is None.")
-        return HingeProblem(evidence.kept, evidence.seed, evidence.on_step)
+        return HingeProblem(collected(evidence.kept, "features"), evidence.seed, evidence.on_step)

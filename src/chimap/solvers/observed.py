@@ -29,7 +29,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap._messages import Message
 from chimap.losses import FeatureRows, Loss, LossAt, Observed, ObservedCurvature, Square
 from chimap.moments import FoldMoments
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.passes import PassesProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -168,9 +168,5 @@ class ObservedRidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
         """See ``Solver``."""
-        if evidence.moments is None or evidence.rows is None:
-            raise TypeError(
-                "ridge of targets with missing entries needs moments, and rows that can be read again: "
-                "evidence.moments or evidence.rows is None."
-            )
-        return ObservedRidgeProblem(loss, evidence.moments, evidence.rows, evidence.on_step)
+        moments, rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
+        return ObservedRidgeProblem(loss, moments, rows, evidence.on_step)

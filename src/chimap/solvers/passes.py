@@ -19,7 +19,7 @@ import numpy as np
 
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
 from chimap.moments import FoldMoments, Moments, of_entries, of_rows
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.held_out import HeldOut, Witnesses, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.posterior import Posterior
@@ -144,11 +144,8 @@ class PassesSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> PassesProblem:
         """See ``Solver``."""
-        if evidence.moments is None or evidence.rows is None:
-            raise TypeError(
-                "L-BFGS needs moments, and rows that can be read again: evidence.moments or evidence.rows is None."
-            )
-        return PassesProblem(loss, evidence.moments, evidence.rows, evidence.on_step)
+        moments, rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
+        return PassesProblem(loss, moments, rows, evidence.on_step)
 
 
 def loss_of(loss: str | Loss, whole: Moments) -> Loss:

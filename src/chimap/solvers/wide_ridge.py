@@ -24,7 +24,7 @@ from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss, Square
 from chimap.moments.kept import KeptFeatures
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -148,6 +148,4 @@ class WideRidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
         """See ``Solver``."""
-        if evidence.kept is None:
-            raise TypeError("wide ridge needs the features of all rows: evidence.kept is None.")
-        return WideRidgeProblem(evidence.kept, evidence.on_step)
+        return WideRidgeProblem(collected(evidence.kept, "features"), evidence.on_step)
