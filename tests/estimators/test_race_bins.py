@@ -12,11 +12,11 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
-from chimap.estimators import race_choice
+from chimap.estimators import race_choice, race_promotion
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import Race
 from chimap.estimators.race_bins import WeighedBins
-from chimap.estimators.race_choice import _leader
+from chimap.estimators.race_promotion import _leader
 from chimap.features.screened import screened_weights
 from chimap.selection.race_trials import Candidate, RaceResult, Trial
 
@@ -32,10 +32,9 @@ def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
         Trial(Candidate("a", {"loss": "squared_hinge"}), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
         Trial(Candidate("b", {"loss": "square"}), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
     ]
-    model = HistogramClassifier(bin_weights="learn")
-    assert _leader(model, RaceResult(trials, "accuracy", 50, 0.0), 9) is None
+    assert _leader("square", RaceResult(trials, "accuracy", 50, 0.0)) is None
     near = [trials[0], replace(trials[1], score=0.89)]
-    assert _leader(model, RaceResult(near, "accuracy", 50, 0.0), 9) is near[1]
+    assert _leader("square", RaceResult(near, "accuracy", 50, 0.0)) is near[1]
 
 
 def noisy_race():
@@ -53,12 +52,44 @@ def noisy_race():
 
 def test_an_exponential_kernel_goes_on_to_weights_after_an_additive_one_where_bins_say_nothing():
     running, result = noisy_race()
-    first, second = race_choice._to_weigh(running, result, 128)
+    first, second = race_promotion.promoted(running, result, 128)
     assert first is result.trials[0]
     assert (second.candidate.name, second.round, second.n_rows) == ("exp-chi2", 1, 150)
-    assert list(race_choice._to_weigh(replace(running, trials=None), result, 128)) == [first]
+    assert list(race_promotion.promoted(replace(running, trials=None), result, 128)) == [first]
     ahead = RaceResult([replace(result.trials[1], round=1, score=0.95), first], "accuracy", 50, 0.0)
-    assert list(race_choice._to_weigh(running, ahead, 128)) == [ahead.trials[0]]
+    assert list(race_promotion.promoted(running, ahead, 128)) == [ahead.trials[0]]
+
+
+MARGINS = {
+    "kernel": "exp-chi2",
+    "normalize": None,
+    "features": "exact",
+    "loss": "squared_hinge",
+    "gamma": "auto",
+}
+LINEAR_MARGINS = {"kernel": "chi2", "normalize": None, "features": "additive", "loss": "hinge"}
+
+
+def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
+    running, result = noisy_race()
+    winner = Trial(Candidate("margins", MARGINS), 1, 150, 0.97, 0.0)
+    won = replace(result, trials=[winner, *result.trials])
+    assert list(race_promotion.promoted(running, won, 128))[-1] is winner
+    told = Race.on(HistogramClassifier(random_state=0), ArraySource(running.rows[:, :64], running.y), None)
+    assert winner not in race_promotion.promoted(told, won, 64)
+
+
+@pytest.mark.parametrize("settings", [MARGINS, LINEAR_MARGINS])
+def test_margins_leave_out_bins_that_say_nothing_by_two_fits_a_split(settings):
+    running, _ = noisy_race()
+    trial = Trial(Candidate("margins", settings), 0, max(running.splits_of), 0.0, 0.0)
+    fits = []
+    progress = Progress()
+    progress.advance = lambda *_: fits.append(1)
+    bins = WeighedBins(running).learn(trial, progress)
+    assert len(fits) == 2  # equal weights and the screening, and no rounds of gradients
+    assert bins.is_screened
+    assert bins.weights[:64].mean() > 5 * bins.weights[64:].mean()
 
 
 def test_one_candidate_goes_on_to_weights_where_all_bins_say_something():
@@ -68,7 +99,7 @@ def test_one_candidate_goes_on_to_weights_where_all_bins_say_something():
         Race.on(HistogramClassifier(random_state=0), ArraySource(told, y), None),
         noisy_race()[1],
     )
-    assert [t.candidate.name for t in race_choice._to_weigh(running, result, told.shape[1])] == ["chi2"]
+    assert [t.candidate.name for t in race_promotion.promoted(running, result, told.shape[1])] == ["chi2"]
 
 
 @pytest.mark.parametrize(("score", "at", "place"), [(0.95, 1, 1), (0.85, 1, 1), (0.85, 0, 1), (0.7, 0, 2)])
@@ -119,7 +150,7 @@ def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all
         candidate=replace(first.candidate, settings={**first.candidate.settings, "normalize": normalize}),
     )
 
-    def learn(weigh, candidate, equal, screened, trial):
+    def learn(weigh, candidate, equal, screened, trial, most_rounds):
         given.append((equal, screened))
         return LearnedBins(trial, screened.mean(axis=0), True, is_screened=True)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap._types import ArrayLike
 from chimap._validation import check_choice, checked_weights
-from chimap.features.weighted import learn_weights
+from chimap.features.weighted import ROUNDS, learn_weights
 from chimap.selection.jackknife import standard_error
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
@@ -50,13 +50,19 @@ class LearnedBins:
 
 
 def learn_bins(
-    weigh: Weighing, candidate: Candidate, equal: np.ndarray, screened: np.ndarray | None, first: Trial
+    weigh: Weighing,
+    candidate: Candidate,
+    equal: np.ndarray,
+    screened: np.ndarray | None,
+    first: Trial,
+    most_rounds: int = ROUNDS,
 ) -> LearnedBins:
     """Learn weights for a candidate: each split from its own rows, so that no row is both learned from and scored.
 
     equal: ones (splits, bins). screened: weights of the same shape to begin with if they are better; see
     ``chimap.features.screened``. The gradients of a model that noise misleads say little about the bins. first: the
-    last trial of the candidate; the trial of the weights has the same round and rows.
+    last trial of the candidate; the trial of the weights has the same round and rows. most_rounds: of gradients; with
+    0, only the weights of a screening are tried.
 
     The weights of the best round are kept if its score exceeds that of equal weights by more than two standard errors
     of the difference. The jackknife gives this error, since both are scored on the same rows. One error is not enough
@@ -77,7 +83,7 @@ def learn_bins(
         error = _error_between(outcomes[later], outcomes[before])
         return 0.0 if np.isnan(error) else error
 
-    rounds = learn_weights(fit_and_score, equal, least_gain=error_of_gain, other=screened)
+    rounds = learn_weights(fit_and_score, equal, most_rounds, error_of_gain, screened)
     best = max(range(1, len(rounds)), key=lambda i: rounds[i].score)
     is_screened = screened is not None and best == 1
     unweighed, learned = outcomes[0], outcomes[best]

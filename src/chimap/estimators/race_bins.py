@@ -18,6 +18,7 @@ from chimap.estimators.internals import mapped_model_of, preparation_of
 from chimap.estimators.race import Race
 from chimap.estimators.race_rows import ROUNDS
 from chimap.features.screened import screened_weights
+from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learned_weights
 from chimap.fit.precision import rows_in
 from chimap.fit.rows import NORMALIZATIONS
@@ -50,9 +51,14 @@ class WeighedBins:
         return max(1, parse_memory(self.race.model.memory) - _arrays.stored_bytes(self.race.rows))
 
     def _trials_for(self, candidate: Candidate) -> Trials | None:
-        """Return the machines that share their products if they can learn the weights, else None."""
+        """Return the machines that share their products if they take the candidate, else None."""
         trials = self.race.trials
-        return trials if trials is not None and trials.weighs(candidate.settings) else None
+        return trials if trials is not None and trials.takes(candidate.settings) else None
+
+    def _rounds(self, candidate: Candidate) -> int:
+        """Return the most rounds of gradients: none for machines of ``fit.trials`` that have no gradients."""
+        trials = self._trials_for(candidate)
+        return WEIGHT_ROUNDS if trials is None or trials.weighs(candidate.settings) else 0
 
     def learn(self, first: Trial, progress: Progress) -> LearnedBins:
         """Learn weights of bins for the candidate of a trial, with the rows of the last round.
@@ -63,7 +69,7 @@ class WeighedBins:
         the sample.
         """
         progress.stage("bins", None, "fits")
-        rounds = sorted(self.race.splits_of)
+        rounds, n_rounds = sorted(self.race.splits_of), self._rounds(first.candidate)
         is_dear = self.race.trials is not None and rounds[-1] > ROUNDS[1]
         for place in (len(rounds) - 2, len(rounds) - 1) if is_dear else (len(rounds) - 1,):
             n_rows = rounds[place]
@@ -77,7 +83,7 @@ class WeighedBins:
             trial = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
             equal = np.ones((self.race.splits_of[n_rows], self.race.rows.shape[1]))
             screened = self.screened(first.candidate, n_rows)
-            learned = learn_bins(weigh, first.candidate, equal, screened, trial)
+            learned = learn_bins(weigh, first.candidate, equal, screened, trial, n_rounds)
             if not learned.is_promising:
                 break
         if learned.weights is not None and learned.is_screened:

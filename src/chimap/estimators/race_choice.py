@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.estimators.race_candidates import candidates, is_free, settings_for, within, within_room
+from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
@@ -28,8 +29,7 @@ from chimap.fit.automatic import is_automatic, takes_wide
 from chimap.fit.exact import exact_bytes
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.race import HOPELESS
-from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial, is_behind
+from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -65,7 +65,7 @@ def race_of(
     raced = running.run(entered, progress)
     if raced.failures:
         warnings.warn(raced.failures, stacklevel=2)
-    if _is_in_time(model, raced):
+    if is_in_time(model, raced):
         raced = running.improved(raced)
     result, exact = rehearsed(
         running,
@@ -74,7 +74,7 @@ def race_of(
         source.n_rows,
     )
     weights = None
-    for trial in _to_weigh(running, result, source.n_features):
+    for trial in promoted(running, result, source.n_features):
         # Landmarks are weighted through the exact machines that they replace, which share their products.
         bins = _bins_if_any(running, exact.get(trial.candidate.name, trial), progress)
         if bins is not None:
@@ -232,58 +232,6 @@ def _bins_if_any(running: Race, leader: Trial, progress: Progress) -> LearnedBin
         if is_asked:
             _warn_of_equal_bins(error)
     return None
-
-
-def _is_in_time(model: Any, result: RaceResult) -> bool:
-    return model.race_seconds is None or result.seconds < model.race_seconds
-
-
-def _to_weigh(running: Race, result: RaceResult, n_bins: int) -> Iterator[Trial]:
-    """Yield the trials whose candidates go on to weights of their bins, while there is time."""
-    leader = _leader(running.model, result, n_bins)
-    if leader is None:
-        return
-    began = time.perf_counter()
-    yield leader
-    taken = time.perf_counter() - began
-    if _is_in_time(running.model, replace(result, seconds=result.seconds + taken)):
-        second = _second(running, result, leader)
-        if second is not None:
-            yield second
-
-
-def _leader(model: Any, result: RaceResult, n_bins: int) -> Trial | None:
-    """Return the trial whose candidate goes on to weights of its bins, or None.
-
-    It is the best trial by ridge, provided that there is time, that there are bins, and that it is not far behind the
-    winner.
-    """
-    if not isinstance(model.bin_weights, str) or not _is_in_time(model, result) or n_bins < 2:
-        return None
-    leader = next((t for t in _by_ridge(model.loss, result) if t.round == result.trials[0].round), None)
-    return None if leader is None or is_behind(leader, result.trials[0], HOPELESS) else leader
-
-
-def _second(running: Race, result: RaceResult, leader: Trial) -> Trial | None:
-    """Return the best exponential candidate as a trial with the rows of the leader, or None.
-
-    It must differ from the leader, and some bins must be uninformative. Such bins harm exponential kernels most: a
-    linear machine has a weight for every bin.
-    """
-    if running.trials is None or _is_exponential(leader):
-        return None
-    second = next((t for t in _by_ridge(running.model.loss, result) if _is_exponential(t)), None)
-    if second is None or WeighedBins(running).screened(second.candidate, leader.n_rows) is None:
-        return None
-    return replace(second, round=leader.round, n_rows=leader.n_rows)
-
-
-def _by_ridge(loss: str, result: RaceResult) -> list[Trial]:
-    return [t for t in result.trials if t.candidate.settings.get("loss", loss) == "square" and not t.error]
-
-
-def _is_exponential(trial: Trial) -> bool:
-    return "gamma" in trial.candidate.settings
 
 
 def _named(kernel: object) -> str:

@@ -271,7 +271,7 @@ def learn_weights(
 
     run(weights)
     if other is not None:
-        following_equal = pending.pop()()
+        following_equal = pending.pop()() if rounds else weights
         run(other)
         base = int(is_better())
         pending = pending if base else [lambda: following_equal]
