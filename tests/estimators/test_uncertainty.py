@@ -80,7 +80,10 @@ def test_noise_is_that_of_rows_left_out(rows):
 @pytest.mark.parametrize("name", ["exact", "landmarks", "additive"])
 def test_deviations_are_as_large_as_errors_and_grow_away_from_the_rows(rows, name):
     X, y = rows
-    model = regressor(name, precision="float32").fit(X[:300], y[:300])
+    many = (
+        {"n_components": 150} if name == "landmarks" else {}
+    )  # few landmarks say little of places far from them
+    model = regressor(name, precision="float32", **many).fit(X[:300], y[:300])
     mean, std = model.predict(X[300:], return_std=True)
     assert mean.shape == std.shape == (300,)
     assert np.array_equal(mean, model.predict(X[300:]))
