@@ -192,7 +192,6 @@ def test_refusals():
     with pytest.raises(MemoryBudgetError, match="too small for the kernel matrix of 40 rows"):
         machine(memory=1000).fit(X, y)
     for options, message in (
-        ({"blocks": [[0, 1], [2, 3]]}, "does not support blocks="),
         ({"n_principal": 3}, "does not support n_principal="),
         ({"loss": "logistic"}, "does not support loss='logistic'"),
         ({"precision": "bfloat16"}, "does not support precision="),

@@ -71,7 +71,9 @@ def test_rows_in_batches_choose_by_the_first():
     assert model.score(X, Y) > 0.6
 
 
-def test_blocks_are_refused():
-    model = HistogramClassifier("exp-chi2", gamma="auto", blocks=[slice(0, 8), slice(8, 20)])
+def test_landmarks_of_blocks_are_refused():
+    model = HistogramClassifier(
+        "exp-chi2", features="landmarks", gamma="auto", blocks=[slice(0, 8), slice(8, 20)]
+    )
     with pytest.raises(ValueError, match="gamma='auto' chooses one gamma for all columns"):
         model.fit(X, Y)

@@ -10,11 +10,13 @@ from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
+from chimap.data import ArraySource
+from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look, candidates, settings_for
 from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
 from chimap.losses import SquaredHinge
 from chimap.selection.race import race
-from chimap.selection.race_trials import Outcome
+from chimap.selection.race_trials import Candidate, Outcome
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -338,6 +340,22 @@ def test_work_bounds_the_race_where_no_seconds_are_given(monkeypatch):
     X, y = digits(100)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)
     assert len(model.race_.trials) == 1
+
+
+@pytest.mark.parametrize(
+    "settings", [{"features": "landmarks", "n_components": 20}, {"blocks": [[0, 1, 2], [3, 4]]}]
+)
+def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
+    X, y = digits(100)
+    X = X[:, 10:20]
+    model = HistogramClassifier("auto", random_state=0, bin_weights=None, **settings)
+    running = [Race.on(model, ArraySource(X, y), None) for _ in range(2)]
+    for entered in running:
+        entered(Candidate("exp-chi2", {"kernel": "exp-chi2", "normalize": None}), min(entered.splits_of))
+    assert running[0].work == running[1].work > 0
+    assert len(clone(model).fit(X, y).race_.trials) > 1
+    monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 1e-9)
+    assert len(model.fit(X, y).race_.trials) == 1
 
 
 def test_a_fit_at_the_strength_of_the_race_calibrates_on_some_of_many_rows(monkeypatch):

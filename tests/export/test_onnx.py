@@ -147,6 +147,14 @@ def test_exact_machines(kernel, tmp_path):
     agree(fitted(kernel=kernel, features="exact", alpha=0.1, precision="float64"), tmp_path)
 
 
+def test_exact_machines_of_blocks(tmp_path):
+    blocks = {"first": slice(0, 5), "second": [7, 5, 6]}
+    for kernel in ("exp-chi2", ["gaussian", "chi2"], "chi2"):
+        agree(
+            fitted(kernel=kernel, blocks=blocks, features="exact", alpha=0.1, precision="float64"), tmp_path
+        )
+
+
 def test_settings_that_the_race_chose_are_exported(tmp_path):
     model = fitted(3 * X, normalize="sqrt")
     model.set_params(normalize=None).chosen_ = {"normalize": "sqrt"}

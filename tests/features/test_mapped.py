@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap import DirichletMap, FourierFeatures, NystroemFeatures, OptimalMap, SkewedFourierFeatures
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
-from chimap.features.exact import ExactFeatures
+from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.features.mapped import mapped_model
 from chimap.features.scaled import Scale, ScaledFeatures
@@ -29,6 +29,9 @@ FAMILIES = {
     "exact": lambda: ExactFeatures("exp-chi2"),
     "exact additive": lambda: ExactFeatures("chi2"),
     "exact gaussian": lambda: ExactFeatures("gaussian"),
+    "exact blocks": lambda: ExactBlocks(
+        [ExactFeatures("exp-chi2"), ExactFeatures("chi2")], [slice(0, 4), [5, 4]]
+    ),
     "blocks": lambda: BlockFeatures(
         [OptimalMap("chi2", 2), LandmarkFeatures("gaussian", 9, random_state=0)], [slice(0, 4), [5, 4]]
     ),

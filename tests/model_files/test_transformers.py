@@ -16,7 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScale
 import chimap
 from chimap import _files
 from chimap._validation import DataError
-from chimap.features.exact import ExactFeatures
+from chimap.features.exact import ExactBlocks, ExactFeatures
 
 RNG = np.random.default_rng(0)
 X = RNG.dirichlet(np.ones(8), size=60)
@@ -42,6 +42,7 @@ TRANSFORMERS = [
     chimap.NystroemFeatures("minmax", n_components=10),
     chimap.MinMaxFeatures(n_components=32),
     ExactFeatures(),
+    ExactBlocks([ExactFeatures(), ExactFeatures("chi2")], [slice(0, 3), slice(3, None)]),
 ]
 PIPELINES = [
     make_pipeline(Normalizer("l1"), chimap.OptimalMap(), StandardScaler(with_mean=False), LogisticRegression()),

@@ -72,8 +72,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         held-out rows rises by more than twice its error; the bins of a block share one weight. A budget too small for
         this leaves them equal, with a warning. "auto" means "learn" if ``kernel="auto"``, and else equal weights.
     blocks : list or mapping of columns, default=None
-        Columns of several descriptors, as slices or lists of columns. Each block gets its own features,
-        ``n_components`` of them, and ``kernel`` may be a list with one kernel per block.
+        Columns of several descriptors, as slices or lists of columns, whose kernels are added up. Each block gets its
+        own features, ``n_components`` of them, and ``kernel`` may be a list with one kernel per block.
     n_principal : int or sequence of int, default=None
         Number of principal components to keep of each block's features. A first pass over the rows finds the components
         and a second one the weights, so memory holds the components and not the features. A block with fewer features

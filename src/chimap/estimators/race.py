@@ -31,6 +31,7 @@ from chimap.estimators.race_rows import (
     scoring_of,
     shared_tasks,
 )
+from chimap.estimators.race_work import work_of_fit
 from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.targets import Codec
 from chimap.fit.trial_machines import Split
@@ -76,6 +77,9 @@ class Race:
     best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
     _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
     leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
+    separate: list[float] = field(
+        default_factory=list
+    )  # work of each fit that shares nothing with the others
 
     @classmethod
     def on(
@@ -135,6 +139,11 @@ class Race:
         """Bytes of the largest machines that share their products: those of the last round."""
         return 0 if self.trials is None else self.trials.footprint(self.splits_at(max(self.splits_of)))
 
+    @property
+    def work(self) -> float:
+        """Estimated seconds of all trials so far, counted in operations."""
+        return sum(self.separate) + (0.0 if self.trials is None else self.trials.work)
+
     def splits_at(self, n_rows: int) -> list[Split]:
         """Return the splits of the round that learns from ``n_rows`` rows."""
         return rows_of_round(self.splits, self.splits_of, n_rows)
@@ -161,10 +170,9 @@ class Race:
     def _end(self) -> Parameters:
         """Return when to stop starting trials: after the user's seconds, or after a fixed amount of work."""
         seconds = getattr(self.model, "race_seconds", None)
-        if seconds is not None or self.trials is None:
+        if seconds is not None:
             return {"seconds": seconds}
-        trials = self.trials
-        return {"seconds": MOST_SECONDS, "clock": lambda: trials.work}
+        return {"seconds": MOST_SECONDS, "clock": lambda: self.work}
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """Return the mean outcome over the splits; see ``Runner``."""
@@ -178,18 +186,15 @@ class Race:
             with catch_warnings():
                 simplefilter("ignore", ConvergenceWarning)  # the score shows how well a trial did
                 fitted = self.fitted(candidate, train)
+            self.separate.append(work_of_fit(fitted, train.size))
             score, deviation, taken = self.scored(fitted, test)
             scores.append(score)
             deviations.append(deviation / len(chosen))  # of the mean of scores on disjoint rows
             seconds.append(taken)
             gamma = getattr(fitted.kernel_, "gamma", None)
             learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
-        return Outcome(
-            float(np.mean(scores)),
-            learned,
-            tuple(np.concatenate(deviations).tolist()),
-            float(np.median(seconds)),
-        )
+        all_deviations = tuple(np.concatenate(deviations).tolist())
+        return Outcome(float(np.mean(scores)), learned, all_deviations, float(np.median(seconds)))
 
     def _run_trials(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
         """Run a candidate by machines that share their products.

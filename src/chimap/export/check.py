@@ -15,6 +15,7 @@ from chimap.export.parts import ModelParts
 from chimap.export.tables import BinTables
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
+from chimap.features.exact import ExactBlocks
 from chimap.features.landmarks.nystroem import NystroemFeatures
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
 
 def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
     """Return the largest magnitude of each bin if the features know it, else 1."""
-    if isinstance(features, BlockFeatures):
+    if isinstance(features, BlockFeatures | ExactBlocks):
         out = np.zeros(n_bins)
         for block, columns in zip(features.features_, features.columns_, strict=True):
             out[columns] = np.maximum(out[columns], _largest(block, columns.size))

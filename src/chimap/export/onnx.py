@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import singledispatch
+from functools import reduce, singledispatch
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,7 +19,7 @@ from chimap.export.parts import ModelParts
 from chimap.features.additive import AdditiveMap, DirichletMap, StationaryMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
-from chimap.features.exact import ExactFeatures
+from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
@@ -198,6 +199,13 @@ def _exact(fitted: ExactFeatures, g: Graph, x: Value) -> Value:
     squares = (u * u).sum(1, keep=True) + np.square(kept).sum(axis=1)
     distances = (squares - products * 2.0).at_least(0.0)
     return (distances * -fitted._gamma).apply("Exp").cast(x.dtype)
+
+
+@features.register
+def _exact_blocks(fitted: ExactBlocks, g: Graph, x: Value) -> Value:
+    pairs = zip(fitted.features_, fitted.columns_, strict=True)
+    values = [features(block, g, x.take(columns, 1)) for block, columns in pairs]
+    return reduce(add, values)
 
 
 @features.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import cast
 
@@ -13,6 +14,8 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.families import AdditiveFamily, DirichletFamily, LinearFamily
 from chimap.features.additive.stationary import StationaryMap
 from chimap.features.base import Family, Features, FeatureSettings
+from chimap.features.blocks import BlockFeatures
+from chimap.features.exact import ExactBlocks
 from chimap.features.exact.family import ExactFamily
 from chimap.features.fourier.families import FourierFamily, SkewedFourierFamily
 from chimap.features.landmarks.family import LandmarkFamily, NystroemFamily
@@ -83,6 +86,15 @@ def made_by(family: type[Family]) -> type:
     """Return the class of the features of a family: the one that it names as ``makes``, or the family itself."""
     made: type = getattr(family, "makes", family)
     return made
+
+
+def joined_by(families: Iterable[type[Family]]) -> type[BlockFeatures | ExactBlocks]:
+    """Return the class that joins features of blocks: what all their families name as ``joins``, or ``BlockFeatures``.
+
+    Values of a kernel with every row are added up over the blocks; other features stand side by side.
+    """
+    joins = {getattr(family, "joins", BlockFeatures) for family in families}
+    return joins.pop() if len(joins) == 1 else BlockFeatures
 
 
 def make_features(settings: FeatureSettings, seed: int) -> Features:

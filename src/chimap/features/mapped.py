@@ -16,7 +16,7 @@ from chimap.features.additive.base import mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.additive.stationary import StationaryMap
 from chimap.features.blocks import BlockFeatures
-from chimap.features.exact import ExactFeatures
+from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures
@@ -152,6 +152,11 @@ def _(features: ExactFeatures, coef: np.ndarray, intercept: np.ndarray) -> Mappe
     scale = float(np.sqrt(2 * gamma))
     function = GaussianExpansion(scale * kept.centred(), coef, intercept)
     return MappedModel(lambda X: scale * (_dense(mapped(psi, X)) - means), bins, function)
+
+
+@mapped_model.register
+def _(features: ExactBlocks, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+    return mapped_model(features.side_by_side(), np.tile(coef, (len(features.features_), 1)), intercept)
 
 
 @mapped_model.register

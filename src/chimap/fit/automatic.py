@@ -42,16 +42,15 @@ def is_automatic(value: object) -> bool:
 def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior: bool = False) -> bool:
     """Return whether features="auto" fits on the kernel matrix of all rows, with loss="square", within the budget.
 
-    It does for an exponential kernel, and for an additive one with more features than rows: a factor then costs the
-    cube of the rows and not that of the features. Blocks, components, devices, bfloat16, folds of moments and a given
-    number of components are not available there, so they take other features.
+    It does for an exponential kernel, also if it is that of one block among several, and for an additive one with more
+    features than rows: a factor then costs the cube of the rows and not that of the features. Components, devices,
+    bfloat16, folds of moments and a given number of components are not available there, so they take other features.
 
     given : parameters of an estimator. has_posterior : whether the model keeps the posterior of its weights, which an
-    additive kernel has up to ``MOST_MAPPED`` features.
+    additive kernel has up to ``MOST_MAPPED`` features, and those of several blocks do not have.
     """
     asks_otherwise = (
         "n_principal" not in given  # a learner of kernels, which has its own features
-        or given["blocks"] is not None
         or given["n_principal"] is not None
         or not is_automatic(given["n_components"])
         or given["sampling"] != "auto"
@@ -64,13 +63,20 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
     if asks_otherwise or source.n_rows > MOST_ROWS:
         return False
     gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
-    settings = FeatureSettings(given["kernel"], gamma, n_terms=given["n_terms"], map=given["map"])
-    if not isinstance(settings.exact, Exponential):
-        family = family_of(settings)
-        if family not in (AdditiveFamily, LinearFamily):
+    kernels = given["kernel"] if isinstance(given["kernel"], list | tuple) else [given["kernel"]]
+    blocks = [
+        FeatureSettings(kernel, gamma, n_terms=given["n_terms"], map=given["map"]) for kernel in kernels
+    ]
+    if not any(isinstance(block.exact, Exponential) for block in blocks):
+        families = [family_of(block) for block in blocks]
+        if not set(families) <= {AdditiveFamily, LinearFamily}:
             return False
-        n_features = family.footprint(settings, source.n_features).features
-        if source.n_rows >= n_features or (has_posterior and n_features > MOST_MAPPED):
+        n_features = min(
+            family.footprint(block, source.n_features).features
+            for family, block in zip(families, blocks, strict=True)
+        )
+        has_other_map = n_features > MOST_MAPPED or given["blocks"] is not None
+        if source.n_rows >= n_features or (has_posterior and has_other_map):
             return False
     return bytes_of_exact(given, source) <= budget
 

@@ -19,7 +19,8 @@ from chimap._validation import check_blocks, check_histograms
 from chimap.data import Source
 from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
 from chimap.features.blocks import BlockFeatures
-from chimap.features.families import family_of, make_features, settings_of
+from chimap.features.exact import ExactBlocks
+from chimap.features.families import family_of, joined_by, make_features, settings_of
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.selection.tried import TRIED_ROWS
 
@@ -84,10 +85,11 @@ def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> 
     ]
 
 
-def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures:
-    """Return unfitted features of the blocks, side by side; each draws its own random numbers."""
-    features = [part.make(seed + j) for j, part in enumerate(parts)]
-    return BlockFeatures(features, {part.name: part.columns for part in parts})
+def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:
+    """Return unfitted features of the blocks, joined as their family does; each draws its own random numbers."""
+    features: Any = [part.make(seed + j) for j, part in enumerate(parts)]
+    joined = joined_by(family_of(part.settings) for part in parts)
+    return joined(features, {part.name: part.columns for part in parts})
 
 
 def sizes_of(parts: list[FeatureBlock]) -> Footprint:

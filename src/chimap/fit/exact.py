@@ -18,10 +18,9 @@ from chimap._messages import Message, Setting
 from chimap._types import Parameters
 from chimap.backends import on_host
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.features.exact import ExactFeatures
+from chimap.features.exact import KeptRows
 from chimap.fit.design import FeatureBlock
 from chimap.fit.solving import Learned
-from chimap.kernels import AdditiveKernel, Linear
 from chimap.losses import CATALOGUE, Loss, check_loss
 from chimap.moments import Moments, of_rows
 from chimap.selection.leave_one_out import OCTAVES, ChosenSetting, LeaveOut
@@ -74,7 +73,6 @@ class ExactObjective:
     def check(self, given: Parameters) -> None:
         """See ``Objective``."""
         refused = {
-            "blocks": given["blocks"] is not None,
             "n_principal": given["n_principal"] is not None,
             "loss": not has_exact_machine(self.loss),
             "precision": given["precision"] == "bfloat16",
@@ -103,9 +101,7 @@ class ExactObjective:
             progress.stage("alpha", None, "values")
             matrix = rows.matrix(self.loss)
             choice = self._choice(rows, matrix, lambda alpha, value: progress.advance())
-        gamma = matrix.gamma(choice.octaves)
-        if gamma is not None:
-            rows.features.with_gamma(gamma)
+        rows.features.set_octaves(choice.octaves)
         machine = choice.solution
         held_out = np.empty_like(choice.held_out)
         held_out[rows.order] = choice.held_out + rows.shift
@@ -160,20 +156,19 @@ class ExactObjective:
         if not self._is_certain(rows):
             return lambda: None
         alpha = choice.solution.alpha
-        if isinstance(rows.features.kernel_, AdditiveKernel | Linear):
-            return partial(_posterior_of_map, rows.features, alpha, rows.weights, rows.dtype)
+        if rows.features.is_centred:
+            return partial(_posterior_of_map, rows.features.mapped_rows, alpha, rows.weights, rows.dtype)
         return partial(matrix.posterior, alpha, choice.octaves)
 
 
 def _posterior_of_map(
-    features: ExactFeatures, alpha: float, weights: np.ndarray | None, dtype: np.dtype
+    rows: KeptRows | None, alpha: float, weights: np.ndarray | None, dtype: np.dtype
 ) -> Posterior | None:
     """Return the posterior of the weights of an additive kernel's map, from the scatter of the mapped rows.
 
-    It is None for more than ``MOST_MAPPED`` features.
+    It is None for more than ``MOST_MAPPED`` features, and for several maps.
     """
-    rows = features.rows_
-    if rows.n_columns > MOST_MAPPED:
+    if rows is None or rows.n_columns > MOST_MAPPED:
         return None
     weights = None if weights is None else of_rows(weights)
     moments = Moments(rows.n_columns, 0, rows.column_means(), np.zeros(0))

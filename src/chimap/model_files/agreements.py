@@ -103,6 +103,16 @@ def _of_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]  # fmt: skip
 
 
+def _of_exact_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
+    is_within = all(block.dtype.kind in "iu" and np.isin(block, np.arange(bins)).all() for block in columns)
+    return [
+        ("columns of its blocks", is_within, True), ("blocks", len(state["names_"]), len(features)),
+        ("bins of its blocks", [f.n_features_in_ for f in features], [block.size for block in columns]),
+        ("rows of its blocks", len({f._n_features_out for f in features}), 1),
+    ]  # fmt: skip
+
+
 def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:
     rows, bins, map_ = state["rows_"], state["n_features_in_"], state["map_"]
     return [
@@ -176,6 +186,7 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "LandmarkFeatures": _of_landmarks,
     "BlockFeatures": _of_blocks,
     "ExactFeatures": _of_exact,
+    "ExactBlocks": _of_exact_blocks,
     "KeptRows": _of_kept_rows,
     "OnlineIntersectionClassifier": _of_online,
     "LookupClassifier": _of_lookup,

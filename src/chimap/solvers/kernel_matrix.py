@@ -12,16 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from chimap import _threads
-from chimap.features.exact import ExactFeatures
-from chimap.kernels import Exponential
+from chimap.features.exact import RowKernel
 from chimap.losses import Loss
 from chimap.solvers.exact import DualRidge, lift
 from chimap.solvers.exact_machines import exact_machine
 from chimap.solvers.observed_exact import ExactRidge
 from chimap.solvers.posterior import DualPosterior
-
-_TILE = 512
 
 
 class PlacedScore(Protocol):
@@ -43,7 +39,7 @@ class KernelRows:
 
     Parameters
     ----------
-    features : ExactFeatures
+    features : RowKernel
         Fitted on the rows, in that order.
     order : array of shape (n,)
         Places of the rows in the source.
@@ -61,7 +57,7 @@ class KernelRows:
         Precision of the matrix.
     """
 
-    features: ExactFeatures
+    features: RowKernel
     order: np.ndarray
     groups: list[np.ndarray] | None
     Y: np.ndarray
@@ -78,13 +74,12 @@ class KernelRows:
 class KernelMatrix:
     """The kernel matrix between all rows of a fit, and the machines that are solved on it.
 
-    A single matrix is kept. With twice the gamma, an entry exp(-gamma D^2) becomes its square, and with half of it its
-    square root, so another gamma takes one pass over the matrix and no product.
+    A single matrix is kept, and changed in place for another gamma.
     """
 
     def __init__(
         self,
-        features: ExactFeatures,
+        features: RowKernel,
         Y: np.ndarray,
         row_weights: np.ndarray | None,
         dtype: np.dtype,
@@ -93,19 +88,19 @@ class KernelMatrix:
         self.features, self.Y, self.row_weights, self.dtype = features, Y, row_weights, dtype
         self._machine = exact_machine(loss).make
         self._rows: np.ndarray | None = None
+        self._taken = features
         self._ridge: ExactRidge | None = None
         self._octaves = 0
 
     def gamma(self, octaves: int) -> float | None:
         """Return 2^octaves times the gamma of the features; None if the kernel has none."""
-        kernel = self.features.kernel_
-        return float(kernel.gamma) * 2.0**octaves if isinstance(kernel, Exponential) else None
+        return self.features.gamma_at(octaves)
 
     def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
         """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
         if self._ridge is None or rows is not self._rows:
             self._ridge = None  # free the old matrix before the new one is allocated
-            features = self.features if rows is None else self.features.take(rows)
+            features = self._taken = self.features if rows is None else self.features.take(rows)
             n = features._n_features_out
             square = np.empty((n, n), dtype=self.dtype)
             chosen: slice | np.ndarray = slice(None) if rows is None else rows
@@ -114,7 +109,7 @@ class KernelMatrix:
             diagonal = lift(square, values) if features.is_centred else values
             self._ridge = self._machine(square, diagonal, self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0
-        _raise_below(self._ridge.square, octaves - self._octaves)
+        self._taken.change_octaves(self._ridge.square, self._octaves, octaves)
         self._octaves = octaves
         return self._ridge
 
@@ -124,22 +119,3 @@ class KernelMatrix:
         if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
             return None
         return DualPosterior.of(ridge, self.dtype)
-
-
-def _raise_below(square: np.ndarray, octaves: int) -> None:
-    """Raise the entries below the diagonal to the power 2^octaves, in place."""
-    n, step = square.shape[0], np.square if octaves > 0 else np.sqrt
-
-    def part(first: int) -> None:
-        rows = slice(first, min(first + _TILE, n))
-        for start in range(0, rows.start, _TILE):
-            tile = square[rows, start : start + _TILE]
-            for _ in range(abs(octaves)):
-                step(tile, out=tile)
-        corner = np.tril(square[rows, rows], -1)
-        for _ in range(abs(octaves)):
-            step(corner, out=corner)
-        square[rows, rows] = corner
-
-    if octaves:
-        _threads.tasks(range(0, n, _TILE), part)

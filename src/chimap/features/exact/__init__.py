@@ -1,12 +1,16 @@
 """Features with every training row as a landmark: values of the kernel itself with all of them."""
 
+from chimap.features.exact.blocks import ExactBlocks
 from chimap.features.exact.features import ExactFeatures, fitted_map, has_map, with_mean_gamma
 from chimap.features.exact.products import KeptRows, Spread, exponentials, exponentials_below
+from chimap.features.exact.row_kernel import RowKernel
 from chimap.model_files import register
 
 __all__ = [
+    "ExactBlocks",
     "ExactFeatures",
     "KeptRows",
+    "RowKernel",
     "Spread",
     "exponentials",
     "exponentials_below",
@@ -15,4 +19,4 @@ __all__ = [
     "with_mean_gamma",
 ]
 
-register(ExactFeatures, KeptRows)
+register(ExactBlocks, ExactFeatures, KeptRows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from chimap.features.base import Features, FeatureSettings, Footprint
+from chimap.features.exact.blocks import ExactBlocks
 from chimap.features.exact.features import ExactFeatures
 from chimap.kernels import Kernel
 
@@ -15,6 +16,7 @@ class ExactFamily:
     """``ExactFeatures``: as many features as rows, so that a fit is planned by its rows, not by a sample of them."""
 
     makes: ClassVar[type] = ExactFeatures
+    joins: ClassVar[type] = ExactBlocks
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:

@@ -19,6 +19,7 @@ from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import AdditiveMap, check_map, mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.base import Folded
+from chimap.features.exact.powers import raise_below
 from chimap.features.exact.products import KeptRows, Spread
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
@@ -136,9 +137,16 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             self.kernel_ = with_mean_gamma(kernel, kept, kept.spread())
         return self
 
-    def with_gamma(self, gamma: float) -> None:
-        """Set gamma of a fitted exponential kernel; the rows stay the same."""
-        self.kernel_ = replace(self.kernel_, gamma=float(gamma))  # type: ignore[type-var]
+    def gamma_at(self, octaves: int) -> float | None:
+        """Return 2^octaves times gamma; None if the kernel has none."""
+        gamma = self.kernel_.gamma if isinstance(self.kernel_, Exponential) else None
+        return None if gamma is None else float(gamma) * 2.0**octaves
+
+    def set_octaves(self, octaves: int) -> None:
+        """Multiply gamma, if the kernel has one, by 2^octaves; the rows stay the same."""
+        gamma = self.gamma_at(octaves)
+        if gamma is not None:
+            self.kernel_ = replace(self.kernel_, gamma=gamma)  # type: ignore[type-var]
 
     # --- kernel values
 
@@ -170,20 +178,32 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         subset._n_features_out = rows.size
         return subset
 
-    def gram_into(self, square: np.ndarray) -> np.ndarray:
+    def gram_into(self, square: np.ndarray, *, add: bool = False) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); return the diagonal, (n,).
 
-        For additive kernels the means are subtracted. The part above the diagonal is overwritten with arbitrary values.
+        For additive kernels the means are subtracted. With ``add``, the values are added to those that are there. The
+        part above the diagonal is overwritten with arbitrary values.
         """
         if self.map_ is not None:
-            return self.rows_.gram_into(square, self._gamma)
+            return self.rows_.gram_into(square, self._gamma, add=add)
+        diagonal = np.empty(self._n_features_out)
         n = self._n_features_out
         for first in range(0, n, _ROWS):
             block = slice(first, min(first + _ROWS, n))
-            square[block, : block.stop] = self.kernel_(
+            values = self.kernel_(
                 _arrays.view_rows(self.rows_, block), _arrays.view_rows(self.rows_, slice(0, block.stop))
             )
-        return np.diagonal(square).astype(np.float64)
+            diagonal[block] = np.diagonal(values, first)
+            square[block, : block.stop] = values + square[block, : block.stop] if add else values
+        return diagonal
+
+    def change_octaves(self, square: np.ndarray, before: int, after: int) -> None:
+        """Turn the values of ``gram_into`` with 2^before times gamma into those with 2^after times.
+
+        With twice the gamma, an entry exp(-gamma D^2) becomes its square, and with half of it its square root, so this
+        takes one pass over the matrix and no product.
+        """
+        raise_below(square, after - before)
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the values; for an additive or linear kernel as one of its map, without the rows."""
@@ -196,6 +216,11 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     def is_centred(self) -> bool:
         """Whether the values among the training rows are products less the means of the rows."""
         return self.map_ is not None and self._gamma is None
+
+    @property
+    def mapped_rows(self) -> KeptRows | None:
+        """The training rows as mapped, if the values are their products; else None."""
+        return self.rows_ if self.is_centred else None
 
     @property
     def _gamma(self) -> float | None:

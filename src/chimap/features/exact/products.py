@@ -134,8 +134,8 @@ class KeptRows:
 
         _threads.tasks(range(0, others.squares.size, _ROWS), part)
 
-    def gram_into(self, square: np.ndarray, gamma: float | None) -> np.ndarray:
-        """Write values among these rows below the diagonal of ``square`` (n, n); return the diagonal, (n,) float64.
+    def gram_into(self, square: np.ndarray, gamma: float | None, *, add: bool = False) -> np.ndarray:
+        """Write, or ``add``, values among these rows below the diagonal of ``square``; return the diagonal, float64.
 
         The part above the diagonal is overwritten with arbitrary values.
         """
@@ -143,13 +143,11 @@ class KeptRows:
 
         def part(first: int) -> None:
             block = slice(first, min(first + _ROWS, n))
-            self._values(
-                self.dense[block],
-                _slice_of(rare, block),
-                self.squares[block],
-                gamma,
-                square[block, : block.stop],
-            )
+            total = square[block, : block.stop]
+            out = np.empty_like(total) if add else total
+            self._values(self.dense[block], _slice_of(rare, block), self.squares[block], gamma, out)
+            if add:
+                total += out
 
         _threads.tasks(reversed(range(0, n, _ROWS)), part)  # the longest rows first
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)

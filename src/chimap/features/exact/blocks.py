@@ -1,0 +1,207 @@
+"""Kernel values with all training rows, of a kernel that is a sum over blocks of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from chimap import _arrays
+from chimap._messages import Message
+from chimap._types import ArrayLike, Blocks, MatrixLike, Rows
+from chimap._validation import DataError, check_blocks, validated_rows
+from chimap.features.base import Folded
+from chimap.features.blocks import BlockFeatures
+from chimap.features.exact.features import ExactFeatures
+from chimap.kernels import Kernel, OnColumns, Sum
+from chimap.model_files import Transformer
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+_ROWS = 1024  # rows for which the values of one block are in memory beside the sum
+
+
+class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+    """Features (K(x, x_1), .., K(x, x_n)) with all rows of the fit, for a sum of kernels, each on a block of columns.
+
+        K(x, y) = sum_b K_b(x[columns_b], y[columns_b])
+
+    Parameters
+    ----------
+    features : sequence of ExactFeatures
+        Unfitted features, one for each block.
+    blocks : sequence or mapping
+        Columns of each block, as slices or lists; they may overlap and need not cover all columns. The keys of a
+        mapping are the names of the blocks.
+
+    Attributes
+    ----------
+    features_ : list of ExactFeatures
+        Fitted features.
+    columns_ : list of ndarray
+        Columns of each block.
+    names_ : list of str
+        Names of the blocks.
+    n_features_in_ : int
+        Number of bins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.random.default_rng(0).dirichlet(np.ones(8), size=20)
+    >>> both = ExactBlocks([ExactFeatures("exp-chi2"), ExactFeatures("chi2")], [slice(0, 5), [5, 6, 7]]).fit(X)
+    >>> both.transform(X).shape
+    (20, 20)
+    """
+
+    n_features_in_: int
+    features_: list[ExactFeatures]
+    columns_: list[np.ndarray]
+    names_: list[str]
+
+    def __init__(self, features: Sequence[ExactFeatures], blocks: Blocks):
+        self.features = features
+        self.blocks = blocks
+
+    def fit(
+        self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> ExactBlocks:
+        """Map the rows by block and keep them; see ``ExactFeatures.fit``.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Training rows.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+        sample_weight : array-like of shape (n,), default=None
+            Weights by which rows are drawn for fitting the maps and gammas; None uses all rows.
+
+        Returns
+        -------
+        ExactBlocks
+            The fitted features themselves.
+
+        Raises
+        ------
+        DataError
+            If a kernel does not take an entry, or all rows of a block are equal with gamma="mean".
+        """
+        rows = validated_rows(self, X, reset=True, signed=True)
+        self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
+        self.features_ = []
+        for features, columns, name in zip(self.features, self.columns_, self.names_, strict=True):
+            block = _arrays.take_columns(rows, columns)
+            try:
+                self.features_.append(clone(features).fit(block, sample_weight=sample_weight))
+            except DataError as error:
+                raise DataError(Message("block {!r}: {}", name, error)) from error
+        return self
+
+    @property
+    def kernel_(self) -> Kernel:
+        """The kernel, its parameters set to numbers."""
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return Sum(tuple(OnColumns(fitted.kernel_, columns) for fitted, columns in pairs))
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.features_[0]._n_features_out
+
+    def gamma_at(self, octaves: int) -> float | None:
+        """Return 2^octaves times gamma of the first block that has one; None if none has. The others move with it."""
+        gammas = [gamma for f in self.features_ if (gamma := f.gamma_at(octaves)) is not None]
+        return gammas[0] if gammas else None
+
+    def set_octaves(self, octaves: int) -> None:
+        """Multiply the gammas of all blocks by 2^octaves."""
+        for fitted in self.features_:
+            fitted.set_octaves(octaves)
+
+    # --- kernel values
+
+    def transform(self, X: MatrixLike) -> np.ndarray:
+        """Return the values (m, n) of rows X (m, bins) with the training rows."""
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=True)
+        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.features_into(rows, out)
+        return out
+
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Write the values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
+        values = np.empty((min(_ROWS, out.shape[0]), out.shape[1]), out.dtype)
+        for start in range(0, out.shape[0], _ROWS):
+            part = slice(start, min(start + _ROWS, out.shape[0]))
+            some, total = _arrays.take_rows(rows, part), out[part]
+            total[:] = 0 if shift is None else -shift
+            for fitted, columns in zip(self.features_, self.columns_, strict=True):
+                block = values[: total.shape[0]]
+                fitted.features_into(_arrays.take_columns(some, columns), block)
+                total += block
+
+    def take(self, rows: np.ndarray) -> ExactBlocks:
+        """Return the same features with the training rows at the places ``rows`` alone."""
+        subset = copy(self)
+        subset.features_ = [fitted.take(rows) for fitted in self.features_]
+        return subset
+
+    def gram_into(self, square: np.ndarray) -> np.ndarray:
+        """Write K(x_i, x_j) of the training rows below the diagonal of ``square``; see ``ExactFeatures.gram_into``."""
+        first, *others = self.features_
+        diagonal = first.gram_into(square)
+        for fitted in others:
+            diagonal = diagonal + fitted.gram_into(square, add=True)
+        return diagonal
+
+    def change_octaves(self, square: np.ndarray, before: int, after: int) -> None:
+        """Turn the values of ``gram_into`` with 2^before times the gammas into those with 2^after times.
+
+        A sum of exponentials has no power that does so: the values are computed again.
+        """
+        if before != after:
+            moved = self.take(np.arange(self._n_features_out))
+            moved.set_octaves(after)
+            moved.gram_into(square)
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether the values among the training rows are products less the means of the rows."""
+        return all(fitted.is_centred for fitted in self.features_)
+
+    @property
+    def mapped_rows(self) -> None:
+        """None: no one map gives the values."""
+        return
+
+    # --- models of these features
+
+    def side_by_side(self) -> BlockFeatures:
+        """Return the values of each block, one after the other, (m, r n): weights of rows count for each block."""
+        blocks = dict(zip(self.names_, self.columns_, strict=True))
+        return BlockFeatures.of_fitted(self.features_, blocks, self.n_features_in_)
+
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return a linear model of the values; for additive kernels as one of their maps, without the rows."""
+        if not self.is_centred:
+            return Folded(self, coef, intercept)
+        parts = [fitted.simplified(coef, np.zeros_like(intercept)) for fitted in self.features_]
+        blocks = dict(zip(self.names_, self.columns_, strict=True))
+        maps = BlockFeatures.of_fitted([part.features for part in parts], blocks, self.n_features_in_)
+        offset = np.sum([part.intercept for part in parts], axis=0)
+        return Folded(maps, np.concatenate([part.coef for part in parts]), intercept + offset)
+
+    def describe(self) -> str:
+        """Return a short description, such as "values of the sum of 2 kernels with 342 rows"."""
+        return f"values of the sum of {len(self.features_)} kernels with {self._n_features_out:,} rows"
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

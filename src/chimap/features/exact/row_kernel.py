@@ -1,0 +1,44 @@
+"""What an exact machine needs of a kernel and of the rows that it is fitted on."""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+import numpy as np
+
+from chimap.features.base import FittedFeatures
+from chimap.features.exact.products import KeptRows
+
+
+class RowKernel(FittedFeatures, Protocol):
+    """Values of a kernel with all training rows: of one kernel, or of a sum of kernels over blocks of columns."""
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether the values among the training rows are products less the means of the rows."""
+        ...
+
+    @property
+    def mapped_rows(self) -> KeptRows | None:
+        """The training rows as mapped, if values are their products; None for other kernels and for blocks."""
+        ...
+
+    def take(self, rows: np.ndarray) -> Self:
+        """Return the same features with the training rows at the places ``rows`` alone."""
+        ...
+
+    def gram_into(self, square: np.ndarray) -> np.ndarray:
+        """Write the values among the training rows below the diagonal of ``square``; return the diagonal."""
+        ...
+
+    def gamma_at(self, octaves: int) -> float | None:
+        """Return 2^octaves times gamma; None if the kernel has none."""
+        ...
+
+    def set_octaves(self, octaves: int) -> None:
+        """Multiply gamma by 2^octaves."""
+        ...
+
+    def change_octaves(self, square: np.ndarray, before: int, after: int) -> None:
+        """Turn the values of ``gram_into`` with 2^before times gamma into those with 2^after times."""
+        ...
