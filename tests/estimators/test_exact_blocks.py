@@ -7,7 +7,9 @@ import pytest
 from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier, HistogramRegressor, load
+from chimap.data import ArraySource
 from chimap.features.exact import ExactBlocks
+from chimap.fit.automatic import bytes_of_exact
 from chimap.kernels import Exponential, chi2
 
 DIGITS, LABELS = load_digits(return_X_y=True)
@@ -110,6 +112,15 @@ def test_groups_and_weights():
     weighted = machine(**given).fit(X, Y, sample_weight=weights)
     repeated = machine(**given).fit(np.repeat(X, weights, axis=0), np.repeat(Y, weights))
     np.testing.assert_allclose(weighted.decision_function(TEST), repeated.decision_function(TEST), atol=2e-3)
+
+
+def test_columns_in_several_blocks_take_memory_for_each():
+    given = HistogramClassifier("exp-chi2").get_params(deep=False)
+    source = ArraySource(X, Y)
+    twice = bytes_of_exact(given | {"blocks": [slice(0, 64), slice(0, 64)]}, source)
+    once = bytes_of_exact(given | {"blocks": BLOCKS}, source)
+    assert once == bytes_of_exact(given, source)
+    assert twice - once == pytest.approx(3 * 2 * 200 * source.row_bytes, abs=1)
 
 
 def test_explanations_add_up():

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from chimap._types import Parameters
-from chimap._validation import MemoryBudgetError
+from chimap._types import Blocks, Parameters
+from chimap._validation import MemoryBudgetError, check_blocks
 from chimap.backends import on_host
 from chimap.data import Source
+from chimap.data.table import named_blocks
 from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
@@ -117,13 +118,20 @@ def bytes_of_exact(given: Parameters, source: Source) -> int:
     else:
         terms = 2 if is_automatic(given["n_terms"]) else given["n_terms"]
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
-    needed = exact_bytes(source.n_rows, terms * source.row_bytes, dtype) + bytes_beside(
-        given["loss"], source.n_rows
-    )
+    mapped_bytes = terms * source.row_bytes * _share_of_columns(given.get("blocks"), source)
+    needed = exact_bytes(source.n_rows, mapped_bytes, dtype) + bytes_beside(given["loss"], source.n_rows)
     y = source.labels()
     if y is None or not _is_of_its_own(y, source.weights):
         return needed
     return needed + filling_bytes(*y.shape)
+
+
+def _share_of_columns(blocks: Blocks | None, source: Source) -> float:
+    """Return how many columns all blocks have together, which may overlap, as a share of those of the source."""
+    if blocks is None:
+        return 1.0
+    _, columns = check_blocks(named_blocks(blocks, source.column_names), source.n_features)
+    return sum(block.size for block in columns) / source.n_features
 
 
 def takes_components(settings: FeatureSettings) -> bool:
