@@ -165,7 +165,9 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         A sum of exponentials has no power that does so: the values are computed again.
         """
         if before != after:
-            moved = self.take(np.arange(self._n_features_out))
+            moved = copy(self)
+            # The rows are shared, the gammas are not.
+            moved.features_ = [copy(fitted) for fitted in self.features_]
             moved.set_octaves(after)
             moved.gram_into(square)
 
