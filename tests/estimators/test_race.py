@@ -14,6 +14,7 @@ from chimap.data import ArraySource
 from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look, candidates, settings_for
 from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
+from chimap.estimators.race_work import work_of_fit
 from chimap.losses import SquaredHinge
 from chimap.selection.race import race
 from chimap.selection.race_trials import Candidate, Outcome
@@ -356,6 +357,58 @@ def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     assert len(clone(model).fit(X, y).race_.trials) > 1
     monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 1e-9)
     assert len(model.fit(X, y).race_.trials) == 1
+
+
+def test_a_race_of_separate_fits_reaches_its_last_round_within_the_limit(monkeypatch):
+    X, y = digits(200)
+    blocks = [slice(0, 32), slice(32, 64)]
+    model = HistogramClassifier("auto", random_state=0, bin_weights=None, blocks=blocks)
+    fits: list[float] = []
+
+    def counted(fitted, rows):
+        fits.append(work_of_fit(fitted, rows))
+        return fits[-1]
+
+    monkeypatch.setattr("chimap.estimators.race.work_of_fit", counted)
+    whole, total = clone(model).fit(X, y).race_, sum(fits)
+    monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 0.7 * total)
+    fits.clear()
+    short = clone(model).fit(X, y).race_
+    assert sum(fits) < 0.8 * total
+    assert len(short.history) < len(whole.history)
+    assert max(t.round for t in short.history) == max(t.round for t in whole.history) == 2
+    again = clone(model).fit(X, y).race_
+    assert [(t.candidate.name, t.round, t.score) for t in again.history] == [
+        (t.candidate.name, t.round, t.score) for t in short.history
+    ]
+
+
+FITS = {
+    "blocks": {"blocks": [slice(0, 32), slice(32, 64)]},
+    "landmarks": {"features": "landmarks"},
+    "fourier": {"features": "fourier", "n_components": 64},
+    "hinge": {"kernel": "chi2", "loss": "hinge"},
+    "logistic": {"features": "landmarks", "n_components": 50, "loss": "logistic"},
+    "a given strength": {"kernel": "chi2", "alpha": 0.1, "features": "additive"},
+}
+
+
+@pytest.mark.parametrize("settings", FITS.values(), ids=FITS)
+def test_work_of_a_fit_grows_with_its_rows_and_is_always_the_same(settings):
+    def work(n_rows: int) -> float:
+        X, y = digits(n_rows)
+        model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0} | settings)
+        return work_of_fit(model.fit(X, y), X)
+
+    assert 0 < work(100) == work(100) < work(400)
+
+
+def test_work_of_sparse_rows_counts_their_entries():
+    X, y = digits(200)
+    rows = np.zeros((200, 20_000), dtype=np.float32)
+    rows[:, :64] = X
+    fitted = HistogramClassifier("gaussian", features="exact", random_state=0).fit(sp.csr_matrix(rows), y)
+    assert work_of_fit(fitted, sp.csr_matrix(rows)) < work_of_fit(fitted, rows)
 
 
 def test_a_fit_at_the_strength_of_the_race_calibrates_on_some_of_many_rows(monkeypatch):

@@ -153,6 +153,30 @@ def test_work_that_is_counted_ends_the_race_as_time_does():
     assert result.winner.name == "b"
 
 
+def test_a_round_takes_only_the_best_candidates_that_there_is_time_for():
+    calls: list[tuple[str, int]] = []
+    scores = {name: i / 10 for i, name in enumerate("abcdefgh")} | {"linear": 0.0}
+    listed = candidates("linear", *"abcdefgh", baselines=("linear",))
+
+    def of_limit(seconds: float) -> list[list[str]]:
+        calls.clear()
+        race(
+            listed,
+            run_of(scores, calls),
+            ROUNDS,
+            measure="accuracy",
+            n_held_out=5,
+            seconds=seconds,
+            clock=lambda: sum((n / 10) ** 2 for _, n in calls),
+        )
+        return [[name for name, rows in calls if rows == n] for n in ROUNDS]
+
+    # A trial takes 1, 4 and 16 in the three rounds: together 9 + 5 * 4 + 3 * 16.
+    assert of_limit(77.0)[1:] == [["h", "g", "f", "e", "linear"], ["h", "g", "linear"]]
+    assert of_limit(60.0)[1:] == [["h", "g", "f", "e", "linear"], ["h", "linear"]]
+    assert of_limit(41.0)[1:] == [["h", "g", "f", "linear"], ["h", "linear"]]
+
+
 def run_with_error(scores: dict[str, float], calls: list[tuple[str, int]], error: float = 0.05):
     """Scores whose differences have this error: the deviations of "exact" ones are 0, of the others it."""
 

@@ -77,9 +77,7 @@ class Race:
     best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
     _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
     leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
-    separate: list[float] = field(
-        default_factory=list
-    )  # work of each fit that shares nothing with the others
+    separate: list[float] = field(default_factory=list)  # work of each fit that shares nothing with others
 
     @classmethod
     def on(
@@ -164,7 +162,8 @@ class Race:
 
         return race(
             entered, self, sorted(self.splits_of), measure=score_name(self.scoring, self.model, self.y),
-            n_held_out=self.n_held_out, families_to_the_end=len(self.splits) > 1, on_trial=tell, **self._end(),
+            n_held_out=self.n_held_out, families_to_the_end=len(self.splits) > 1, on_trial=tell,
+            work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2, **self._end(),
         )  # fmt: skip
 
     def _end(self) -> Parameters:
@@ -186,7 +185,7 @@ class Race:
             with catch_warnings():
                 simplefilter("ignore", ConvergenceWarning)  # the score shows how well a trial did
                 fitted = self.fitted(candidate, train)
-            self.separate.append(work_of_fit(fitted, train.size))
+            self.separate.append(work_of_fit(fitted, _arrays.take_rows(self.rows, train)))
             score, deviation, taken = self.scored(fitted, test)
             scores.append(score)
             deviations.append(deviation / len(chosen))  # of the mean of scores on disjoint rows

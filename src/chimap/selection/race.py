@@ -30,6 +30,7 @@ def race(
     families_to_the_end: bool = True,
     seconds: float | None = None,
     clock: Callable[[], float] | None = None,
+    work_of_round: Callable[[int], float] = lambda n_rows: float(n_rows) ** 2,
     on_trial: Callable[[Trial], None] | None = None,
 ) -> RaceResult:
     """Compare candidates by successive halving.
@@ -40,6 +41,9 @@ def race(
     one behind before the last round: a fixed share alone would drop candidates that are as good and keep clearly worse
     ones. Baselines run in every round. A candidate that fails leaves the race with its error. Ties go to the candidate
     that is listed first, so list the simpler one first.
+
+    With a time limit, a round takes no more candidates than it leaves time for, and an equal share of the time for the
+    rounds after it: fewer candidates in the last round tell more than a round that is not finished.
 
     Parameters
     ----------
@@ -62,6 +66,8 @@ def race(
     clock : callable or None, default=None
         Measures the seconds; None for elapsed time. A clock that counts work makes the result the same on every
         machine.
+    work_of_round : callable, default=lambda n_rows: float(n_rows) ** 2
+        Work of a trial on that many rows, in any unit: how the time of a trial grows from one round to the next.
     on_trial : callable or None, default=None
         Called with each trial when it ends.
 
@@ -97,6 +103,7 @@ def race(
 
     for i, n_rows in enumerate(rows_by_round):
         this_round: dict[str, Trial] = {}
+        round_began = start if i == 0 else clock()
         if i == 0:
             firsts = _firsts(running)
             this_round = run_each(_together(firsts), i, n_rows)
@@ -113,6 +120,11 @@ def race(
             CLOSE if is_next_last else HOPELESS,
             with_families=families_to_the_end or not is_next_last,
         )
+        ahead = rows_by_round[i + 1 :]
+        if seconds is not None and running and ahead:
+            now = clock()
+            each = (now - round_began) / len(this_round) * work_of_round(ahead[0]) / work_of_round(n_rows)
+            running = _affordable(running, this_round, (seconds - (now - start)) / len(ahead), each)
     trials = _ranked(list(last.values()), candidates)
     if not trials or trials[0].error:
         reason = trials[0].error if trials else "there are no candidates"
@@ -159,6 +171,19 @@ def _go_on(trials: Sequence[Trial], errors: float, *, with_families: bool) -> li
     best = _firsts([t.candidate for t in near if t.candidate.family]) if with_families else []
     kept = {t.candidate.name for t in near[: ceil(KEPT * len(ranked))]} | {c.name for c in best}
     return [t.candidate for t in trials if t.candidate.is_baseline or t.candidate.name in kept]
+
+
+def _affordable(
+    candidates: Sequence[Candidate], trials: dict[str, Trial], seconds: float, each: float
+) -> list[Candidate]:
+    """Return the baselines and as many of the best others as these seconds suffice for, but the best in any case."""
+    if each * len(candidates) <= seconds:
+        return list(candidates)
+    rivals = sorted((c for c in candidates if not c.is_baseline), key=lambda c: loss_of(trials[c.name]))
+    n_baselines = len(candidates) - len(rivals)
+    n_rivals = max(1, int(max(seconds, 0.0) / each) - n_baselines)
+    kept = {c.name for c in rivals[:n_rivals]}
+    return [c for c in candidates if c.is_baseline or c.name in kept]
 
 
 def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]:
