@@ -74,18 +74,7 @@ class BlockFeatures(Transformer, BaseEstimator):
         X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
         rows = _arrays.as_rows(X)
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
-        if len(self.features) != len(self.columns_):
-            raise ValueError(
-                Message(
-                    "{features} must have one entry for each of the {} blocks; got {}.",
-                    len(self.columns_),
-                    len(self.features),
-                )
-            )
-        self.features_ = [
-            _fitted(unfitted, _arrays.take_columns(rows, columns), name)
-            for unfitted, columns, name in zip(self.features, self.columns_, self.names_, strict=True)
-        ]
+        self.features_ = fitted_by_block(self.features, self.names_, self.columns_, rows)
         self.borders_ = np.cumsum([0, *(unfitted._n_features_out for unfitted in self.features_)])
         return self
 
@@ -106,8 +95,7 @@ class BlockFeatures(Transformer, BaseEstimator):
         """The exact kernel: the sum of the kernels of the blocks."""
         if self._is_whole:
             return self.features_[0].kernel_
-        pairs = zip(self.features_, self.columns_, strict=True)
-        return Sum(tuple(OnColumns(fitted.kernel_, columns) for fitted, columns in pairs))
+        return sum_over_blocks(self.features_, self.columns_)
 
     @property
     def _is_whole(self) -> bool:
@@ -196,12 +184,34 @@ class BlockFeatures(Transformer, BaseEstimator):
         return Z
 
 
-def _fitted(features: Any, rows: Rows, name: str) -> Features:
-    """Return a clone fitted on the columns of a block; errors name the block."""
-    try:
-        return clone(features).fit(rows)
-    except DataError as error:
-        raise DataError(Message("block {!r}: {}", name, error)) from error
+def fitted_by_block(
+    features: Sequence[Any], names: Sequence[str], columns: Sequence[np.ndarray], rows: Rows, **more: Any
+) -> list[Any]:
+    """Return clones of features, each fitted on the columns of its block with further arguments ``more``.
+
+    Raises ValueError for another number of features than of blocks. Errors of a fit name the block.
+    """
+    if len(features) != len(columns):
+        raise ValueError(
+            Message(
+                "{features} must have one entry for each of the {} blocks; got {}.",
+                len(columns),
+                len(features),
+            )
+        )
+    fitted = []
+    for unfitted, name, chosen in zip(features, names, columns, strict=True):
+        try:
+            fitted.append(clone(unfitted).fit(_arrays.take_columns(rows, chosen), **more))
+        except DataError as error:
+            raise DataError(Message("block {!r}: {}", name, error)) from error
+    return fitted
+
+
+def sum_over_blocks(features: Sequence[Any], columns: Sequence[np.ndarray]) -> Kernel:
+    """Return the sum of the kernels of fitted features, each on the columns of its block."""
+    pairs = zip(features, columns, strict=True)
+    return Sum(tuple(OnColumns(fitted.kernel_, chosen) for fitted, chosen in pairs))
 
 
 register(BlockFeatures)

@@ -93,24 +93,23 @@ def _of_landmarks(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]  # fmt: skip
 
 
-def _of_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
+def _of_any_blocks(state: JSON) -> Agreeing:
     features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
     is_within = all(block.dtype.kind in "iu" and np.isin(block, np.arange(bins)).all() for block in columns)
     return [
         ("columns of its blocks", is_within, True), ("blocks", len(state["names_"]), len(features)),
         ("bins of its blocks", [f.n_features_in_ for f in features], [block.size for block in columns]),
-        ("borders", state["borders_"].tolist(), np.cumsum([0, *(f._n_features_out for f in features)]).tolist()),
     ]  # fmt: skip
+
+
+def _of_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    borders = np.cumsum([0, *(f._n_features_out for f in state["features_"])])
+    return [*_of_any_blocks(state), ("borders", state["borders_"].tolist(), borders.tolist())]
 
 
 def _of_exact_blocks(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    features, columns, bins = state["features_"], state["columns_"], state["n_features_in_"]
-    is_within = all(block.dtype.kind in "iu" and np.isin(block, np.arange(bins)).all() for block in columns)
-    return [
-        ("columns of its blocks", is_within, True), ("blocks", len(state["names_"]), len(features)),
-        ("bins of its blocks", [f.n_features_in_ for f in features], [block.size for block in columns]),
-        ("rows of its blocks", len({f._n_features_out for f in features}), 1),
-    ]  # fmt: skip
+    n_rows = {f._n_features_out for f in state["features_"]}
+    return [*_of_any_blocks(state), ("rows of its blocks", len(n_rows), 1)]
 
 
 def _of_exact(state: JSON, sizes: dict[str, int]) -> Agreeing:

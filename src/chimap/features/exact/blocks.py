@@ -7,17 +7,16 @@ from copy import copy
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, clone
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
-from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, MatrixLike, Rows
-from chimap._validation import DataError, check_blocks, validated_rows
+from chimap._validation import check_blocks, validated_rows
 from chimap.features.base import Folded
-from chimap.features.blocks import BlockFeatures
+from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
 from chimap.features.exact.features import ExactFeatures
-from chimap.kernels import Kernel, OnColumns, Sum
+from chimap.kernels import Kernel
 from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
@@ -94,20 +93,15 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         """
         rows = validated_rows(self, X, reset=True, signed=True)
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
-        self.features_ = []
-        for features, columns, name in zip(self.features, self.columns_, self.names_, strict=True):
-            block = _arrays.take_columns(rows, columns)
-            try:
-                self.features_.append(clone(features).fit(block, sample_weight=sample_weight))
-            except DataError as error:
-                raise DataError(Message("block {!r}: {}", name, error)) from error
+        self.features_ = fitted_by_block(
+            self.features, self.names_, self.columns_, rows, sample_weight=sample_weight
+        )
         return self
 
     @property
     def kernel_(self) -> Kernel:
         """The kernel, its parameters set to numbers."""
-        pairs = zip(self.features_, self.columns_, strict=True)
-        return Sum(tuple(OnColumns(fitted.kernel_, columns) for fitted, columns in pairs))
+        return sum_over_blocks(self.features_, self.columns_)
 
     @property
     def _n_features_out(self) -> int:
