@@ -133,3 +133,11 @@ def test_deviations_of_additive_blocks_are_refused():
     model = machine(HistogramRegressor, "chi2", features="exact").fit(X, np.sqrt(X[:, 10]))
     with pytest.raises(ValueError, match="return_std needs"):
         model.predict(TEST, return_std=True)
+
+
+def test_few_rows_of_additive_blocks_are_solved_in_the_rows_unless_deviations_are_kept():
+    few, y = X[:40], np.sqrt(X[:40, 10])
+    assert hasattr(machine(kernel="chi2").fit(few, Y[:40]), "row_numbers_")
+    real = machine(HistogramRegressor, "chi2").fit(few, y)
+    assert not hasattr(real, "row_numbers_")
+    assert (real.predict(TEST, return_std=True)[1] > 0).all()

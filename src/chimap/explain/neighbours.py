@@ -47,7 +47,7 @@ def expansion_of(model: MappedModel | None) -> GaussianExpansion:
     if not isinstance(function, GaussianExpansion):
         raise DataError(
             Message(
-                "the model is not a sum over landmarks or rows: fit with an exponential kernel and "
+                "the model is not a sum over landmarks or rows: fit one exponential kernel, without {blocks}, with "
                 "{features='landmarks'} or {features='exact'}."
             )
         )

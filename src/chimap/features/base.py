@@ -156,7 +156,8 @@ class Family(Protocol):
     """An entry of the catalogue: which kernels it serves, how it makes features, and what memory they take.
 
     It may be the class of its features itself. If it is not, a class attribute ``makes`` names that class, so that an
-    object given as ``features`` is planned by the family; see ``features.families.made_by``.
+    object given as ``features`` is planned by the family; see ``features.families.made_by``. Features of several blocks
+    stand side by side, unless a class attribute ``joins`` names another class; see ``features.families.joined_by``.
     """
 
     @classmethod
