@@ -14,15 +14,21 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from chimap import HistogramClassifier, open_source
+from chimap._pieces import PiecesHere, held_by
 from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.data import ArraySource, SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
+from chimap.engines.dask_pieces import PiecesOnWorkers
 from chimap.engines.dask_tasks import added
+from chimap.engines.dask_workers import Workers
+from chimap.features.landmarks.choosing import kmeans
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
+from chimap.kernels import Gaussian
 
 pytestmark = pytest.mark.slow
 
@@ -195,7 +201,7 @@ class Deadly(DaskEngine):
     def _watch(self, parts, starts, untold, progress):
         if self.killed:
             return super()._watch(parts, starts, untold, progress)
-        pids, parts_now = list(self.client.run(os.getpid).values()), list(parts)
+        pids, parts_now = list(self.workers.client.run(os.getpid).values()), list(parts)
 
         def kill():
             while not any(part.done() for part in parts_now):
@@ -234,7 +240,8 @@ def test_a_worker_that_dies_in_the_middle(found, rows):
 def test_the_only_worker_dies_with_all_that_was_sent(client, rows, where, most_kept, monkeypatch):
     """Rows in memory, and settings that the scheduler does not keep, are sent again."""
     if most_kept:
-        monkeypatch.setattr("chimap.engines.dask._MOST_KEPT", most_kept)
+        for module in ("dask", "dask_workers"):
+            monkeypatch.setattr(f"chimap.engines.{module}.MOST_KEPT", most_kept)
     monkeypatch.setattr("chimap.engines.dask._GROUP", 4)
     source = rows if where == "file" else open_source(rows.take(np.arange(N_ROWS)), rows.labels())
     settings = {"kernel": "exp-chi2"} | SETTINGS | {"memory": "64MiB" if where == "memory" else "8MiB"}
@@ -273,7 +280,7 @@ def scheduler_and_worker(folder):
 @pytest.mark.slow
 def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, tmp_path, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._GROUP", 1)
-    monkeypatch.setattr("chimap.engines.dask._RECONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("chimap.engines.dask_workers._RECONNECT_SECONDS", 0.5)
     settings = {"kernel": "exp-chi2"} | SETTINGS
     with scheduler_and_worker(tmp_path) as (process, address):
 
@@ -297,16 +304,16 @@ def test_neighbours_are_offered_to_one_worker(client, rows, monkeypatch):
     monkeypatch.setattr("chimap.engines.dask._GROUP", 1000)
     offers: list[tuple[int, str]] = []
 
-    class Recorded(DaskEngine):
-        def _submit(self, task, priority, *arguments, **where):
+    class Recorded(Workers):
+        def submit(self, task, priority, *arguments, **where):
             if task is added:
                 offers.append((arguments[2], *where["workers"]))
                 assert where["allow_other_workers"]
-            return super()._submit(task, priority, *arguments, **where)
+            return super().submit(task, priority, *arguments, **where)
 
-    fit(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)._recipe(), rows, Recorded(client), Progress()
-    )
+    engine = DaskEngine(client)
+    engine.workers = Recorded(client)
+    fit(HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)._recipe(), rows, engine, Progress())
     workers = [worker for _, worker in sorted(offers)]
     first, second = sorted(client.nthreads())
     assert len(workers) > 4
@@ -319,7 +326,7 @@ def test_workers_that_die_of_every_part_are_named(client, rows):
         def _submit_part(self, template, source, start, *more):
             if start == 0:
                 return super()._submit_part(template, source, start, *more)
-            return self._submit(_killed_worker, 0)
+            return self.workers.submit(_killed_worker, 0)
 
     model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)
     with pytest.raises(DataError, match=r"died one after the other as they added up rows from \d+ on"):
@@ -329,6 +336,60 @@ def test_workers_that_die_of_every_part_are_named(client, rows):
 def _killed_worker():
     """What Dask raises for a task that ends its workers."""
     raise distributed.KilledWorker("part", SimpleNamespace(address="a worker"), 3)
+
+
+SAMPLE = np.random.default_rng(1).dirichlet(np.full(12, 0.3), 900).astype(np.float32)
+SAMPLE[SAMPLE < 0.01] = 0
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    """Let k-means work on pieces of 100 rows."""
+    monkeypatch.setattr("chimap.features.landmarks.choosing.block_rows", lambda n_landmarks: 100)
+
+
+def clustered(rows):
+    return kmeans(Gaussian(0.5), rows, 40, np.random.default_rng(0))
+
+
+@pytest.mark.usefixtures("small_pieces")
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_workers_find_the_landmarks_of_one_process(client, kind):
+    here = clustered(kind(SAMPLE))
+    with held_by(DaskEngine(client).pieces):
+        np.testing.assert_array_equal(clustered(kind(SAMPLE)), here)
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_landmarks_of_a_fit_are_clustered_on_workers(client, rows, monkeypatch):
+    rounds = []
+    submit = PiecesOnWorkers.map
+    monkeypatch.setattr(PiecesOnWorkers, "map", lambda *task: rounds.append(task) or submit(*task))
+    settings = SETTINGS | {"n_components": 64, "features": "landmarks"}
+    on_workers = HistogramClassifier("exp-chi2", **settings).fit_source(rows, engine=client)
+    alone = HistogramClassifier("exp-chi2", **settings).fit_source(rows)
+    assert len(rounds) == 3
+    np.testing.assert_array_equal(on_workers.features_.landmarks_, alone.features_.landmarks_)
+
+
+def rows_below(piece, limit):
+    return int((piece[:, 0] < limit).sum())
+
+
+def test_pieces_of_a_worker_that_dies_are_sent_again():
+    with two_workers() as client:
+        pieces = DaskEngine(client).pieces(SAMPLE, 250)
+        counts = pieces.map(rows_below, 0.1)
+        assert len(counts) == 4
+        assert sum(counts) == rows_below(SAMPLE, 0.1)
+        os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
+        assert pieces.map(rows_below, 0.2) == list(PiecesHere(SAMPLE, 250).map(rows_below, 0.2))
+
+
+def test_workers_that_die_of_every_piece_are_named(client):
+    pieces = DaskEngine(client).pieces(SAMPLE, 500)
+    with pytest.raises(DataError, match="died one after the other as they chose landmarks"):
+        pieces.map(lambda piece, shared: _killed_worker(), None)
 
 
 def test_goes_on_from_a_checkpoint(client, found, rows, tmp_path, monkeypatch):

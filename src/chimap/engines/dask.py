@@ -16,18 +16,21 @@ more, are sent again. If the scheduler is lost, the pass ends with an error that
 
 from __future__ import annotations
 
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap._messages import Message
+from chimap._pieces import Pieces
 from chimap._progress import Progress
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
-from chimap.engines.dask_tasks import added, added_array, merged, unpacked
+from chimap.engines.dask_pieces import PiecesOnWorkers
+from chimap.engines.dask_tasks import added, added_array, merged
+from chimap.engines.dask_workers import MOST_KEPT, Workers
 from chimap.engines.local import Reached, Work
 from chimap.moments.base import Accumulator
 
@@ -41,10 +44,6 @@ _SHARED_PARTS = 64
 _MOST_PARTS = 2**16  # beyond this number parts grow: a scheduler assigns some thousands of tasks per second
 _GROUP = 64  # least number of parts whose moments come back as one
 _MOST_GROUPS = 64  # beyond this number groups grow: a single process receives what comes back
-_RETRIES = 3  # for a task that fails, and for sending lost data
-_RECONNECT_SECONDS = 5  # time to wait for a scheduler whose connection was lost
-_MOST_KEPT = 2**27  # largest number of bytes of a value that the scheduler keeps
-_MESSAGE = 2**22  # bytes of such a value in a message
 
 
 class DaskEngine:
@@ -54,8 +53,7 @@ class DaskEngine:
     n_waiting = 4  # two moments merge into a third, and one waits for its neighbour
 
     def __init__(self, client: Client):
-        self.client = client
-        self._address = client.scheduler.address
+        self.workers = Workers(client)
         self._sent: dict[int, tuple[Source, Future]] = {}
 
     def run(
@@ -89,18 +87,16 @@ class DaskEngine:
                     reached(work, groups.popleft()[-1][1])
                     n_lost = 0
             except CancelledError:  # the last worker that held the sent data has died
-                self._check_scheduler()
                 n_lost += 1
-                if n_lost > _RETRIES:
-                    raise DataError(
-                        f"the rows sent to the Dask workers at {self._address} were lost {n_lost} times with all "
-                        "workers that held them. Give workers more memory, or write the rows to a file that they "
-                        "can read."
-                    ) from None
+                self.workers.check_losses(n_lost)
                 self._sent.clear()
             except OSError:
-                self._check_scheduler()
+                self.workers.check_scheduler()
                 raise
+
+    def pieces(self, rows: Rows, size: int) -> Pieces:
+        """See ``Engine``."""
+        return PiecesOnWorkers(self.workers, rows, size)
 
     def _sums_of(
         self,
@@ -112,7 +108,7 @@ class DaskEngine:
         progress: Progress,
     ) -> Iterator[Accumulator]:
         """Yield the moments of each group, and report the rows of a part to ``progress`` when it has been summed."""
-        template = self._placed(work.fresh())
+        template = self.workers.placed(work.fresh())
         submitted: deque[tuple[Future, list[Future]]] = deque()
         following = iter(groups)
         for group in groups:
@@ -124,20 +120,9 @@ class DaskEngine:
             self._watch(added, [start for start, _ in group], unreported, progress)
             yield merged.result()
 
-    def _check_scheduler(self) -> None:
-        """Raise DataError if the scheduler is lost and does not come back within a few seconds."""
-        end = time.monotonic() + _RECONNECT_SECONDS
-        while self.client.status == "connecting" and time.monotonic() < end:
-            time.sleep(0.05)
-        if self.client.status != "running":
-            raise DataError(
-                f"the Dask scheduler at {self._address} was lost in mid-pass. Start it and its workers again, and run "
-                "the fit again; a fit with a checkpoint resumes from there."
-            )
-
     def _groups_under_way(self, parts: int) -> int:
         """Return the number of groups of ``parts`` parts that keeps all workers busy, plus one."""
-        return 1 + max(1, -(-2 * len(self._threads_of_workers()) // parts))
+        return 1 + max(1, -(-2 * len(self.workers.of_threads()) // parts))
 
     def _submit_group(
         self, template: Future, source: Source, group: list[tuple[int, int]], chunk_rows: int
@@ -146,18 +131,12 @@ class DaskEngine:
 
         Each worker is offered a run of neighbours, so that most merges find both moments on one worker.
         """
-        threads = self._threads_of_workers()
+        threads = self.workers.of_threads()
         parts = [
             self._submit_part(template, source, *part, chunk_rows, threads[k * len(threads) // len(group)])
             for k, part in enumerate(group)
         ]
         return self._tree(parts), parts
-
-    def _threads_of_workers(self) -> list[str]:
-        """Return the address of the worker of each thread in the cluster; an empty one if there are no workers."""
-        self._check_scheduler()  # nthreads would wait for a lost scheduler
-        of_workers = sorted(self.client.nthreads().items())
-        return [worker for worker, n_threads in of_workers for _ in range(n_threads)] or [""]
 
     def _submit_part(
         self, template: Future, source: Source, start: int, stop: int, chunk_rows: int, worker: str
@@ -166,11 +145,11 @@ class DaskEngine:
         # The scheduler knows the blocks of a DaskSource, and may have them in memory already.
         if isinstance(source, DaskSource):
             y = source.labels()
-            X = self.client.compute(source.lazy(start, stop), retries=_RETRIES)
+            X = self.workers.computed(source.lazy(start, stop))
             labels = None if y is None else y[start:stop]
-            return self._submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
+            return self.workers.submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
         preferred = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return self._submit(
+        return self.workers.submit(
             added, 0, template, self._on_workers(source), start, stop, chunk_rows, **preferred
         )
 
@@ -180,43 +159,19 @@ class DaskEngine:
         while len(parts) > 1:
             level += 1
             pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
-            parts = [self._submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs]
+            parts = [
+                self.workers.submit(merged, level, *pair) if len(pair) == 2 else pair[0] for pair in pairs
+            ]
         return parts[0]
-
-    def _submit(self, task: Callable[..., object], priority: int, *arguments: object, **where: Any) -> Future:
-        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority, **where)
 
     def _on_workers(self, source: Source) -> Future:
         """Return the source as a future, sent once for all passes."""
         if id(source) not in self._sent:
             # Rows in memory are scattered to all workers.
-            is_small = source.from_files and 8 * source.n_rows < _MOST_KEPT
-            sent = self._placed(source) if is_small else self._scattered(source)
+            is_small = source.from_files and 8 * source.n_rows < MOST_KEPT
+            sent = self.workers.placed(source) if is_small else self.workers.scattered(source)
             self._sent[id(source)] = (source, sent)
         return self._sent[id(source)][1]
-
-    def _placed(self, value: object) -> Future:
-        """Return a future of a value that all workers need.
-
-        It is the result of a task, so it is computed again if all workers that hold it die. A value too large for the
-        scheduler to keep is scattered to the current workers instead.
-        """
-        from distributed.protocol import pickle
-
-        data = pickle.dumps(value)
-        if len(data) > _MOST_KEPT:
-            return self._scattered(value)
-        messages = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
-        return self._submit(unpacked, 1, *[self._submit(bytes, 1, part) for part in messages])
-
-    def _scattered(self, value: object) -> Future:
-        try:
-            return self.client.scatter(value, broadcast=True, hash=False)
-        except TimeoutError as error:
-            raise DataError(
-                f"no Dask worker is connected to the scheduler at {self._address}. Start some with 'dask worker "
-                "ADDRESS'."
-            ) from error
 
     def _watch(
         self, parts: list[Future], starts: list[int], unreported: dict[int, int], progress: Progress
@@ -237,7 +192,7 @@ class DaskEngine:
                             "workers at {} died one after the other as they added up rows from {} on, most likely "
                             "because they ran out of memory. Give them more memory, or choose a smaller budget "
                             "{memory} or fewer {n_components}.",
-                            self._address,
+                            self.workers.address,
                             start_of[done.key],
                         )
                     ) from error

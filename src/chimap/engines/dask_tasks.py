@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from chimap import _threads
+from chimap._pieces import Result, Shared
+from chimap._types import Rows
 from chimap.data import ArraySource, Source
 from chimap.data.source import Chunk
 from chimap.engines.local import Work
@@ -34,6 +36,12 @@ def sums(template: Work, chunks: Iterator[Chunk], first: int, name: str) -> Accu
             work.add(chunk.X, chunk.y, first + chunk.start, name)
     work.moments.release_buffers()
     return work.moments
+
+
+def computed(function: Callable[[Rows, Shared], Result], piece: Rows, shared: Shared) -> Result:
+    """Return function(piece, shared), on a worker."""
+    with _threads.threads(1):
+        return function(piece, shared)
 
 
 def unpacked(*parts: bytes) -> object:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
+from chimap._pieces import Pieces, PiecesHere
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
@@ -67,6 +68,10 @@ class Engine(Protocol):
     ) -> None:
         """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
 
+    def pieces(self, rows: Rows, size: int) -> Pieces:
+        """Return pieces of at most ``size`` rows, held where functions of them are to be computed."""
+        ...
+
 
 class LocalEngine:
     """The engine of this process: chunks are processed one after the other, and the next is read meanwhile."""
@@ -91,6 +96,10 @@ class LocalEngine:
             work.add(chunk.X, chunk.y, chunk.start, source.name)
             progress.advance(chunk.X.shape[0])
             reached(work, chunk.start + chunk.X.shape[0])
+
+    def pieces(self, rows: Rows, size: int) -> Pieces:
+        """See ``Engine``."""
+        return PiecesHere(rows, size)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chimap._messages import Message
+from chimap._pieces import held_by
 from chimap._types import Scoring
 from chimap._validation import check_width
 from chimap.backends import check_device, on_host
@@ -96,7 +97,9 @@ def fit(
         collector = COLLECTORS[recipe.objective.needs].planned(recipe, rows, engine, saved, request)
         recipe, rows = collector.recipe, collector.rows
         sample = collector.sample(progress, saved)
-    known = saved.known if saved is not None else _learn_features(recipe, rows, sample, clock, progress)
+    known = (
+        saved.known if saved is not None else _learn_features(recipe, rows, sample, engine, clock, progress)
+    )
     sample = sample.after_features()
     passes = Passes(
         recipe, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
@@ -125,10 +128,10 @@ def _prepared_rows(
 
 
 def _learn_features(
-    recipe: Recipe, rows: PreparedRows, sample: Sample, clock: Stopwatch, progress: Progress
+    recipe: Recipe, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
 ) -> Known:
     """Learn the features on the sample, together with all else that precedes the passes."""
-    with clock("map"):
+    with clock("map"), held_by(engine.pieces):
         features = recipe.design.fit(sample.drawn, recipe.seed, sample.weights)
     features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
     return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample.drawn) | attributes)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
 from chimap import _arrays, _blas, _products
+from chimap._pieces import in_pieces
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_width
 from chimap.kernels import Kernel
@@ -41,8 +43,9 @@ def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generato
     if mean is not None:  # distances computed from products cancel where the mean dominates
         rows = rows - mean
     centres = _arrays.to_dense(uniform(kernel, rows, n_landmarks, rng))
+    pieces = in_pieces(rows, block_rows(centres.shape[0]))
     for _ in range(_KMEANS_ROUNDS):
-        nearest = _nearest(rows, centres)
+        nearest = np.concatenate(pieces.map(_nearest, _Centres.of(centres)))
         counts = np.bincount(nearest, minlength=centres.shape[0])
         members = sp.csr_matrix(
             (np.ones(nearest.size, rows.dtype), nearest, np.arange(nearest.size + 1)),
@@ -61,23 +64,28 @@ def block_rows(n_landmarks: int) -> int:
     return max(_BLOCK_ROWS, _BLOCK_NUMBERS // n_landmarks)
 
 
-def _nearest(rows: Rows, centres: np.ndarray) -> np.ndarray:
-    """Return the index of the nearest centre of each row, (n,)."""
-    across = np.ascontiguousarray(centres.T)
-    halves = (np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2).astype(centres.dtype)
-    size = block_rows(centres.shape[0])
-    products = np.empty((min(size, rows.shape[0]), centres.shape[0]), centres.dtype)
-    nearest = np.empty(rows.shape[0], np.int64)
-    for first in range(0, rows.shape[0], size):
-        block = _arrays.take_rows(rows, slice(first, first + size))
-        block_products = products[: block.shape[0]]
-        if _arrays.is_sparse(block):
-            _products.sparse_product(block, across, block_products)
-        else:
-            _blas.multiply(block, across, block_products)
-        block_products -= halves
-        nearest[first : first + size] = block_products.argmax(axis=1)
-    return nearest
+@dataclass(frozen=True, eq=False)
+class _Centres:
+    """Centres of clusters as columns (p, m), C-contiguous, with half of their squared norms (m,)."""
+
+    across: np.ndarray
+    halves: np.ndarray
+
+    @classmethod
+    def of(cls, centres: np.ndarray) -> _Centres:
+        halves = np.einsum("ij,ij->i", centres, centres, dtype=np.float64) / 2
+        return cls(np.ascontiguousarray(centres.T), halves.astype(centres.dtype))
+
+
+def _nearest(rows: Rows, centres: _Centres) -> np.ndarray:
+    """Return the index of the nearest centre of each row, (n,): that of the largest x.c - |c|^2 / 2."""
+    products = np.empty((rows.shape[0], centres.halves.size), centres.across.dtype)
+    if _arrays.is_sparse(rows):
+        _products.sparse_product(rows, centres.across, products)
+    else:
+        _blas.multiply(rows, centres.across, products)
+    products -= centres.halves
+    return products.argmax(axis=1)
 
 
 def rpcholesky(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generator) -> Rows:

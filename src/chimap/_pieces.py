@@ -1,0 +1,64 @@
+"""Pieces of rows, and where functions of them are computed: in this process, or where an engine puts them.
+
+An engine says so for the block of code within ``held_by(engine.pieces)``, as ``_threads.threads`` does for threads.
+The results do not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Protocol, TypeAlias, TypeVar
+
+from chimap import _arrays
+from chimap._types import Rows
+
+Shared = TypeVar("Shared")
+Result = TypeVar("Result")
+
+
+class Pieces(Protocol):
+    """Pieces of rows, kept for several functions."""
+
+    def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
+        """Return function(piece, shared) of each piece, in their order."""
+        ...
+
+
+class PiecesHere:
+    """Pieces of at most ``size`` rows in the memory of this process."""
+
+    def __init__(self, rows: Rows, size: int):
+        self._rows, self._size = rows, size
+
+    def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
+        """See ``Pieces``."""
+        return [function(piece, shared) for piece in pieces_of(self._rows, self._size)]
+
+
+Holder: TypeAlias = Callable[[Rows, int], Pieces]
+"""Makes ``Pieces`` of rows, of at most so many rows each."""
+
+_holder: ContextVar[Holder] = ContextVar("chimap_pieces", default=PiecesHere)
+
+
+@contextmanager
+def held_by(holder: Holder) -> Iterator[None]:
+    """Let ``in_pieces`` use a holder in the block."""
+    token = _holder.set(holder)
+    try:
+        yield
+    finally:
+        _holder.reset(token)
+
+
+def in_pieces(rows: Rows, size: int) -> Pieces:
+    """Return pieces of ``size`` rows, wherever they are held; a single piece stays here."""
+    return (PiecesHere if rows.shape[0] <= size else _holder.get())(rows, size)
+
+
+def pieces_of(rows: Rows, size: int) -> Iterator[Rows]:
+    """Yield ``size`` rows after the other; the last piece may have fewer."""
+    for first in range(0, rows.shape[0], size):
+        yield _arrays.take_rows(rows, slice(first, first + size))

@@ -1,0 +1,92 @@
+"""The workers of a Dask cluster: tasks are submitted to them, and values are sent that all of them need."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from chimap._validation import DataError
+from chimap.engines.dask_tasks import unpacked
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+
+_RETRIES = 3  # for a task that fails, and for sending lost data
+_RECONNECT_SECONDS = 5  # time to wait for a scheduler whose connection was lost
+MOST_KEPT = 2**27  # largest number of bytes of a value that the scheduler keeps
+_MESSAGE = 2**22  # bytes of such a value in a message
+
+
+class Workers:
+    """The workers that a client of ``dask.distributed`` reaches."""
+
+    def __init__(self, client: Client):
+        self.client = client
+        self.address = client.scheduler.address
+
+    def of_threads(self) -> list[str]:
+        """Return the address of the worker of each thread in the cluster; an empty one if there are no workers."""
+        self.check_scheduler()  # nthreads would wait for a lost scheduler
+        of_workers = sorted(self.client.nthreads().items())
+        return [worker for worker, n_threads in of_workers for _ in range(n_threads)] or [""]
+
+    def submit(self, task: Callable[..., object], priority: int, *arguments: object, **where: Any) -> Future:
+        """Return the future of a task. Those of higher priority run first."""
+        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority, **where)
+
+    def computed(self, collection: Any) -> Future:
+        """Return the future of a collection of Dask."""
+        return self.client.compute(collection, retries=_RETRIES)
+
+    def placed(self, value: object) -> Future:
+        """Return a future of a value that all workers need.
+
+        It is the result of a task, so it is computed again if all workers that hold it die. A value too large for the
+        scheduler to keep is scattered to the current workers instead.
+        """
+        from distributed.protocol import pickle
+
+        data = pickle.dumps(value)
+        if len(data) > MOST_KEPT:
+            return self.scattered(value)
+        messages = [data[k : k + _MESSAGE] for k in range(0, len(data), _MESSAGE)]
+        return self.submit(unpacked, 1, *[self.submit(bytes, 1, part) for part in messages])
+
+    def scattered(self, value: object) -> Future:
+        """Return a future of a value that is sent to all current workers."""
+        return self._scatter(value, broadcast=True)
+
+    def _scatter(self, values: object, *, broadcast: bool) -> Any:
+        try:
+            return self.client.scatter(values, broadcast=broadcast, hash=False)
+        except TimeoutError as error:
+            raise DataError(
+                f"no Dask worker is connected to the scheduler at {self.address}. Start some with 'dask worker "
+                "ADDRESS'."
+            ) from error
+
+    def dealt(self, values: list[Any]) -> list[Future]:
+        """Return futures of values that are sent to one worker each, to all workers in turn."""
+        return list(self._scatter(values, broadcast=False))
+
+    def check_scheduler(self) -> None:
+        """Raise DataError if the scheduler is lost and does not come back within a few seconds."""
+        end = time.monotonic() + _RECONNECT_SECONDS
+        while self.client.status == "connecting" and time.monotonic() < end:
+            time.sleep(0.05)
+        if self.client.status != "running":
+            raise DataError(
+                f"the Dask scheduler at {self.address} was lost in mid-pass. Start it and its workers again, and run "
+                "the fit again; a fit with a checkpoint resumes from there."
+            )
+
+    def check_losses(self, n_lost: int) -> None:
+        """Raise DataError if sent rows were lost too often, or with the scheduler; else they can be sent again."""
+        self.check_scheduler()
+        if n_lost > _RETRIES:
+            raise DataError(
+                f"the rows sent to the Dask workers at {self.address} were lost {n_lost} times with all workers that "
+                "held them. Give workers more memory, or write the rows to a file that they can read."
+            ) from None
