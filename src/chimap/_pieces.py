@@ -18,7 +18,7 @@ Shared = TypeVar("Shared")
 Result = TypeVar("Result")
 
 
-class Pieces(Protocol):
+class RowPieces(Protocol):
     """Pieces of rows, kept for several functions."""
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
@@ -33,12 +33,12 @@ class PiecesHere:
         self._rows, self._size = rows, size
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
-        """See ``Pieces``."""
+        """See ``RowPieces``."""
         return [function(piece, shared) for piece in pieces_of(self._rows, self._size)]
 
 
-Holder: TypeAlias = Callable[[Rows, int], Pieces]
-"""Makes ``Pieces`` of rows, of at most so many rows each."""
+Holder: TypeAlias = Callable[[Rows, int], RowPieces]
+"""Makes ``RowPieces`` of rows, of at most so many rows each."""
 
 _holder: ContextVar[Holder] = ContextVar("chimap_pieces", default=PiecesHere)
 
@@ -53,7 +53,7 @@ def held_by(holder: Holder) -> Iterator[None]:
         _holder.reset(token)
 
 
-def in_pieces(rows: Rows, size: int) -> Pieces:
+def in_pieces(rows: Rows, size: int) -> RowPieces:
     """Return pieces of ``size`` rows, wherever they are held; a single piece stays here."""
     return (PiecesHere if rows.shape[0] <= size else _holder.get())(rows, size)
 

@@ -305,11 +305,10 @@ def test_neighbours_are_offered_to_one_worker(client, rows, monkeypatch):
     offers: list[tuple[int, str]] = []
 
     class Recorded(Workers):
-        def submit(self, task, priority, *arguments, **where):
+        def submit(self, task, priority, *arguments, offered_to=""):
             if task is added:
-                offers.append((arguments[2], *where["workers"]))
-                assert where["allow_other_workers"]
-            return super().submit(task, priority, *arguments, **where)
+                offers.append((arguments[2], offered_to))
+            return super().submit(task, priority, *arguments, offered_to=offered_to)
 
     engine = DaskEngine(client)
     engine.workers = Recorded(client)

@@ -212,21 +212,6 @@ def test_without_a_cuda_device():
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device="cuda").fit(X, y)
 
 
-def test_the_product_for_units_of_bfloat16():
-    pytest.importorskip("torch", reason="torch multiplies bfloat16")
-    from chimap.moments import Symmetric
-    from chimap.moments.product import BFloat16Product
-
-    Z = np.random.default_rng(0).standard_normal((300, 1100)).astype(np.float32)
-    _loops.round_to_bfloat16(Z)
-    product, sums = BFloat16Product(1100, Z.dtype), Symmetric(1100)
-    product.add(Z[:100])
-    product.add(Z[100:])
-    product.move_to(sums)
-    expected = Z.T.astype(float) @ Z
-    np.testing.assert_allclose(sums.to_square(), expected, rtol=0, atol=2e-6 * np.abs(expected).max())
-
-
 def test_eigenpairs_of_a_device():
     pytest.importorskip("torch", reason="torch solves the eigenproblem")
     Z = np.random.default_rng(0).standard_normal((400, 30)) * np.linspace(1, 3, 30)

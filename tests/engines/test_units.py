@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, load
+from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, _onednn, load
 from chimap.backends import units
 from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
 from chimap.cli.support.describe_model import describe
@@ -25,11 +25,11 @@ LANDMARKS = {"kernel": "exp-chi2", "features": "landmarks", "n_components": 32, 
 
 @pytest.fixture
 def machine(monkeypatch):
-    """Says what the processor can do, whether torch is there, and what the device is capable of."""
+    """Says what the processor can do, whether oneDNN is there, and what the device is capable of."""
 
-    def be(*flags, torch=True, capability=(0, 0)):
+    def be(*flags, onednn=True, capability=(0, 0)):
         monkeypatch.setattr(units, "processor_flags", lambda: frozenset(flags))
-        monkeypatch.setattr(units.importlib.util, "find_spec", lambda name: torch or None)
+        monkeypatch.setattr(units._onednn, "library", lambda: onednn or None)
         cuda = SimpleNamespace(get_device_capability=lambda device: capability)
         monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
 
@@ -37,21 +37,34 @@ def machine(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("flags", "torch", "is_there"),
+    ("flags", "onednn", "is_there"),
     [
         (["avx2", "amx_bf16", "amx_tile"], True, True),
         (["amx_bf16"], False, False),  # nothing else has the units multiply
-        (["avx512_bf16", "amx_tile", "amx_int8"], True, False),
+        (["avx512f", "avx512_bf16"], True, True),
+        (["avx512f", "amx_tile", "amx_int8"], True, False),
         ([], True, False),
     ],
 )
-def test_units_of_processors(flags, torch, is_there, machine):
-    machine(*flags, torch=torch, capability=(9, 0))
+def test_units_of_processors(flags, onednn, is_there, machine):
+    machine(*flags, onednn=onednn, capability=(9, 0))
     assert has_bfloat16_units() is is_there
     assert automatic_precision("cpu") == ("bfloat16" if is_there else "float32")
     product = product_of(4, np.dtype(np.float32), rounded=True)
     assert type(product) is (BFloat16Product if is_there else BatchProduct)
     assert type(product_of(4, np.dtype(np.float32), rounded=False)) is BatchProduct
+
+
+@pytest.mark.skipif(_onednn.library() is None, reason="oneDNN multiplies bfloat16")
+@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, len(X))])
+def test_a_fit_on_units_is_the_fit_without(weights, monkeypatch):
+    models = {}
+    for has_units in (True, False):
+        monkeypatch.setattr("chimap.moments.product.has_bfloat16_units", lambda has=has_units: has)
+        model = HistogramClassifier(**LANDMARKS, precision="bfloat16", alpha=0.1)
+        models[has_units] = model.fit(X, y, sample_weight=weights)
+    there, here = models[True].decision_function(X), models[False].decision_function(X)
+    np.testing.assert_allclose(there, here, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ from chimap._loops.minmax import consistent_samples
 from chimap._loops.moments import add_by_class, add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
-from chimap._loops.rounding import round_to_bfloat16
+from chimap._loops.rounding import join_upper_halves, round_to_bfloat16
 from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
 from chimap._loops.vision import hog_cells, largest, scan_windows, share_orientations, sift_vectors
 
@@ -79,6 +79,7 @@ __all__ = [
     "pair_sums_sparse",
     "panel_product",
     "pieces_of",
+    "join_upper_halves",
     "round_to_bfloat16",
     "row_times_dense",
     "scan_windows",

@@ -1,4 +1,4 @@
-"""Rounding to bfloat16."""
+"""Rounding to bfloat16, and its numbers side by side."""
 
 import numba as nb
 import numpy as np
@@ -15,3 +15,13 @@ def round_to_bfloat16(values):
         for j in range(b.shape[0]):
             last = (b[j] >> np.uint32(16)) & np.uint32(1)
             b[j] = (b[j] + np.uint32(0x7FFF) + last) & np.uint32(0xFFFF0000)
+
+
+@nb.njit(**EXACT)
+def join_upper_halves(values):
+    """Move the upper 16 bits of each float32 of a row (rows, columns) to the front of the row, in order, in place."""
+    bits, halves = values.view(np.uint32), values.view(np.uint16)
+    for r in range(bits.shape[0]):
+        b, h = bits[r], halves[r]
+        for j in range(b.shape[0]):
+            h[j] = b[j] >> np.uint32(16)

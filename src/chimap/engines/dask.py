@@ -23,7 +23,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from chimap._messages import Message
-from chimap._pieces import Pieces
+from chimap._pieces import RowPieces
 from chimap._progress import Progress
 from chimap._types import Rows
 from chimap._validation import DataError
@@ -94,7 +94,7 @@ class DaskEngine:
                 self.workers.check_scheduler()
                 raise
 
-    def pieces(self, rows: Rows, size: int) -> Pieces:
+    def pieces(self, rows: Rows, size: int) -> RowPieces:
         """See ``Engine``."""
         return PiecesOnWorkers(self.workers, rows, size)
 
@@ -148,10 +148,8 @@ class DaskEngine:
             X = self.workers.computed(source.lazy(start, stop))
             labels = None if y is None else y[start:stop]
             return self.workers.submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
-        preferred = {"workers": [worker], "allow_other_workers": True} if worker else {}
-        return self.workers.submit(
-            added, 0, template, self._on_workers(source), start, stop, chunk_rows, **preferred
-        )
+        on_workers = self._on_workers(source)
+        return self.workers.submit(added, 0, template, on_workers, start, stop, chunk_rows, offered_to=worker)
 
     def _tree(self, parts: list[Future]) -> Future:
         """Merge neighbours, then neighbours of the results, until one is left; merges run before new parts."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap._messages import Message
 from chimap._pieces import Result, Shared, pieces_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class PiecesOnWorkers:
-    """Pieces of at most ``size`` rows, each sent to one worker; see ``Pieces``.
+    """Pieces of at most ``size`` rows, each sent to one worker; see ``RowPieces``.
 
     What a worker that dies held is sent again.
     """
@@ -28,7 +28,7 @@ class PiecesOnWorkers:
         self._sent: list[Future] = []
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
-        """See ``Pieces``."""
+        """See ``RowPieces``."""
         n_lost = 0
         while True:
             try:
@@ -43,7 +43,9 @@ class PiecesOnWorkers:
 
         self._sent = self._sent or self._workers.dealt(list(pieces_of(self._rows, self._size)))
         placed = self._workers.placed(shared)
-        results: Any = [self._workers.submit(computed, 0, function, piece, placed) for piece in self._sent]
+        results: list[Future] = [
+            self._workers.submit(computed, 0, function, piece, placed) for piece in self._sent
+        ]
         try:
             return [result.result() for result in results]
         except KilledWorker as error:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from chimap._validation import DataError
 from chimap.engines.dask_tasks import unpacked
@@ -32,11 +32,19 @@ class Workers:
         of_workers = sorted(self.client.nthreads().items())
         return [worker for worker, n_threads in of_workers for _ in range(n_threads)] or [""]
 
-    def submit(self, task: Callable[..., object], priority: int, *arguments: object, **where: Any) -> Future:
-        """Return the future of a task. Those of higher priority run first."""
-        return self.client.submit(task, *arguments, pure=False, retries=_RETRIES, priority=priority, **where)
+    def submit(
+        self, task: Callable[..., object], priority: int, *arguments: object, offered_to: str = ""
+    ) -> Future:
+        """Return the future of a task. Those of higher priority run first.
 
-    def computed(self, collection: Any) -> Future:
+        The worker at the address ``offered_to`` is offered the task first, but any may take it.
+        """
+        return self.client.submit(
+            task, *arguments, pure=False, retries=_RETRIES, priority=priority, workers=offered_to or None,
+            allow_other_workers=bool(offered_to),
+        )  # fmt: skip
+
+    def computed(self, collection: object) -> Future:
         """Return the future of a collection of Dask."""
         return self.client.compute(collection, retries=_RETRIES)
 
@@ -56,20 +64,20 @@ class Workers:
 
     def scattered(self, value: object) -> Future:
         """Return a future of a value that is sent to all current workers."""
-        return self._scatter(value, broadcast=True)
+        return self._sent([value], to_all=True)[0]
 
-    def _scatter(self, values: object, *, broadcast: bool) -> Any:
+    def _sent(self, values: Sequence[object], *, to_all: bool) -> list[Future]:
         try:
-            return self.client.scatter(values, broadcast=broadcast, hash=False)
+            return list(self.client.scatter(values, broadcast=to_all, hash=False))
         except TimeoutError as error:
             raise DataError(
                 f"no Dask worker is connected to the scheduler at {self.address}. Start some with 'dask worker "
                 "ADDRESS'."
             ) from error
 
-    def dealt(self, values: list[Any]) -> list[Future]:
+    def dealt(self, values: Sequence[object]) -> list[Future]:
         """Return futures of values that are sent to one worker each, to all workers in turn."""
-        return list(self._scatter(values, broadcast=False))
+        return self._sent(values, to_all=False)
 
     def check_scheduler(self) -> None:
         """Raise DataError if the scheduler is lost and does not come back within a few seconds."""

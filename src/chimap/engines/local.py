@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from chimap._pieces import Pieces, PiecesHere
+from chimap._pieces import PiecesHere, RowPieces
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
@@ -68,7 +68,7 @@ class Engine(Protocol):
     ) -> None:
         """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
 
-    def pieces(self, rows: Rows, size: int) -> Pieces:
+    def pieces(self, rows: Rows, size: int) -> RowPieces:
         """Return pieces of at most ``size`` rows, held where functions of them are to be computed."""
         ...
 
@@ -97,7 +97,7 @@ class LocalEngine:
             progress.advance(chunk.X.shape[0])
             reached(work, chunk.start + chunk.X.shape[0])
 
-    def pieces(self, rows: Rows, size: int) -> Pieces:
+    def pieces(self, rows: Rows, size: int) -> RowPieces:
         """See ``Engine``."""
         return PiecesHere(rows, size)
 

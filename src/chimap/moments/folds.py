@@ -190,8 +190,7 @@ class FoldMoments:
     def add_shifted(self, fold: int, Z: np.ndarray, Y: Targets) -> None:
         """Add C-contiguous rows, already less the shifts, to a fold; see ``collecting``.
 
-        Rows with weights are changed in place (``Moments.add_shifted``), and bfloat16 no longer represents them
-        exactly.
+        The rows may be overwritten (``Moments.add_shifted``). bfloat16 does not represent rows with weights exactly.
         """
         is_rounded = self.rounded and split(Y)[1] is None
         if self._product is None or is_rounded != self._is_rounded:

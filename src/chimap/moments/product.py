@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+
 import numpy as np
 
-from chimap import _blas, _loops, _threads
+from chimap import _blas, _loops, _onednn, _threads
 from chimap.backends.units import has_bfloat16_units
 from chimap.moments.symmetric import PANEL, Symmetric
 
 MOST_ROWS = 8192  # rows summed in the precision of the features before they join the float64 sums
-_WIDTH = 1024  # columns of a panel
+_TILE = (
+    768  # rows and columns of a tile: larger ones waste more of the lower triangle, smaller ones copy more
+)
 _PAD = 48  # unused numbers between the rows: rows a power of two apart would share a few sets of the cache
 
 
@@ -36,7 +41,7 @@ class BatchProduct:
         return n * (n + _PAD) * itemsize
 
     def add(self, Z: np.ndarray) -> None:
-        """Add rows Z (rows, n), of the dtype of this product."""
+        """Add rows Z (rows, n), of the dtype of this product, which may be overwritten."""
         _blas.add_square(Z, self._square, add=self.rows > 0)
         self.rows += Z.shape[0]
 
@@ -55,22 +60,28 @@ class BatchProduct:
 
 
 class BFloat16Product(BatchProduct):
-    """A product of float32 rows that bfloat16 represents exactly, computed by torch on AMX units.
+    """A product of float32 rows that bfloat16 represents exactly, on units that multiply bfloat16.
 
-    Torch multiplies the rows as bfloat16 and accumulates in float32. Half of the symmetric product is left out by
-    working panel by panel.
+    The tiles of the triangle are summed in float32, one after the other on each thread.
     """
 
     def add(self, Z: np.ndarray) -> None:
-        """See ``Product.add``."""
-        import torch
+        """Add C-contiguous rows Z (rows, n), and overwrite them: their upper halves move together."""
+        square, n = self._square, Z.shape[1]
+        if not self.rows:
+            square[:] = 0
+        halves = Z.view(np.uint16)[:, :n]
+        _threads.over_rows(Z.shape[0], n, lambda rows: _loops.join_upper_halves(Z[rows]))
 
-        from chimap.backends.uploads import float32_products
+        def add_tile(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            _onednn.add_product(halves[:, rows], halves[:, columns], square[rows, columns])
 
-        rows, square = torch.from_numpy(Z), torch.from_numpy(self._square)
-        with float32_products("medium"):
-            for first in range(0, rows.shape[1], _WIDTH):
-                block = square[first : first + _WIDTH, first:]
-                panel = rows[:, first : first + _WIDTH].T
-                torch.addmm(block, panel, rows[:, first:], beta=float(self.rows > 0), out=block)
+        _threads.tasks(_tiles(n), add_tile)
         self.rows += Z.shape[0]
+
+
+def _tiles(n: int) -> Iterator[tuple[slice, slice]]:
+    """Yield the rows and columns of each tile of the upper triangle of a matrix (n, n)."""
+    steps = [slice(first, min(first + _TILE, n)) for first in range(0, n, _TILE)]
+    yield from itertools.combinations_with_replacement(steps, 2)

@@ -54,7 +54,8 @@ class MomentSums(Scatter):
         Parameters
         ----------
         Z : ndarray of shape (n, D)
-            Features, C-contiguous. If the rows have weights, they are multiplied by the roots of these, in place.
+            Features, C-contiguous. Rows with weights are multiplied by the roots of these, in place, and the product
+            may overwrite all rows.
         Y : array of shape (n, t), OneVersusAll or WeightedTargets
             Targets.
         product : Product

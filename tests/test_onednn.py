@@ -1,0 +1,81 @@
+"""Products of bfloat16 matrices, on views and on several threads, against float64."""
+
+from __future__ import annotations
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from chimap import _onednn
+
+needs_onednn = pytest.mark.skipif(_onednn.library() is None, reason="needs the wheel onednn-cpu-gomp")
+
+
+def halves(rng, *shape):
+    """Random numbers that bfloat16 holds: the upper halves of float32, and float64."""
+    values = rng.standard_normal(shape).astype(np.float32)
+    upper = (values.view(np.uint32) >> 16).astype(np.uint16)
+    return upper, (upper.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+@needs_onednn
+@pytest.mark.parametrize(("k", "m", "n"), [(1, 1, 1), (3, 5, 2), (200, 33, 70), (2048, 96, 130)])
+def test_adds_the_product_to_what_is_there(k, m, n):
+    rng = np.random.default_rng(0)
+    (A, wide_A), (B, wide_B) = halves(rng, k, m), halves(rng, k, n)
+    before = rng.standard_normal((m, n)).astype(np.float32)
+    out = before.copy()
+    _onednn.add_product(A, B, out)
+    expected = before + wide_A.T @ wide_B
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-5 * np.sqrt(k) * np.abs(expected).max())
+
+
+@needs_onednn
+def test_takes_views_and_leaves_what_is_beside_them():
+    rng = np.random.default_rng(1)
+    wide, values = halves(rng, 50, 90)
+    out = np.full((40, 64), 7, np.float32)
+    _onednn.add_product(wide[:, 3:23], wide[:, 40:75], out[5:25, 9:44])
+    expected = np.full((40, 64), 7.0)
+    expected[5:25, 9:44] += values[:, 3:23].T @ values[:, 40:75]
+    np.testing.assert_allclose(out, expected, rtol=0, atol=1e-4)
+
+
+@needs_onednn
+def test_threads_do_not_disturb_each_other():
+    rng = np.random.default_rng(2)
+    matrix, values = halves(rng, 300, 64)
+    outs = np.zeros((40, 64, 64), np.float32)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda out: _onednn.add_product(matrix, matrix, out), outs))
+    assert (outs == outs[0]).all()
+    np.testing.assert_allclose(outs[0], values.T @ values, rtol=0, atol=1e-3)
+
+
+@needs_onednn
+def test_threads_of_others_are_as_many_as_before():
+    library = _onednn.library()
+    before = library.omp_get_max_threads()
+    matrix, _ = halves(np.random.default_rng(3), 8, 8)
+    _onednn.add_product(matrix, matrix, np.zeros((8, 8), np.float32))
+    assert library.omp_get_max_threads() == before
+
+
+@needs_onednn
+def test_shapes_that_do_not_fit_are_refused():
+    matrix = np.zeros((8, 4), np.uint16)
+    with pytest.raises(ValueError, match=r"is \(4, 4\); got an array of \(4, 5\)"):
+        _onednn.add_product(matrix, matrix, np.zeros((4, 5), np.float32))
+
+
+def test_there_is_none_without_its_file(monkeypatch):
+    _onednn.library.cache_clear()
+    monkeypatch.setattr(_onednn, "_WHEEL", "no-such-wheel")
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
+    assert _onednn.library() is None
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: "libno-such-file.so")
+    _onednn.library.cache_clear()
+    assert _onednn.library() is None
+    _onednn.library.cache_clear()
