@@ -161,8 +161,8 @@ def stored(file: Path | None) -> Found | None:
     if file is None or not file.exists():
         return None
     with np.load(file) as arrays:
-        *numbers, scores = (arrays[key] for key in Found._fields)
-    return Found(*(number.item() for number in numbers), scores)
+        numbers = {key: float(arrays[key]) for key in Found._fields if key != "scores"}
+        return Found(**numbers, scores=arrays["scores"])
 
 
 def store(file: Path | None, **arrays) -> None:

@@ -18,13 +18,11 @@ import time
 import numpy as np
 
 from benchmarks.measure import report
+from benchmarks.one_pass import one_pass
 from chimap import FourierFeatures, HistogramClassifier, LandmarkFeatures, OptimalMap
 from chimap.backends import backend_of
-from chimap.data import ArraySource
-from chimap.engines import LocalEngine, Progress, Stopwatch
-from chimap.engines.local import Pass
 from chimap.features.rounded import RoundedFeatures
-from chimap.moments import DealtFolds, FoldMoments, OneVersusAll
+from chimap.moments import FoldMoments, OneVersusAll
 
 BINS, CLASSES, NARROW, BLOCK = 1000, 1000, 28, 262_144
 PRECISIONS = ("float32", "bfloat16")
@@ -94,11 +92,7 @@ def passed(device, features, X, y, precision):
     moments, mapping = empty(precision, features)
     began = time.perf_counter()
     sums = backend_of(device).sums(mapping, moments)
-    work = Pass(
-        lambda rows, *_: rows, lambda y: OneVersusAll(y, CLASSES), sums, DealtFolds(1, 0), Stopwatch()
-    )
-    LocalEngine().run(work, ArraySource(X, y), 65536, Progress(), "pass", 0, lambda *_: None)
-    work.finish()
+    one_pass(sums, X, y, CLASSES, 65536)
     return (time.perf_counter() - began) / len(X)
 
 

@@ -8,17 +8,12 @@ with widths with one plain fit on the same rows and features: the bound is 20 pl
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
 from benchmarks.measure import report
 from chimap import ExactKernelRegressor, FourierKernelRegressor, HistogramRegressor
-from chimap.data import ArraySource
-from chimap.engines import Stopwatch
-from chimap.estimators.tuning_rows import TuningRows
-from chimap.estimators.width_search import WidthObjective, WidthPenalty
-from chimap.features.fourier import WidthFeatures
-from chimap.solvers.exact_widths import exact_training
 
 BLOCKS = {f"descriptor {j}": slice(20 * j, 20 * j + 20) for j in range(5)}
 
@@ -33,35 +28,18 @@ def rows(n, seed=0):
 
 def fourier_seconds(n, n_components):
     X, y = rows(n)
-    features = WidthFeatures("exp-chi2", n_components, blocks=BLOCKS, random_state=0).fit(X[:4096])
-    data = TuningRows(
-        ArraySource(X, y),
-        lambda X, first, name: X,
-        lambda y: y[:, None],
-        np.zeros(1),
-        0,
-        5,
-        8192,
-        Stopwatch(),
-    )
-    objective = WidthObjective(features, data, "held-out", WidthPenalty("l2", 0.0))
-    x = np.append(features.start_, 0.0)
-    objective(x) if n <= 4000 else None  # loads what is compiled
-    began = time.perf_counter()
-    objective(x + 0.01)
-    return time.perf_counter() - began
+    model = FourierKernelRegressor(
+        blocks=BLOCKS, n_components=n_components, n_tune_components=None, n_tune_rows=None,
+        validation_fraction=0, max_iter=1, memory="4GiB", random_state=0,
+    ).fit(X, y)  # fmt: skip
+    start, first = model.history_  # the start, which loads what is compiled, is one evaluation
+    return (first["seconds"] - start["seconds"]) / (model.n_evaluations_ - 1)
 
 
 def exact_seconds(n):
     X, y = rows(n)
-    model = ExactKernelRegressor(blocks=BLOCKS, max_iter=1)
-    model._kernel = model._checked_kernel()
-    model.width_names_, model.width_columns_ = list(BLOCKS), np.repeat(np.arange(5), 20)
-    distances = model._distances(X.astype(np.float64))
-    x = np.append(model._start(distances), 0.0)
-    began = time.perf_counter()
-    exact_training(distances, y[:, None], x, 1.0)
-    return time.perf_counter() - began
+    model = ExactKernelRegressor(blocks=BLOCKS, objective="training", max_iter=1).fit(X, y)
+    return model.history_[-1]["seconds"] / model.n_evaluations_
 
 
 def cost(full, n_components, plot):
@@ -109,12 +87,11 @@ def tune(full, n_components):
     n = 100_000 if full else 10_000
     X, y = rows(n)
     Xt, yt = rows(5000, seed=1)
-    settings = {"n_components": n_components, "random_state": 0, "memory": "4GiB"}
-    HistogramRegressor(**{"kernel": "exp-chi2"} | settings | {"n_components": 256}).fit(
-        X[:3000], y[:3000]
-    )  # loads what is compiled
+    settings: dict[str, Any] = {"n_components": n_components, "random_state": 0, "memory": "4GiB"}
+    common = settings | {"kernel": "exp-chi2", "features": "fourier"}
+    HistogramRegressor(**common | {"n_components": 256}).fit(X[:3000], y[:3000])  # loads what is compiled
     began = time.perf_counter()
-    plain = HistogramRegressor(**{"kernel": "exp-chi2"} | settings).fit(X, y)
+    plain = HistogramRegressor(**common).fit(X, y)
     plain_s = time.perf_counter() - began
     began = time.perf_counter()
     learned = FourierKernelRegressor(blocks=BLOCKS, **settings).fit(X, y)

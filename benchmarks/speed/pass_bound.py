@@ -11,26 +11,24 @@ import sys
 import numpy as np
 
 from benchmarks.measure import Spread, counts, mnist, report, seconds, sgemm_rates
+from benchmarks.one_pass import one_pass
 from chimap import FourierFeatures, OptimalMap
+from chimap._types import Rows
 from chimap.backends.host import HOST
-from chimap.data import ArraySource
-from chimap.engines import LocalEngine, Progress, Stopwatch
-from chimap.engines.local import Pass
-from chimap.moments import FoldMoments, OneVersusAll
+from chimap.moments import FoldMoments
 
 CHUNK_ROWS = 8192
 
 
-def passed(features, X, y, n_classes, D):
-    """Run one pass as a fit without folds runs it, and return the seconds of its stages."""
+def passed(features: FourierFeatures, X: Rows, y: np.ndarray, n_classes: int, D: int) -> dict[str, float]:
+    """Run one pass over the rows, and return the seconds of its stages."""
     moments = FoldMoments(1, D, n_classes, np.zeros(D), np.zeros(n_classes), np.dtype(np.float32))
-    sums = HOST.sums(features, moments)
-    work = Pass(lambda rows, *_: rows, lambda y: OneVersusAll(y, n_classes), sums, 1, 0, Stopwatch())
-    LocalEngine().run(work, ArraySource(X, y), CHUNK_ROWS, Progress(), "pass", 0, lambda *_: None)
-    return work.clock.seconds
+    return one_pass(HOST.sums(features, moments), X, y, n_classes, CHUNK_ROWS)
 
 
-def measure(name, features, X, y, D, rate, target, repeats):
+def measure(
+    name: str, features: FourierFeatures, X, y, D: int, rate: float, target: str, repeats: int
+) -> None:
     p, m = features.frequencies_.shape
     n = X.shape[0]
     moments, projection = n * D * D / rate, 2 * n * p * m / rate

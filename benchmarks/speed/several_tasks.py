@@ -13,6 +13,7 @@ after a small fit that compiles.
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from benchmarks.sets import SETS
 from chimap import HistogramClassifier
 
 SEEDS = 5  # seeds of a race
-KINDS = {
+KINDS: dict[str, dict[str, Any]] = {
     "landmarks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 1000},
     "exact": {"kernel": "exp-chi2", "features": "exact"},
     "default": {},
@@ -75,9 +76,9 @@ def main():
         seconds(kind, (X[:1000], Y[:1000]), (X[:1000], first[:1000]))
         of_seen, of_all, together = seconds(kind, (X[seen], first[seen]), (X, first), (X, Y))
         if kind == "default":
-            others = [_once(kind, *_alone(X, y), task % SEEDS) for task, y in enumerate(Y.T) if task]
+            others = [_once(kind, *_alone(X, y), seed=task % SEEDS) for task, y in enumerate(Y.T) if task]
             of_seen = float(np.mean([of_seen, *others]))
-            together = float(np.mean([together, *(_once(kind, X, Y, seed) for seed in range(1, SEEDS))]))
+            together = float(np.mean([together, *(_once(kind, X, Y, seed=seed) for seed in range(1, SEEDS))]))
         print(
             f"{kind}: {of_seen:.1f} s of {seen.size} rows, {of_all:.1f} s of {len(first)}, {together:.1f} s of 12 tasks"
         )

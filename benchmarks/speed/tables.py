@@ -7,21 +7,22 @@ from sklearn.svm import SVC
 from benchmarks.measure import counts, mnist, ratio, report, seconds
 from chimap import HistogramClassifier, chi2
 from chimap._memory import format_bytes
+from chimap._types import MatrixLike
 
 X, y, X_test, y_test = mnist(normalize=True)
 ROWS = 10_000
 X, y = X[:ROWS], y[:ROWS]
 
 
-def compare(name, model, rows, target):
+def compare(name: str, model: HistogramClassifier, rows: MatrixLike, target: str):
     """Compare tables with the model itself, and with its map and dot into existing memory."""
     compiled = model.compile()
     tables = seconds(lambda: compiled.decision_function(rows), 9)
     whole = seconds(lambda: model.decision_function(rows), 5)
     report(f"{name}: times as fast as decision_function", ratio(whole, tables), target)
     if not sp.issparse(rows):
-        psi, weights = model.features_, model._weights()
-        Z = np.empty((2048, psi._n_features_out), np.float32)
+        psi, weights = model.features_, np.ascontiguousarray(model.coef_.T, np.float32)
+        Z = np.empty((2048, len(weights)), np.float32)
 
         def map_and_dot():
             for first in range(0, rows.shape[0], 2048):
