@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chimap.cli.support.blas import prepare_blas
 
@@ -136,7 +136,7 @@ def processor_seconds(arguments: list[str]) -> float:
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def child(code: str) -> dict[str, object]:
+def child(code: str) -> dict[str, Any]:
     """Run Python code that prints JSON in a new process, and add its ``peak_bytes``, measured from outside."""
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         peak = 0

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,7 +47,7 @@ class Method(NamedTuple):
     and by those between new rows and training rows.
     """
 
-    machine: Callable[[float, Split], object]
+    machine: Callable[[float, Split], Any]
     choices: tuple[float, ...] = CS
     prepare: Callable[[Split], tuple[float, float]] | None = None
 

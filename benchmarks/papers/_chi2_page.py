@@ -132,7 +132,7 @@ def _by_terms(known: Cells, name: str) -> Iterator[str]:
     yield from _by_n(cell)
 
 
-def _by_n(cell) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _by_n(cell) -> Iterator[str]:
     yield f"| terms | {' | '.join(map(str, TERMS))} |"
     yield "|---|" + "---|" * len(TERMS)
     for method in METHODS[1:]:

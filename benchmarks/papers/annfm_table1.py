@@ -27,6 +27,7 @@ from chimap import (
     SignStableProjection,
     StaircaseMap,
 )
+from chimap.features.additive import AdditiveMap
 from chimap.kernels import CATALOGUE, Kernel
 
 # accuracy in %, seconds: Table 1 of Additive nearest neighbor feature maps
@@ -54,7 +55,7 @@ X, y, Xt, yt = mnist()
 X, y, Xt = X[:n_rows] / 255, y[:n_rows], Xt / 255
 
 
-def maps(kernel: str) -> Iterator[tuple[str, Callable[[], object]]]:
+def maps(kernel: str) -> Iterator[tuple[str, Callable[[], AdditiveMap]]]:
     for n in (3, 5):
         yield f"VZ, {n} terms", lambda n=n: HomogeneousMap(kernel, n)
     if kernel == "intersection":
@@ -90,7 +91,7 @@ def exact(k: Kernel) -> tuple[float, float, float]:
 
 
 def linear(
-    make: Callable[[], object], c: float, of: Callable[[LinearSVC], ClassifierMixin] = lambda svm: svm
+    make: Callable[[], AdditiveMap], c: float, of: Callable[[LinearSVC], ClassifierMixin] = lambda svm: svm
 ) -> tuple[float, float, int]:
     """Return accuracy, seconds and features of a linear machine on a map.
 

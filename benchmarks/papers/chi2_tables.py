@@ -222,7 +222,7 @@ def cells(
     yield f"{name}/errors", lambda: kernel_errors(rows)
     C = known[f"{name}/exact"]["C"]
     for method in METHODS:
-        yield f"{name}/{method}/{seed}", lambda method=method: random_features(rows, method, seed, C)  # type: ignore[misc]
+        yield f"{name}/{method}/{seed}", lambda method=method: random_features(rows, method, seed, C)
     yield f"{name}/Nystroem/{seed}", lambda: nystroem(rows, seed, C)
     yield f"{name}/Landmarks/{seed}", lambda: landmarks(rows, seed, C)
 
@@ -233,7 +233,7 @@ def curve_cells(
     """Return the same for Figure 2."""
     C = known[f"{name}/exact"]["C"]
     for method in MAPS:
-        yield f"{name}/terms/{method}/{seed}", lambda method=method: by_terms(rows, method, seed, C)  # type: ignore[misc]
+        yield f"{name}/terms/{method}/{seed}", lambda method=method: by_terms(rows, method, seed, C)
 
 
 def work_through(names: list[str], seeds: int, store: Path) -> None:
