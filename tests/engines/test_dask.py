@@ -23,7 +23,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource, SvmlightSource, write_histograms
 from chimap.engines.dask import DaskEngine, _groups_of_parts
 from chimap.engines.dask_pieces import PiecesOnWorkers
-from chimap.engines.dask_tasks import added
+from chimap.engines.dask_tasks import added, merged
 from chimap.engines.dask_workers import Workers
 from chimap.features.landmarks.choosing import kmeans
 from chimap.fit.checkpoint import Checkpoint
@@ -299,15 +299,20 @@ def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, 
     np.testing.assert_array_equal(again._coef, whole._coef)
 
 
-def test_neighbours_are_offered_to_one_worker(client, rows, monkeypatch):
-    """Merges of neighbours then need no transfer; a worker that is idle may take them nevertheless."""
+def test_neighbours_are_offered_to_one_worker_in_order(client, rows, monkeypatch):
+    """Merges of neighbours then need no transfer, and few moments wait; an idle worker may take them nevertheless."""
     monkeypatch.setattr("chimap.engines.dask._GROUP", 1000)
     offers: list[tuple[int, str]] = []
+    priorities: dict[int, int] = {}
+    of_merges = []
 
     class Recorded(Workers):
         def submit(self, task, priority, *arguments, offered_to=""):
             if task is added:
                 offers.append((arguments[2], offered_to))
+                priorities[arguments[2]] = priority
+            elif task is merged:
+                of_merges.append(priority)
             return super().submit(task, priority, *arguments, offered_to=offered_to)
 
     engine = DaskEngine(client)
@@ -316,6 +321,9 @@ def test_neighbours_are_offered_to_one_worker(client, rows, monkeypatch):
     workers = [worker for _, worker in sorted(offers)]
     first, second = sorted(client.nthreads())
     assert len(workers) > 4
+    of_parts = [priority for _, priority in sorted(priorities.items())]
+    assert of_parts == sorted(set(of_parts), reverse=True)  # equal ones would run in any order
+    assert min(of_merges) > max(of_parts)
     half = -(-len(workers) // 2)
     assert workers == [first] * half + [second] * (len(workers) - half)
 

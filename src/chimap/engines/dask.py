@@ -7,8 +7,9 @@ chunks one after the other, which rounds the sums of float64 in another order.) 
 unless it comes from here; moments come back merged, a group of parts at a time, and a checkpoint can be written after
 each group.
 
-Merging has priority over summing, and the moments of a part are released when they are merged: a worker holds those it
-adds to and a few that wait, however many parts there are.
+Merging has priority over summing, the parts of a worker are summed in order, and the moments of a part are released
+when they are merged: a worker holds those it adds to, and at most one that waits for its neighbour at each level of the
+tree.
 
 Any worker may die. Its sums are computed again elsewhere; data that this process had sent, and that no worker has any
 more, are sent again. If the scheduler is lost, the pass ends with an error that names it.
@@ -50,7 +51,7 @@ class DaskEngine:
     """The workers of a ``dask.distributed`` cluster, reached through a client."""
 
     can_keep = False
-    n_waiting = 4  # two moments merge into a third, and one waits for its neighbour
+    n_waiting = 7  # one for each level of the tree of 64 parts, and one that is read while they merge
 
     def __init__(self, client: Client):
         self.workers = Workers(client)
@@ -141,15 +142,23 @@ class DaskEngine:
     def _submit_part(
         self, template: Future, source: Source, start: int, stop: int, chunk_rows: int, worker: str
     ) -> Future:
-        """Submit the sums of rows start to stop; any worker may take them, ``worker`` is offered them first."""
+        """Submit the sums of rows start to stop; any worker may take them, ``worker`` is offered them first.
+
+        Parts have falling priorities, so that a worker adds neighbours one after the other and they are soon merged.
+        Tasks of one priority run in any order: moments of a third of the parts would wait for their neighbours.
+        """
         # The scheduler knows the blocks of a DaskSource, and may have them in memory already.
         if isinstance(source, DaskSource):
             y = source.labels()
-            X = self.workers.computed(source.lazy(start, stop))
+            X = self.workers.computed(source.lazy(start, stop), -start)
             labels = None if y is None else y[start:stop]
-            return self.workers.submit(added_array, 0, template, X, labels, start, chunk_rows, source.name)
+            return self.workers.submit(
+                added_array, -start, template, X, labels, start, chunk_rows, source.name
+            )
         on_workers = self._on_workers(source)
-        return self.workers.submit(added, 0, template, on_workers, start, stop, chunk_rows, offered_to=worker)
+        return self.workers.submit(
+            added, -start, template, on_workers, start, stop, chunk_rows, offered_to=worker
+        )
 
     def _tree(self, parts: list[Future]) -> Future:
         """Merge neighbours, then neighbours of the results, until one is left; merges run before new parts."""

@@ -44,9 +44,9 @@ class Workers:
             allow_other_workers=bool(offered_to),
         )  # fmt: skip
 
-    def computed(self, collection: object) -> Future:
+    def computed(self, collection: object, priority: int) -> Future:
         """Return the future of a collection of Dask."""
-        return self.client.compute(collection, retries=_RETRIES)
+        return self.client.compute(collection, retries=_RETRIES, priority=priority)
 
     def placed(self, value: object) -> Future:
         """Return a future of a value that all workers need.
