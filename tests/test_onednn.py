@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import ctypes
+import gc
+import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from chimap import _onednn
 
-needs_onednn = pytest.mark.skipif(_onednn.library() is None, reason="needs the wheel onednn-cpu-gomp")
+needs_onednn = pytest.mark.skipif(
+    not _onednn.multiplies(), reason="needs oneDNN, and a processor with bfloat16"
+)
 
 
 def halves(rng, *shape):
@@ -55,12 +61,58 @@ def test_threads_do_not_disturb_each_other():
 
 
 @needs_onednn
-def test_threads_of_others_are_as_many_as_before():
+def test_products_stay_on_their_thread_and_leave_the_number_for_others():
     library = _onednn.library()
-    before = library.omp_get_max_threads()
-    matrix, _ = halves(np.random.default_rng(3), 8, 8)
-    _onednn.add_product(matrix, matrix, np.zeros((8, 8), np.float32))
-    assert library.omp_get_max_threads() == before
+    if not hasattr(library, "omp_get_max_threads"):
+        pytest.skip("this oneDNN has one thread")
+    library.omp_set_num_threads(3)
+    matrix, _ = halves(np.random.default_rng(3), 400, 400)
+    threads = len(list(Path("/proc/self/task").iterdir())) if Path("/proc/self/task").exists() else None
+    _onednn.add_product(matrix, matrix, np.zeros((400, 400), np.float32))
+    assert library.omp_get_max_threads() == 3
+    if threads is not None:
+        assert len(list(Path("/proc/self/task").iterdir())) == threads
+
+
+@needs_onednn
+def test_threads_that_begin_together_share_one_engine(monkeypatch):
+    for _ in range(50):
+        monkeypatch.setattr(_onednn, "_engines", [])
+        together = threading.Barrier(4)
+
+        def engine(together=together):
+            together.wait()
+            return _onednn._engine().value
+
+        with ThreadPoolExecutor(4) as pool:
+            assert len({found.result() for found in [pool.submit(engine) for _ in range(4)]}) == 1
+
+
+@needs_onednn
+def test_what_is_no_longer_kept_is_destroyed():
+    destroyed = []
+    matmul = _onednn._Matmul(3, 4, 5, 4, 5, 5)
+    weakref.finalize(matmul, destroyed.append, True)
+    names = []
+    with pytest.MonkeyPatch.context() as patch:
+        call = _onednn._call
+        patch.setattr(_onednn, "_call", lambda name, *rest: names.append(name) or call(name, *rest))
+        del matmul
+        gc.collect()
+    assert destroyed
+    assert sorted(names) == sorted(
+        ["primitive_destroy", "primitive_desc_destroy", "primitive_attr_destroy", "post_ops_destroy"]
+        + 3 * ["memory_desc_destroy"]
+    )
+
+
+def test_a_processor_without_a_product_has_none(monkeypatch):
+    def refuse(*shape):
+        raise _onednn.OneDnnError("status 3")
+
+    monkeypatch.setattr(_onednn, "_Matmul", refuse)
+    monkeypatch.setattr(_onednn, "library", lambda: "there")
+    assert _onednn.multiplies.__wrapped__() is False
 
 
 @needs_onednn

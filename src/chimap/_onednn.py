@@ -1,7 +1,8 @@
 """Products of bfloat16 matrices that are accumulated and returned in float32, by the C interface of oneDNN 3.
 
-oneDNN uses the processor's units for bfloat16, AMX or AVX-512, whichever it has. No other library of Python was found
-to offer this product on a CPU. On two cores of an AMD EPYC (Zen 4), where float32 products reach 180 to 200 GFLOP/s:
+oneDNN uses the processor's units for bfloat16, AMX or AVX-512, whichever it has. No other way was found that is faster
+than float32 and does not round the result. On two cores of an AMD EPYC (Zen 4), where products of float32 reach 180 to
+200 GFLOP/s:
 
 - ``torch.mm(..., out_dtype=torch.float32)`` and ``torch.addmm`` of that kind raise NotImplementedError on a CPU;
 - ``torch.mm`` of bfloat16 reaches 370 GFLOP/s, but rounds its results, sums over many rows, to 8 bits;
@@ -17,7 +18,9 @@ from __future__ import annotations
 
 import ctypes
 import ctypes.util
+import os
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -32,7 +35,14 @@ _CPU, _IN_ORDER, _OF_CALLER = 1, 1, 1
 _BFLOAT16, _FLOAT32, _AS_OUTPUT = 2, 3, 0
 _SCRATCHPAD_DESCRIPTOR = 136
 _SOURCE, _WEIGHTS, _DESTINATION, _SCRATCHPAD = 1, 33, 17, 80
+_MOST_SHAPES = 64  # products whose programs, compiled for their shape, are kept
 _here = threading.local()
+_lock = threading.Lock()
+_engines: list[ctypes.c_void_p] = []
+
+
+class OneDnnError(RuntimeError):
+    """A function of oneDNN refused its arguments."""
 
 
 class _Version(ctypes.Structure):
@@ -49,17 +59,31 @@ class _Argument(ctypes.Structure):
 
 @lru_cache(maxsize=1)
 def library() -> ctypes.CDLL | None:
-    """Return oneDNN 3, of the wheel or of the system; None if there is none that runs on the caller's thread."""
+    """Return oneDNN 3, of the wheel or of the system; None if there is none that can run on the caller's thread."""
     for path in _paths():
         try:
-            found = ctypes.CDLL(path)
+            # Bound to its own OpenMP, whose threads are set here, even if another one is global.
+            found = ctypes.CDLL(path, mode=ctypes.DEFAULT_MODE | getattr(os, "RTLD_DEEPBIND", 0))
         except OSError:
             continue
         found.dnnl_version.restype = ctypes.POINTER(_Version)
         version = found.dnnl_version().contents
         if version.major == _MAJOR and version.cpu_runtime in (_SEQUENTIAL, _OPENMP):
+            found.dnnl_set_primitive_cache_capacity(_MOST_SHAPES)
             return found
     return None
+
+
+@lru_cache(maxsize=1)
+def multiplies() -> bool:
+    """Whether oneDNN is there and has a product of bfloat16 for this processor."""
+    if library() is None:
+        return False
+    try:
+        _Matmul(2, 2, 2, 2, 2, 2)
+    except OneDnnError:
+        return False
+    return True
 
 
 def _paths() -> Iterator[str]:
@@ -125,6 +149,9 @@ class _Matmul:
         scratchpad = ctypes.c_void_p(_asked("primitive_desc_query_md", plan, _SCRATCHPAD_DESCRIPTOR, 0))
         self._scratchpad_bytes = _asked("memory_desc_get_size", scratchpad)
         self._descriptors = {_SOURCE: of_A, _WEIGHTS: of_B, _DESTINATION: of_out, _SCRATCHPAD: scratchpad}
+        made = [("primitive", self._primitive), ("primitive_desc", plan), ("primitive_attr", attributes)]
+        made += [("post_ops", sum_of_outputs), *(("memory_desc", one) for one in (of_A, of_B, of_out))]
+        weakref.finalize(self, _destroy, made).atexit = False
 
     def run(self, *addresses: int) -> None:
         """Add the product of the matrices at the addresses of A, B and out."""
@@ -135,18 +162,22 @@ class _Matmul:
         ]
         pairs = zip(self._descriptors, memories, strict=True)
         arguments = (_Argument * len(memories))(*(_Argument(*pair) for pair in pairs))
-        _call("primitive_execute", self._primitive, _stream(), len(memories), arguments)
-        _call("stream_wait", _stream())
-        for memory in memories:
-            _call("memory_destroy", memory)
+        try:
+            _call("primitive_execute", self._primitive, _stream(), len(memories), arguments)
+            _call("stream_wait", _stream())
+        finally:
+            _destroy([("memory", memory) for memory in memories])
 
 
-_matmul = lru_cache(maxsize=64)(_Matmul)  # each holds a program compiled for its shape
+_matmul = lru_cache(maxsize=_MOST_SHAPES)(_Matmul)
 
 
-@lru_cache(maxsize=1)
 def _engine() -> ctypes.c_void_p:
-    return _made("engine_create", _CPU, ctypes.c_size_t(0))
+    """Return the one engine: what one engine makes does not work with what another makes."""
+    with _lock:
+        if not _engines:
+            _engines.append(_made("engine_create", _CPU, ctypes.c_size_t(0)))
+    return _engines[0]
 
 
 def _stream() -> ctypes.c_void_p:
@@ -179,7 +210,13 @@ def _made(name: str, *arguments: object) -> ctypes.c_void_p:
 def _call(name: str, *arguments: object) -> None:
     status = getattr(library(), f"dnnl_{name}")(*arguments)
     if status:
-        raise RuntimeError(f"dnnl_{name} of oneDNN ended with status {status}.")
+        raise OneDnnError(f"dnnl_{name} of oneDNN ended with status {status}.")
+
+
+def _destroy(made: list[tuple[str, ctypes.c_void_p]]) -> None:
+    """Destroy objects, given the names of their kinds."""
+    for kind, one in made:
+        _call(f"{kind}_destroy", one)
 
 
 def _asked(name: str, *arguments: object) -> int:

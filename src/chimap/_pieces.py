@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeAlias, TypeVar
 
-from chimap import _arrays
+from chimap import _arrays, _threads
 from chimap._types import Rows
 
 Shared = TypeVar("Shared")
@@ -34,7 +34,8 @@ class PiecesHere:
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
         """See ``RowPieces``."""
-        return [function(piece, shared) for piece in pieces_of(self._rows, self._size)]
+        # Products of a piece stay on one thread, here as on a worker: more threads would round them in another order.
+        return _threads.tasks(pieces_of(self._rows, self._size), lambda piece: function(piece, shared))
 
 
 Holder: TypeAlias = Callable[[Rows, int], RowPieces]

@@ -290,7 +290,9 @@ def test_a_scheduler_that_dies_is_named_and_its_checkpoint_serves(client, rows, 
                 process.kill()
                 process.wait()
 
-        with pytest.raises(DataError, match=rf"the Dask scheduler at {address} was lost in mid-pass"):
+        with pytest.raises(
+            DataError, match=rf"the Dask scheduler at {address} was lost in the middle of the fit"
+        ):
             HistogramClassifier(**settings).fit_source(
                 rows, engine=address, checkpoint=Deadly(tmp_path / "c", 1e-9)
             )
@@ -352,7 +354,7 @@ SAMPLE[SAMPLE < 0.01] = 0
 @pytest.fixture
 def small_pieces(monkeypatch):
     """Let k-means work on pieces of 100 rows."""
-    monkeypatch.setattr("chimap.features.landmarks.choosing.block_rows", lambda n_landmarks: 100)
+    monkeypatch.setattr("chimap.features.landmarks.choosing.PIECE_ROWS", 100)
 
 
 def clustered(rows):
@@ -365,6 +367,17 @@ def test_workers_find_the_landmarks_of_one_process(client, kind):
     here = clustered(kind(SAMPLE))
     with held_by(DaskEngine(client).pieces):
         np.testing.assert_array_equal(clustered(kind(SAMPLE)), here)
+
+
+def test_a_scheduler_that_is_lost_between_rounds_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("chimap.engines.dask_workers._RECONNECT_SECONDS", 0.5)
+    with scheduler_and_worker(tmp_path) as (process, address), distributed.Client(address) as client:
+        pieces = DaskEngine(client).pieces(SAMPLE, 250)
+        pieces.map(rows_below, 0.1)
+        process.kill()
+        process.wait()
+        with pytest.raises(DataError, match=rf"the Dask scheduler at {address} was lost in the middle"):
+            pieces.map(rows_below, 0.2)
 
 
 @pytest.mark.usefixtures("small_pieces")

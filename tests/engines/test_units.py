@@ -29,7 +29,7 @@ def machine(monkeypatch):
 
     def be(*flags, onednn=True, capability=(0, 0)):
         monkeypatch.setattr(units, "processor_flags", lambda: frozenset(flags))
-        monkeypatch.setattr(units._onednn, "library", lambda: onednn or None)
+        monkeypatch.setattr(units._onednn, "multiplies", lambda: onednn)
         cuda = SimpleNamespace(get_device_capability=lambda device: capability)
         monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
 
@@ -55,16 +55,39 @@ def test_units_of_processors(flags, onednn, is_there, machine):
     assert type(product_of(4, np.dtype(np.float32), rounded=False)) is BatchProduct
 
 
-@pytest.mark.skipif(_onednn.library() is None, reason="oneDNN multiplies bfloat16")
-@pytest.mark.parametrize("weights", [None, np.linspace(0.5, 2, len(X))])
-def test_a_fit_on_units_is_the_fit_without(weights, monkeypatch):
+@pytest.mark.skipif(not _onednn.multiplies(), reason="oneDNN multiplies bfloat16")
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"alpha": 0.1},
+        {"alpha": 0.1, "selection": 5},
+        {"alpha": 0.1, "n_jobs": 1},
+        {
+            "loss": "logistic",
+            "alpha": 1.0,
+            "tol": 1e-6,
+        },  # keeps features, which the product must not overwrite
+    ],
+)
+def test_a_fit_on_units_is_the_fit_without(settings, monkeypatch):
+    used = []
+    add = BFloat16Product.add
+    monkeypatch.setattr(BFloat16Product, "add", lambda *rows: used.append(rows) or add(*rows))
     models = {}
     for has_units in (True, False):
         monkeypatch.setattr("chimap.moments.product.has_bfloat16_units", lambda has=has_units: has)
-        model = HistogramClassifier(**LANDMARKS, precision="bfloat16", alpha=0.1)
-        models[has_units] = model.fit(X, y, sample_weight=weights)
+        model = HistogramClassifier(**LANDMARKS | {"n_components": 400}, precision="bfloat16", **settings)
+        models[has_units] = model.fit(X, y)
+        assert bool(used) is True
     there, here = models[True].decision_function(X), models[False].decision_function(X)
-    np.testing.assert_allclose(there, here, rtol=0, atol=1e-4)
+    np.testing.assert_allclose(there, here, rtol=0, atol=2e-3 if "loss" in settings else 1e-4)
+
+
+def test_rows_with_weights_are_not_bfloat16(monkeypatch):
+    monkeypatch.setattr("chimap.moments.product.has_bfloat16_units", lambda: True)
+    monkeypatch.setattr(BFloat16Product, "add", None)
+    model = HistogramClassifier(**LANDMARKS, precision="bfloat16", alpha=0.1)
+    assert model.fit(X, y, sample_weight=np.linspace(0.5, 2, len(X))).score(X, y) > 0.5
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from sklearn.linear_model import RidgeClassifier
 
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor, Moments, OptimalMap
-from chimap._pieces import PiecesHere
 from chimap.data import ArraySource
 from chimap.engines.local import LocalEngine
 from chimap.solvers import ridge
@@ -198,7 +197,7 @@ def test_a_random_state_is_drawn_from_once():
 )
 def test_an_engine_is_asked_whether_it_keeps_rows(settings):
     class Another:
-        can_keep, n_waiting, run, pieces = True, 0, LocalEngine().run, PiecesHere
+        can_keep, n_waiting, run = True, 0, LocalEngine().run
 
     X, y = classes(60)
     model = HistogramClassifier(random_state=0, **settings)

@@ -9,7 +9,7 @@ from chimap import _loops, _onednn
 from chimap.moments import Symmetric
 from chimap.moments.product import BatchProduct, BFloat16Product
 
-needs_onednn = pytest.mark.skipif(_onednn.library() is None, reason="oneDNN multiplies bfloat16")
+needs_onednn = pytest.mark.skipif(not _onednn.multiplies(), reason="oneDNN multiplies bfloat16")
 
 
 @pytest.mark.parametrize("make", [BatchProduct, pytest.param(BFloat16Product, marks=needs_onednn)])

@@ -20,7 +20,7 @@ def automatic_precision(device: str) -> str:
 def has_bfloat16_units(device: str = "cpu") -> bool:
     """Whether bfloat16 is multiplied faster than float32 on a device: by oneDNN on a CPU, and by torch on others."""
     if on_host(device):
-        return not processor_flags().isdisjoint(_UNITS) and _onednn.library() is not None
+        return not processor_flags().isdisjoint(_UNITS) and _onednn.multiplies()
     import torch
 
     return bool(torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY)

@@ -51,7 +51,9 @@ class DaskEngine:
     """The workers of a ``dask.distributed`` cluster, reached through a client."""
 
     can_keep = False
-    n_waiting = 7  # one for each level of the tree of 64 parts, and one that is read while they merge
+    # One for each level of the tree of 64 parts, and one that is read while they merge. Beyond 4096 parts groups grow
+    # up to 1024, with four levels more; but so many parts are for 16 threads or more, each of which has fewer levels.
+    n_waiting = 7
 
     def __init__(self, client: Client):
         self.workers = Workers(client)
@@ -89,14 +91,17 @@ class DaskEngine:
                     n_lost = 0
             except CancelledError:  # the last worker that held the sent data has died
                 n_lost += 1
-                self.workers.check_losses(n_lost)
+                self.workers.check_losses(
+                    n_lost,
+                    Message("Give workers more memory, or write the rows to a file that they can read."),
+                )
                 self._sent.clear()
             except OSError:
                 self.workers.check_scheduler()
                 raise
 
     def pieces(self, rows: Rows, size: int) -> RowPieces:
-        """See ``Engine``."""
+        """Return pieces of rows on the workers; see ``Engine``."""
         return PiecesOnWorkers(self.workers, rows, size)
 
     def _sums_of(

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from distributed import Future
 
 
+_REMEDY = Message("Give workers more memory, or choose fewer {n_components}.")
+
+
 class PiecesOnWorkers:
     """Pieces of at most ``size`` rows, each sent to one worker; see ``RowPieces``.
 
@@ -35,12 +38,16 @@ class PiecesOnWorkers:
                 return self._mapped(function, shared)
             except CancelledError:  # the worker that held a piece has died
                 n_lost += 1
-                self._workers.check_losses(n_lost)
+                self._workers.check_losses(n_lost, _REMEDY)
                 self._sent = []
+            except OSError:
+                self._workers.check_scheduler()
+                raise
 
     def _mapped(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
         from distributed import KilledWorker
 
+        self._workers.check_scheduler()  # sending would wait for a lost one
         self._sent = self._sent or self._workers.dealt(list(pieces_of(self._rows, self._size)))
         placed = self._workers.placed(shared)
         results: list[Future] = [
@@ -52,7 +59,8 @@ class PiecesOnWorkers:
             raise DataError(
                 Message(
                     "workers at {} died one after the other as they chose landmarks, most likely because they ran "
-                    "out of memory. Give them more memory, or choose fewer {n_components}.",
+                    "out of memory. {}",
                     self._workers.address,
+                    _REMEDY,
                 )
             ) from error

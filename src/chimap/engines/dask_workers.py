@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.engines.dask_tasks import unpacked
 
@@ -86,15 +87,19 @@ class Workers:
             time.sleep(0.05)
         if self.client.status != "running":
             raise DataError(
-                f"the Dask scheduler at {self.address} was lost in mid-pass. Start it and its workers again, and run "
-                "the fit again; a fit with a checkpoint resumes from there."
+                f"the Dask scheduler at {self.address} was lost in the middle of the fit. Start it and its workers "
+                "again, and run the fit again; a fit with a checkpoint resumes from there."
             )
 
-    def check_losses(self, n_lost: int) -> None:
+    def check_losses(self, n_lost: int, remedy: Message) -> None:
         """Raise DataError if sent rows were lost too often, or with the scheduler; else they can be sent again."""
         self.check_scheduler()
         if n_lost > _RETRIES:
             raise DataError(
-                f"the rows sent to the Dask workers at {self.address} were lost {n_lost} times with all workers that "
-                "held them. Give workers more memory, or write the rows to a file that they can read."
+                Message(
+                    "the rows sent to the Dask workers at {} were lost {} times with all workers that held them. {}",
+                    self.address,
+                    n_lost,
+                    remedy,
+                )
             ) from None

@@ -8,7 +8,6 @@ from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
-from chimap._pieces import PiecesHere, RowPieces
 from chimap._progress import Progress, Stopwatch
 from chimap._types import Rows
 from chimap.backends.base import Sums
@@ -51,6 +50,9 @@ class Engine(Protocol):
 
     ``can_keep`` says whether features pass through this process and can be kept for further passes. ``n_waiting`` is
     the number of moments of parts that a worker holds in memory beside those that it adds to.
+
+    It may also have ``pieces(rows, size)``, which returns ``_pieces.RowPieces`` on its workers; without it they are in
+    this process.
     """
 
     can_keep: bool
@@ -67,10 +69,6 @@ class Engine(Protocol):
         reached: Reached,
     ) -> None:
         """Add all chunks from row ``first`` on to the work, and call ``reached`` after each."""
-
-    def pieces(self, rows: Rows, size: int) -> RowPieces:
-        """Return pieces of at most ``size`` rows, held where functions of them are to be computed."""
-        ...
 
 
 class LocalEngine:
@@ -96,10 +94,6 @@ class LocalEngine:
             work.add(chunk.X, chunk.y, chunk.start, source.name)
             progress.advance(chunk.X.shape[0])
             reached(work, chunk.start + chunk.X.shape[0])
-
-    def pieces(self, rows: Rows, size: int) -> RowPieces:
-        """See ``Engine``."""
-        return PiecesHere(rows, size)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chimap._messages import Message
-from chimap._pieces import held_by
+from chimap._pieces import PiecesHere, held_by
 from chimap._types import Scoring
 from chimap._validation import check_width
 from chimap.backends import check_device, on_host
@@ -131,7 +131,7 @@ def _learn_features(
     recipe: Recipe, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
 ) -> Known:
     """Learn the features on the sample, together with all else that precedes the passes."""
-    with clock("map"), held_by(engine.pieces):
+    with clock("map"), held_by(getattr(engine, "pieces", PiecesHere)):
         features = recipe.design.fit(sample.drawn, recipe.seed, sample.weights)
     features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
     return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample.drawn) | attributes)

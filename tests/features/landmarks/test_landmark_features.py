@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import Exponential, Gaussian, LandmarkFeatures, OptimalMap, chi2, hellinger
+from chimap import Exponential, Gaussian, LandmarkFeatures, OptimalMap, _threads, chi2, hellinger
 from chimap._validation import DataError
-from chimap.features.landmarks.choosing import CATALOGUE
+from chimap.features.landmarks.choosing import CATALOGUE, kmeans
 from chimap.features.landmarks.whitening import whitening
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import Anisotropic, OnColumns, PQKernel
@@ -244,3 +244,14 @@ def test_a_map_of_the_users():
     features = LandmarkFeatures("exp-intersection", 10, map=OptimalMap(n_terms=5), landmarks="uniform").fit(X)
     assert features.landmarks_.shape == (10, 60)
     assert features.describe() == "10 landmarks, uniform, over OptimalMap, 5 terms per bin"
+
+
+def test_landmarks_do_not_depend_on_the_number_of_threads():
+    """Rows near a line, where the rounding of a product decides which centre is nearest."""
+    rng = np.random.default_rng(0)
+    rows = np.outer(rng.random(2048), rng.random(784)) + 1e-3 * rng.random((2048, 784))
+    found = []
+    for n_threads in (1, 2):
+        with _threads.threads(n_threads):
+            found.append(kmeans(Gaussian(0.5), rows.astype(np.float32), 500, np.random.default_rng(0)))
+    np.testing.assert_array_equal(*found)

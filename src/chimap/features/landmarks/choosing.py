@@ -18,6 +18,7 @@ from chimap.kernels import Kernel
 _PROPOSED = 64  # pivots proposed at once
 _KMEANS_ROUNDS = 3  # scores of 5 rounds are no better; those of 2 are .1 point worse for 8000 landmarks
 _SAMPLE_ROWS, _ROWS_A_LANDMARK = 4096, 4  # rows of the sample: in all, or for each landmark if that is more
+PIECE_ROWS = 512  # rows whose nearest centres are found at once, on one thread
 _BLOCK_NUMBERS = 2**21  # products of rows and landmarks that are computed at once, to stay in cache
 _BLOCK_ROWS = 1024  # fewer rows slow down BLAS: by a quarter for 256 rows and 8000 landmarks
 
@@ -43,7 +44,7 @@ def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generato
     if mean is not None:  # distances computed from products cancel where the mean dominates
         rows = rows - mean
     centres = _arrays.to_dense(uniform(kernel, rows, n_landmarks, rng))
-    pieces = in_pieces(rows, block_rows(centres.shape[0]))
+    pieces = in_pieces(rows, PIECE_ROWS)
     for _ in range(_KMEANS_ROUNDS):
         nearest = np.concatenate(pieces.map(_nearest, _Centres.of(centres)))
         counts = np.bincount(nearest, minlength=centres.shape[0])
@@ -60,7 +61,7 @@ def kmeans(kernel: Kernel, rows: Rows, n_landmarks: int, rng: np.random.Generato
 
 
 def block_rows(n_landmarks: int) -> int:
-    """Return for how many rows products with landmarks, or with centres of k-means, are computed at once."""
+    """Return for how many rows products with landmarks are computed at once."""
     return max(_BLOCK_ROWS, _BLOCK_NUMBERS // n_landmarks)
 
 

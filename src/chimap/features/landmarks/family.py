@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from chimap import _threads
 from chimap.features.additive.families import map_bytes, mapped_bins
 from chimap.features.base import Features, FeatureSettings, Footprint, gamma_bytes, median_bytes
-from chimap.features.landmarks.choosing import block_rows, sample_rows
+from chimap.features.landmarks.choosing import PIECE_ROWS, sample_rows
 from chimap.features.landmarks.landmark_features import LandmarkFeatures
 from chimap.features.landmarks.nystroem import NystroemFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Kernel
@@ -44,12 +45,12 @@ class LandmarkFamily:
     def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
         """Return the larger of what the map takes and what choosing and factorising landmarks takes.
 
-        The latter are the mapped rows and their differences from the mean, products with the centres of k-means, the
-        kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
+        The latter are the mapped rows and their differences from the mean, products of each thread with
+        the centres, the kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
         """
         m = settings.size()
         mapped = 2 * int(n_rows * row_bytes) * mapped_bins(settings, 1, 1)
-        products = itemsize * m * min(n_rows, block_rows(m))
+        products = itemsize * m * min(n_rows, PIECE_ROWS * _threads.count())
         return max(
             map_bytes(settings, n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m
         )
