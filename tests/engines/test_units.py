@@ -65,7 +65,6 @@ def test_units_of_processors(flags, onednn, is_there, machine):
         {
             "loss": "logistic",
             "alpha": 1.0,
-            "tol": 1e-6,
         },  # keeps features, which the product must not overwrite
     ],
 )
