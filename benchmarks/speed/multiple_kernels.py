@@ -9,6 +9,7 @@ is run, in which widths are learned too. "--plot FILE" draws the path. "--rows N
 import argparse
 import time
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,7 +63,8 @@ def moments_of(model, X, y):
 def against_skglm(model, moments):
     import skglm
 
-    penalty = model._penalty()
+    borders = model.features_.borders_.tolist()
+    penalty = L21(1.0, [slice(*pair) for pair in pairwise(borders)], borders[-1])
     problem, build = timed(lambda: SquareProblem(moments, penalty))
     alphas = alphas_below(problem.largest, STRENGTHS)
     path, seconds = timed(lambda: follow(problem, alphas))
