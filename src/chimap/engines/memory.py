@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
+from chimap._memory import LIBRARY_BYTES, budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._validation import MemoryBudgetError
 from chimap.backends.host import PIECE_ROWS
@@ -18,6 +18,7 @@ FIRST_ROWS = 1024  # rows of the sample whose mean features are the shift of the
 _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEAR's copy of it
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
 _SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
+WITNESS_SHARE = 32  # a 32nd of the budget is left to the rows that held-out outputs are computed for
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ class Job:
     def sample_bytes(self) -> int:
         """Peak bytes of reading the sample, converting and normalising it, and fitting the features on it."""
         n, row, mapped = self.n_sampled, self.row_bytes, self.mapped_row_bytes
-        reading = n * row + self.held_bytes
+        reading = n * row
         if not self.seeks:  # such a source reads all rows, and joins the wanted ones at the end
             reading += n * row + min(TAKEN_BYTES, self.n_rows * row)
         copying = n * (mapped + max(row, mapped)) if self.n_copies else 0
-        return int(max(reading, copying, n * mapped + max(self.fitting_bytes, self.model_bytes)))
+        fitting = n * mapped + max(self.fitting_bytes, self.model_bytes)
+        return int(self.held_bytes + max(reading, copying, fitting))
 
     @property
     def start_bytes(self) -> int:
@@ -268,10 +270,11 @@ def chunk_rows_within(job: Job, budget: int) -> int:
     smallest chunk fits.
     """
     smallest = job.peak_bytes(CHUNK_UNIT)
-    room = room_in(budget)
+    room = room_in(budget) - budget // WITNESS_SHARE
     if smallest > room:
-        needed = budget_for(1.02 * smallest)
-        counted = ", libraries included" if needed > 1.02 * smallest else ""
+        whole = WITNESS_SHARE / (WITNESS_SHARE - 1)
+        needed = max(whole * budget_for(smallest), budget_for(whole * smallest))
+        counted = ", libraries included" if needed > LIBRARY_BYTES else ""
         raise MemoryBudgetError(
             Message(
                 "{memory=!s} is too small: {} {}{}. Give {memory=}, or {}.",
