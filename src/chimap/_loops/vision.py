@@ -3,7 +3,7 @@
 import numba as nb
 import numpy as np
 
-from chimap._loops._compile import EXACT, SUMS
+from chimap._loops._compile import EXACT, INLINED, SUMS
 
 
 @nb.njit(**EXACT)
@@ -133,6 +133,32 @@ def scan_windows(words, places, table, first, scores):
                             for t in range(n_outputs):
                                 score[t] += table[new, counts[new] + 1, t] - table[new, counts[new], t]
                             counts[new] += 1
+
+
+@nb.njit(**EXACT)
+def cell_shares(sums, y, x, out):
+    """Write the weight of each word in each cell of windows, divided by the weight of the last cell, to ``out``.
+
+    ``sums`` (rows, columns, words) float64 are those of the weights above and to the left of corners; ``y`` (cells, 2)
+    and ``x`` (windows, cells, 2) are indices of the corners at the two ends of a cell. ``out`` (windows, (cells - 1) *
+    words) leaves the last cell out. Negative differences, which can only be rounding, become 0.
+    """
+    n_cells, n_words = y.shape[0] - 1, sums.shape[2]
+    for i in range(x.shape[0]):
+        total = 0.0
+        for w in range(n_words):
+            total += _within(sums, y[n_cells], x[i, n_cells], w)
+        if total <= 0.0:
+            total = 1.0  # the cells are empty too
+        for c in range(n_cells):
+            for w in range(n_words):
+                out[i, c * n_words + w] = _within(sums, y[c], x[i, c], w) / total
+
+
+@nb.njit(**INLINED)
+def _within(sums, y, x, w):
+    below = sums[y[1], x[1], w] - sums[y[1], x[0], w]
+    return max(below - (sums[y[0], x[1], w] - sums[y[0], x[0], w]), 0.0)
 
 
 @nb.njit(**EXACT)

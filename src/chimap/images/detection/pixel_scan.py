@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
-from chimap import _threads
+from chimap import _loops, _threads
 from chimap.images.descriptors import OnGrids, OnPixels
 from chimap.images.detection.scans import Layout, Scan, cells
 from chimap.tables import BinFunctions
@@ -37,56 +38,63 @@ class PixelScan(Scan):
             )
         y, x = (np.arange(border, side - border, dtype=np.float32) for side in (height, width))
         layout_cells = [cell for grid, _ in layout.levels for cell in cells(grid, x, y, layout.window)]
-        self._edges = border + np.array(layout_cells, np.int64)  # (cells, y and x, first and last + 1)
+        inside = (0, y.size), (0, x.size)
+        # (cells and all that is inside of the border, y and x, first and last + 1)
+        self._edges = border + np.array([*layout_cells, inside], np.int64)
         bins = np.concatenate([np.arange(columns.start, columns.stop) for _, columns in layout.levels])
-        self._functions = functions.sums(bins[None])
-        self._inside = border, height - border, width - border
+        self._functions, self._n_columns = functions.sums(bins[None]), bins.size
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
         """Add the scores of the windows of each row, block by block."""
-        sums, step = self._sums(image), self._layout.step
+        sums, step, (n_rows, n_columns) = self._sums(image, scores.shape), self._layout.step, scores.shape
 
-        def scan(part: tuple[int, int]) -> None:
-            row, first = part
-            columns = slice(first, first + _WINDOWS)
-            left = step * np.arange(scores.shape[1])[columns]
-            rows = self._rows(sums, step * row, left)
-            scores[row, columns] += self._functions(rows)[:, 0, 0]
+        def scan(part: slice) -> None:
+            shares = np.empty((min(_WINDOWS, n_columns), self._n_columns))
+            for row, first in product(range(n_rows)[part], range(0, n_columns, _WINDOWS)):
+                windows = slice(first, first + _WINDOWS)
+                left = step * np.arange(n_columns)[windows]
+                rows = self._rows(sums, step * row, left, shares[: left.size])
+                scores[row, windows] += self._functions(rows)[:, 0, 0]
 
-        _threads.tasks(list(product(range(scores.shape[0]), range(0, scores.shape[1], _WINDOWS))), scan)
+        _threads.over_rows(n_rows, n_columns * self._n_columns, scan)
 
-    def _sums(self, image: np.ndarray) -> np.ndarray:
-        """Return the sums of the weights of each word above and to the left of each corner of a pixel.
-
-        They have shape (H + 1, W + 1, words), float64.
-        """
-        descriptor, (height, width) = self._layout.descriptor, image.shape[:2]
+    def _sums(self, image: np.ndarray, n_windows: tuple[int, int]) -> CornerSums:
+        """Return the sums up to the corners of all cells of the (rows, columns) of windows."""
+        descriptor, step = self._layout.descriptor, self._layout.step
         coded, n_words = descriptor.coded(image), descriptor.n_words
-        pixels = coded.y.astype(np.int64) * width + coded.x.astype(np.int64)
-        bins = pixels[:, None] * n_words + coded.words
+        rows, columns = (
+            np.unique(step * np.arange(n)[:, None] + np.unique(self._edges[:, axis]))
+            for axis, n in enumerate(n_windows)
+        )
+        shape = rows.size + 1, columns.size + 1, n_words  # the last row and column: pixels beyond all cells
+        row, column = (
+            np.searchsorted(corners, place, side="right")
+            for corners, place in ((rows, coded.y), (columns, coded.x))
+        )
+        bins = (row * shape[1] + column)[:, None] * n_words + coded.words
         weights = None if coded.weights is None else coded.weights.ravel()
-        out = np.zeros((height + 1, width + 1, n_words))
-        counts = np.bincount(bins.ravel(), weights, minlength=height * width * n_words)
-        out[1:, 1:] = counts.reshape(height, width, n_words)
-        np.cumsum(out, axis=0, out=out)
-        return np.cumsum(out, axis=1, out=out)
+        sums = np.bincount(bins.ravel(), weights, minlength=np.prod(shape)).reshape(shape)
+        sums = sums[:-1, :-1].astype(np.float64, copy=False)
+        np.cumsum(sums, axis=0, out=sums)
+        np.cumsum(sums, axis=1, out=sums)
+        return CornerSums(sums, rows, columns)
 
-    def _rows(self, sums: np.ndarray, top: int, left: np.ndarray) -> np.ndarray:
-        """Return the rows (windows, columns) of the windows with the corners (top, left)."""
-        y, x = top + self._edges[:, 0], left[:, None, None] + self._edges[:, 1]
-        counts = _within(sums, y[:, 0], y[:, 1], x[:, :, 0], x[:, :, 1])
-        first, bottom, right = self._inside
-        totals = _within(sums, top + first, top + bottom, left + first, left + right).sum(axis=1)
-        totals[totals <= 0] = 1  # the counts are 0 too
-        return counts.reshape(left.size, -1) / totals[:, None]
+    def _rows(self, sums: CornerSums, top: int, left: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write the rows (windows, columns) of the windows with the corners (top, left) to ``out``, and return it."""
+        y = np.searchsorted(sums.rows, top + self._edges[:, 0])
+        x = np.searchsorted(sums.columns, left[:, None, None] + self._edges[:, 1])
+        _loops.cell_shares(sums.sums, y, x, out)
+        return out
 
 
-def _within(
-    sums: np.ndarray, top: np.ndarray, bottom: np.ndarray, left: np.ndarray, right: np.ndarray
-) -> np.ndarray:
-    """Return the weights of each word in rectangles.
+class CornerSums(NamedTuple):
+    """Sums of the weights of each word above and to the left of corners of pixels.
 
-    Negative differences, which can only be rounding, become 0.
+    Windows are steps apart and their cells few, so that few corners of an image belong to cells.
+
+    sums: (rows, columns, words), float64. rows, columns: ascending places of the corners, in pixels.
     """
-    totals = sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]
-    return np.maximum(totals, 0, out=totals)
+
+    sums: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
