@@ -39,7 +39,14 @@ from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
 from chimap._loops.rounding import join_upper_halves, round_to_bfloat16
 from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
-from chimap._loops.vision import cell_shares, hog_cells, largest, scan_windows, share_orientations, sift_vectors
+from chimap._loops.vision import (
+    cell_shares,
+    hog_cells,
+    largest,
+    scan_windows,
+    share_orientations,
+    sift_vectors,
+)
 
 __all__ = [
     "LANES",

@@ -162,62 +162,60 @@ def _within(sums, y, x, w):
 
 
 @nb.njit(**EXACT)
-def hog_cells(image, cell, first, cleared, out):
+def hog_cells(image, cell, first, orientation, cleared, out):
     """Write histograms of orientations of square cells, as if their outermost pixels were those of an image.
 
     image is (H, W, 3) uint8; out (rows, columns, k, orientations) float32, rows of cells from ``first`` on, starts at
     zero. A gradient is the difference of the neighbours, 0 across the border of the image. The colour with the longest
-    gradient counts, by its length, for the two orientations (of half a turn) next to its own. cleared (k, 2) names, for
-    each of the k histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2
-    last.
+    gradient counts, by its length, for the two orientations (of half a turn) next to its own, which ``orientation``
+    (511, 511) float32 holds for differences in y and x from -255 to 255. cleared (k, 2) names, for each of the k
+    histograms of a cell, the row and the column whose gradient across is 0 as well: 0 none, 1 first, 2 last.
     """
     height, width = image.shape[0], image.shape[1]
     n = out.shape[3]
     low = np.zeros(3, np.int64)  # of the gradient, without its component in y, without that in x
     share = np.zeros(3, np.float32)
     length = np.zeros(3, np.float32)
-    within = np.zeros(n, np.float32)
+    # of pixels inside, first and last in y, the same in x, and by the component that is left out
+    sums = np.zeros((3, 3, 3, n), np.float32)
+    low[2] = n // 2
+    share[2] = np.float32(0.5 * (n % 2))
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            within[:] = 0
+            sums[:] = 0
             for r in range(cell):
                 y = (first + i) * cell + r
                 at_y = 1 if r == 0 else 2 if r == cell - 1 else 0
+                above, below = (y - 1, y + 1) if 0 < y < height - 1 else (y, y)
                 for c in range(cell):
                     x = j * cell + c
                     at_x = 1 if c == 0 else 2 if c == cell - 1 else 0
+                    left, right = (x - 1, x + 1) if 0 < x < width - 1 else (x, x)
                     best_x = best_y = most_x = most_y = np.int64(0)
                     for plane in range(3):
-                        dx = dy = np.int64(0)
-                        if 0 < x < width - 1:
-                            dx = np.int64(image[y, x + 1, plane]) - np.int64(image[y, x - 1, plane])
-                        if 0 < y < height - 1:
-                            dy = np.int64(image[y + 1, x, plane]) - np.int64(image[y - 1, x, plane])
+                        dx = np.int64(image[y, right, plane]) - np.int64(image[y, left, plane])
+                        dy = np.int64(image[below, x, plane]) - np.int64(image[above, x, plane])
                         if dx * dx + dy * dy > best_x * best_x + best_y * best_y:
                             best_x, best_y = dx, dy
                         most_x, most_y = max(most_x, abs(dx)), max(most_y, abs(dy))
-                    place = np.arctan2(np.float32(best_y), np.float32(best_x)) * np.float32(n / np.pi)
-                    if place < 0:
-                        place += np.float32(n)
+                    place = orientation[best_y + 255, best_x + 255]
                     low[0] = int(place)
                     share[0] = place - np.float32(low[0])
                     length[0] = np.sqrt(np.float32(best_x * best_x + best_y * best_y))
-                    if at_x == 0 and at_y == 0:  # the same in all histograms
-                        within[low[0] % n] += (np.float32(1) - share[0]) * length[0]
-                        within[(low[0] + 1) % n] += share[0] * length[0]
-                        continue
                     length[1] = np.float32(most_x)
-                    low[2] = n // 2
-                    share[2] = np.float32(0.5 * (n % 2))
                     length[2] = np.float32(most_y)
-                    for k in range(cleared.shape[0]):
+                    for v in range(3):
+                        if v == 0 or (v == 1 and at_y > 0) or (v == 2 and at_x > 0):
+                            high = 0 if low[v] + 1 == n else low[v] + 1
+                            sums[at_y, at_x, v, low[v]] += (np.float32(1) - share[v]) * length[v]
+                            sums[at_y, at_x, v, high] += share[v] * length[v]
+            for k in range(cleared.shape[0]):
+                for at_y in range(3):
+                    for at_x in range(3):
                         no_y = at_y > 0 and cleared[k, 0] == at_y
                         no_x = at_x > 0 and cleared[k, 1] == at_x
                         if no_y and no_x:
                             continue
                         v = 1 if no_y else 2 if no_x else 0
-                        out[i, j, k, low[v] % n] += (np.float32(1) - share[v]) * length[v]
-                        out[i, j, k, (low[v] + 1) % n] += share[v] * length[v]
-            for k in range(cleared.shape[0]):
-                for q in range(n):
-                    out[i, j, k, q] += within[q]
+                        for q in range(n):
+                            out[i, j, k, q] += sums[at_y, at_x, v, q]

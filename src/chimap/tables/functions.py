@@ -136,10 +136,14 @@ class PlaceSums:
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the sums (m, p, t) at magnitudes x (m, k)."""
-        flat = np.zeros((x.shape[0], self._n_sums))
         x = np.ascontiguousarray(x, dtype=np.float64)
-        for psi, bins, weights in self._products:
-            flat += _features(psi, x, bins).reshape(x.shape[0], -1) @ weights
+        products = (
+            _features(psi, x, bins).reshape(x.shape[0], -1) @ weights for psi, bins, weights in self._products
+        )
+        first = next(products, None)
+        flat = np.zeros((x.shape[0], self._n_sums)) if first is None else first
+        for product in products:
+            flat += product
         out = flat.reshape(x.shape[0], self._places.shape[0], self._functions.n_outputs)
         for part in self._others:
             for p, bins in enumerate(self._places):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import groupby, product
 from typing import NamedTuple
 
@@ -13,6 +14,8 @@ from chimap.images.descriptors.hog_blocks import BlockBorders, BlockGrid
 from chimap.images.detection.scans import Layout, Scan
 from chimap.images.pyramid import cells_of
 from chimap.tables.functions import BinFunctions, PlaceSums
+
+_BLOCK_ROWS = 32  # rows of blocks per task, so that their features and contributions stay in cache
 
 
 class _Kind(NamedTuple):
@@ -51,24 +54,29 @@ class BlockScan(Scan):
 
     def add(self, image: np.ndarray, scores: np.ndarray) -> None:
         """Add the blocks of each size of cells, in each version, at the places of the window that have it."""
-        descriptor, (rows, columns) = self._layout.descriptor, scores.shape
         for grid, kinds in self._kinds:
-            stride = self._layout.step // grid.cell
-            blocks = descriptor.blocks(image, grid.cell, [kind.borders for kind in kinds])
-
-            def added(kind: _Kind, blocks: np.ndarray = blocks, stride: int = stride) -> np.ndarray:
-                kind_blocks = blocks[kind.borders]
-                values = kind_blocks.reshape(-1, kind_blocks.shape[2]) / self._n_blocks
-                sums = np.sum([at_level(values) for at_level in kind.sums], axis=0).reshape(
-                    *kind_blocks.shape[:2], -1
-                )
-                out = np.zeros((rows, columns))
-                for p, (row, column) in enumerate(kind.places):
-                    out += sums[row::stride, column::stride, p][:rows, :columns]
-                return out
-
-            for contribution in _threads.tasks(kinds, added):
+            cells = self._layout.descriptor.cells_within(image, grid.cell, [kind.borders for kind in kinds])
+            parts = product(kinds, range(0, cells.shape[0] - 1, _BLOCK_ROWS))
+            for contribution in _threads.tasks(parts, partial(self._added, grid, cells, scores.shape)):
                 scores += contribution
+
+    def _added(
+        self, grid: BlockGrid, cells: np.ndarray, n_windows: tuple[int, int], part: tuple[_Kind, int]
+    ) -> np.ndarray:
+        """Return what blocks of one kind, in some rows from a first one on, add to the scores of the windows."""
+        kind, first = part
+        sums = self._sums(kind, cells[first : first + _BLOCK_ROWS + 1], grid.cell)
+        out = np.zeros(n_windows)
+        for p, place in enumerate(kind.places):
+            _add_at(place, first, self._layout.step // grid.cell, sums[:, :, p], out)
+        return out
+
+    def _sums(self, kind: _Kind, cells: np.ndarray, cell: int) -> np.ndarray:
+        """Return the contributions (rows, columns, places) of the blocks of neighbouring cells at all places."""
+        blocks = self._layout.descriptor.blocks(cells, cell, kind.borders)
+        values = blocks.reshape(-1, blocks.shape[2]) / self._n_blocks
+        first, *others = (at_level(values) for at_level in kind.sums)
+        return sum(others, first).reshape(*blocks.shape[:2], -1)
 
     def _bins(
         self, grid: BlockGrid, of_level: tuple[int, int], level: slice, row: int, column: int
@@ -97,3 +105,15 @@ class BlockScan(Scan):
             ]
             kinds.append(_Kind(key, places, sums))
         return kinds
+
+
+def _add_at(place: tuple[int, int], first: int, stride: int, sums: np.ndarray, out: np.ndarray) -> None:
+    """Add contributions (rows, columns) of blocks at one place of the window to the windows that have them there.
+
+    Row 0 is the row ``first`` of blocks of the image; windows are ``stride`` blocks apart.
+    """
+    row, column = place
+    low = max(0, -((row - first) // stride))
+    start = low * stride + row - first
+    here = sums[start::stride, column::stride][: max(0, out.shape[0] - low), : out.shape[1]]
+    out[low : low + here.shape[0]] += here
