@@ -40,6 +40,7 @@ from chimap._loops.ordinal import concordance
 from chimap._loops.rounding import join_upper_halves, round_to_bfloat16
 from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
 from chimap._loops.vision import (
+    add_at_places,
     cell_shares,
     hog_cells,
     largest,
@@ -51,6 +52,7 @@ from chimap._loops.vision import (
 __all__ = [
     "LANES",
     "TABLE_END",
+    "add_at_places",
     "add_by_class",
     "add_sparse_products",
     "add_to_rows",

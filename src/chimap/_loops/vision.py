@@ -219,3 +219,20 @@ def hog_cells(image, cell, first, orientation, cleared, out):
                         v = 1 if no_y else 2 if no_x else 0
                         for q in range(n):
                             out[i, j, k, q] += sums[at_y, at_x, v, q]
+
+
+@nb.njit(**EXACT)
+def add_at_places(sums, places, first, stride, out):
+    """Add contributions of blocks at places of windows to ``out`` (rows, columns), the scores of the windows.
+
+    ``sums`` (rows, columns, places) are those of all columns of blocks of an image, and of its rows from ``first`` on.
+    ``places`` (places, 2) are the row and column of a block in a window. Windows are ``stride`` blocks apart.
+    """
+    for i in range(sums.shape[0]):
+        for p in range(places.shape[0]):
+            below = first + i - places[p, 0]  # the first block of its window
+            row = below // stride
+            if below < 0 or below % stride > 0 or row >= out.shape[0]:
+                continue
+            for column in range(out.shape[1]):
+                out[row, column] += sums[i, places[p, 1] + column * stride, p]

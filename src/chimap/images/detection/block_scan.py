@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chimap import _threads
+from chimap import _loops, _threads
 from chimap.images.descriptors import HOGBlocks
 from chimap.images.descriptors.hog_blocks import BlockBorders, BlockGrid
 from chimap.images.detection.scans import Layout, Scan
@@ -67,8 +67,8 @@ class BlockScan(Scan):
         kind, first = part
         sums = self._sums(kind, cells[first : first + _BLOCK_ROWS + 1], grid.cell)
         out = np.zeros(n_windows)
-        for p, place in enumerate(kind.places):
-            _add_at(place, first, self._layout.step // grid.cell, sums[:, :, p], out)
+        stride = self._layout.step // grid.cell
+        _loops.add_at_places(sums, np.array(kind.places), first, stride, out)
         return out
 
     def _sums(self, kind: _Kind, cells: np.ndarray, cell: int) -> np.ndarray:
@@ -105,15 +105,3 @@ class BlockScan(Scan):
             ]
             kinds.append(_Kind(key, places, sums))
         return kinds
-
-
-def _add_at(place: tuple[int, int], first: int, stride: int, sums: np.ndarray, out: np.ndarray) -> None:
-    """Add contributions (rows, columns) of blocks at one place of the window to the windows that have them there.
-
-    Row 0 is the row ``first`` of blocks of the image; windows are ``stride`` blocks apart.
-    """
-    row, column = place
-    low = max(0, -((row - first) // stride))
-    start = low * stride + row - first
-    here = sums[start::stride, column::stride][: max(0, out.shape[0] - low), : out.shape[1]]
-    out[low : low + here.shape[0]] += here
