@@ -80,7 +80,7 @@ def multiplies() -> bool:
     if library() is None:
         return False
     try:
-        _Matmul(2, 2, 2, 2, 2, 2)
+        _Matmul(2, 2, 2, (2, 1), 2, 2, add=True)
     except OneDnnError:
         return False
     return True
@@ -97,22 +97,25 @@ def _paths() -> Iterator[str]:
         yield of_system
 
 
-def add_product(A: np.ndarray, B: np.ndarray, out: np.ndarray) -> None:
-    """Add A'B to ``out``, on the caller's thread.
+def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray, *, add: bool = False) -> None:
+    """Write out = A B on the caller's thread; with ``add``, add that to out.
 
     Parameters
     ----------
-    A : ndarray of uint16, shape (k, m)
-        bfloat16 numbers; those of a row lie side by side, as in B and ``out``.
-    B : ndarray of uint16, shape (k, n)
-        bfloat16 numbers.
-    out : ndarray of float32, shape (m, n)
-        Receives the sum.
+    A : ndarray of uint16, shape (n, k)
+        bfloat16 numbers, row by row or column by column: either those of a row or those of a column lie side by side.
+    B : ndarray of uint16, shape (k, m)
+        bfloat16 numbers, row by row.
+    out : ndarray of float32, shape (n, m)
+        Receives the product, row by row.
+    add : bool, default=False
+        Whether to add to the numbers of ``out``.
     """
-    (k, m), n = A.shape, B.shape[1]
-    if B.shape[0] != k or out.shape != (m, n):
-        raise ValueError(f"A'B of {A.shape} and {B.shape} is {(m, n)}; got an array of {out.shape}.")
-    matmul = _matmul(k, m, n, *(matrix.strides[0] // matrix.itemsize for matrix in (A, B, out)))
+    (n, k), m = A.shape, B.shape[1]
+    if B.shape[0] != k or out.shape != (n, m):
+        raise ValueError(f"A B of {A.shape} and {B.shape} is {(n, m)}; got an array of {out.shape}.")
+    steps = tuple(stride // A.itemsize for stride in A.strides)
+    matmul = _matmul(n, k, m, steps, B.strides[0] // B.itemsize, out.strides[0] // out.itemsize, add)
     with _one_thread():
         matmul.run(A.ctypes.data, B.ctypes.data, out.ctypes.data)
 
@@ -133,14 +136,17 @@ def _one_thread() -> Iterator[None]:
 
 
 class _Matmul:
-    """out += A'B for given shapes (k, m), (k, n), and numbers from one row to the next."""
+    """The product of A (n, k) and B (k, m) with given steps, in numbers, between entries of A and rows of B and out."""
 
-    def __init__(self, k: int, m: int, n: int, A_step: int, B_step: int, out_step: int):
-        of_A = _descriptor((m, k), (1, A_step), _BFLOAT16)
-        of_B = _descriptor((k, n), (B_step, 1), _BFLOAT16)
-        of_out = _descriptor((m, n), (out_step, 1), _FLOAT32)
+    def __init__(
+        self, n: int, k: int, m: int, A_steps: tuple[int, ...], B_step: int, out_step: int, add: bool
+    ):
+        of_A = _descriptor((n, k), A_steps, _BFLOAT16)
+        of_B = _descriptor((k, m), (B_step, 1), _BFLOAT16)
+        of_out = _descriptor((n, m), (out_step, 1), _FLOAT32)
         sum_of_outputs, attributes = _made("post_ops_create"), _made("primitive_attr_create")
-        _call("post_ops_append_sum", sum_of_outputs, ctypes.c_float(1), ctypes.c_int32(0), _AS_OUTPUT)
+        if add:
+            _call("post_ops_append_sum", sum_of_outputs, ctypes.c_float(1), ctypes.c_int32(0), _AS_OUTPUT)
         _call("primitive_attr_set_post_ops", attributes, sum_of_outputs)
         # Threads that run one primitive at a time would share a scratchpad of the library.
         _call("primitive_attr_set_scratchpad_mode", attributes, _OF_CALLER)
@@ -154,7 +160,7 @@ class _Matmul:
         weakref.finalize(self, _destroy, made).atexit = False
 
     def run(self, *addresses: int) -> None:
-        """Add the product of the matrices at the addresses of A, B and out."""
+        """Multiply the matrices at the addresses of A and B into that of out."""
         places = (*addresses, _scratchpad(self._scratchpad_bytes))
         memories = [
             _made("memory_create", descriptor, _engine(), ctypes.c_void_p(place))
@@ -195,7 +201,7 @@ def _scratchpad(size: int) -> int:
     return int(_here.scratchpad.ctypes.data)
 
 
-def _descriptor(shape: tuple[int, int], steps: tuple[int, int], kind: int) -> ctypes.c_void_p:
+def _descriptor(shape: tuple[int, ...], steps: tuple[int, ...], kind: int) -> ctypes.c_void_p:
     pair = ctypes.c_int64 * 2
     return _made("memory_desc_create_with_strides", 2, pair(*shape), kind, pair(*steps))
 

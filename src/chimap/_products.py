@@ -15,16 +15,21 @@ def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> N
 
     out (n, m or more) is C-contiguous; ``buffer`` (n, d) holds CSR rows that are dense enough to be expanded.
     """
-    alone = rows.shape[0] == 1  # reading W is then all the work: read only its rows of nonzero entries
-    if _arrays.is_sparse(rows):
-        if alone or rows.nnz < _SPARSE_BELOW * buffer.size:
-            sparse_product(rows, W, out)
-            return
-        rows = rows.toarray(out=buffer)
-    elif alone:
+    if not is_short(rows):
+        rows = rows.toarray(out=buffer) if _arrays.is_sparse(rows) else rows
+        _blas.multiply(rows, W, out[:, : W.shape[1]])
+    elif _arrays.is_sparse(rows):
+        sparse_product(rows, W, out)
+    else:
         _loops.row_times_dense(rows, W, out)
-        return
-    _blas.multiply(rows, W, out[:, : W.shape[1]])
+
+
+def is_short(rows: Rows) -> bool:
+    """Whether few entries multiply: reading the rows of W that belong to them is then most of the work."""
+    alone = rows.shape[0] == 1
+    if _arrays.is_sparse(rows):
+        return alone or rows.nnz < _SPARSE_BELOW * rows.shape[0] * rows.shape[1]
+    return alone
 
 
 def sparse_product(A: CSR, B: np.ndarray, out: np.ndarray) -> None:

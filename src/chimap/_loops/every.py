@@ -37,7 +37,7 @@ from chimap._loops.minmax import consistent_samples
 from chimap._loops.moments import add_by_class, add_triangle, panel_product
 from chimap._loops.online import intersection_steps, table_scores
 from chimap._loops.ordinal import concordance
-from chimap._loops.rounding import join_upper_halves, round_to_bfloat16
+from chimap._loops.rounding import join_upper_halves, round_to_bfloat16, split_to_bfloat16
 from chimap._loops.tables import TABLE_END, dense_table_scores, pieces_of, sparse_table_scores
 from chimap._loops.vision import (
     add_at_places,
@@ -101,6 +101,7 @@ __all__ = [
     "signs",
     "sparse_table_scores",
     "sparse_times_dense",
+    "split_to_bfloat16",
     "staircase_features",
     "stationary_features",
     "structured_projection",

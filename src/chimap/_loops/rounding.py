@@ -25,3 +25,24 @@ def join_upper_halves(values):
         b, h = bits[r], halves[r]
         for j in range(b.shape[0]):
             h[j] = b[j] >> np.uint32(16)
+
+
+@nb.njit(**EXACT)
+def split_to_bfloat16(values):
+    """Write each finite float32 of a row (rows, columns) as the sum of two bfloat16, in place.
+
+    The first half of the row becomes the numbers rounded to the nearest, in order, and the second half what is left of
+    them, both as 16 bits each. Their sum has 16 significant bits at least.
+    """
+    halves, n = values.view(np.uint16), values.shape[1]
+    nearest, rest = np.empty((1, n), np.float32), np.empty((1, n), np.float32)
+    for r in range(values.shape[0]):
+        nearest[0] = values[r]
+        round_to_bfloat16(nearest)
+        for j in range(n):
+            rest[0, j] = values[r, j] - nearest[0, j]
+        round_to_bfloat16(rest)
+        h, near, left = halves[r], nearest.view(np.uint32)[0], rest.view(np.uint32)[0]
+        for j in range(n):
+            h[j] = near[j] >> np.uint32(16)
+            h[n + j] = left[j] >> np.uint32(16)

@@ -17,6 +17,7 @@ CHUNK_UNIT = 1024  # chunks are multiples of this number of rows
 FIRST_ROWS = 1024  # rows of the sample whose mean features are the shift of the moments
 _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEAR's copy of it
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
+_HALF = 2  # bytes of a number in bfloat16
 _SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
 WITNESS_SHARE = 32  # a 32nd of the budget is left to the rows that held-out outputs are computed for
 
@@ -54,6 +55,8 @@ class Job:
         Whether the source reads single rows without reading those before.
     n_tried : int
         Rows that stay in memory, and whose features are scored when alpha is selected.
+    is_rounded : bool
+        Whether frequencies and features are rounded to bfloat16.
     """
 
     n_features: int
@@ -77,12 +80,20 @@ class Job:
     fitting_bytes: int = 0
     seeks: bool = True
     n_tried: int = 0
+    is_rounded: bool = False
 
     @property
     def model_bytes(self) -> int:
-        """Bytes of the frequencies, and of the workspace for drawing orthogonal ones."""
+        """Bytes of the frequencies, and of the workspace for drawing orthogonal ones or of their rounded copy."""
         block = min(self.n_frequencies, self.n_mapped, 2048)
-        return self.itemsize * self.n_mapped * (self.n_frequencies + 3 * block)
+        beside = max(3 * block, self.n_frequencies * self.is_rounded)
+        return self.itemsize * self.n_mapped * (self.n_frequencies + beside)
+
+    @property
+    def frequency_bytes(self) -> int:
+        """Bytes of the frequencies, and of their 16 bits that units for bfloat16 multiply."""
+        each = self.itemsize + _HALF * self.is_rounded
+        return each * self.n_mapped * self.n_frequencies
 
     @property
     def moments_bytes(self) -> int:
@@ -105,8 +116,8 @@ class Job:
     def start_bytes(self) -> int:
         """Bytes of the features of the first rows of the sample."""
         rows = min(FIRST_ROWS, self.n_sampled)
-        numbers = rows * (self.n_features + self.n_mapped) + self.n_mapped * self.n_frequencies
-        return int(rows * self.mapped_row_bytes) + self.itemsize * numbers
+        numbers = rows * (self.n_features + self.n_mapped)
+        return int(rows * self.mapped_row_bytes) + self.itemsize * numbers + self.frequency_bytes
 
     @property
     def solve_bytes(self) -> int:
@@ -114,13 +125,12 @@ class Job:
         whole = self.moments_bytes // self.n_folds if self.n_folds > 1 else 0
         fewest = self.n_rows - self.n_rows // self.n_folds if self.n_rows else None
         choosing = working_bytes(self.n_features, self.n_targets, self.n_folds, fewest)
-        frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         return (
             self.moments_bytes
             + whole
             + 8 * self.n_features**2
             + choosing
-            + frequencies
+            + self.frequency_bytes
             + self.solver_bytes
             + int(self.n_tried * (self.mapped_row_bytes + 2 * self.itemsize * self.n_features))
         )
@@ -135,9 +145,8 @@ class Job:
         targets = 3 * self.itemsize * self.n_features * self.n_targets
         targets += 24 * chunk_rows * (self.n_targets if self.n_vectors else 1)
         rows = self._rows_bytes(chunk_rows, piece)
-        frequencies = self.itemsize * self.n_mapped * self.n_frequencies
         moments = (1 + self.n_waiting) * self.moments_bytes + int(self.n_tried * self.mapped_row_bytes)
-        return int(moments + square + features + targets + rows + frequencies)
+        return int(moments + square + features + targets + rows + self.frequency_bytes)
 
     def _rows_bytes(self, chunk_rows: int, piece: int) -> float:
         """Return the bytes of the current chunk and its copies, the chunk read ahead, a piece, and held_bytes."""
@@ -237,8 +246,7 @@ class KeepingJob(Job):
         weights = 8 * self.n_vectors * self.n_features * self.n_targets
         beside = self.liblinear_bytes if self.is_copied else self.residual_bytes
         fitting = beside + weights + self.held_bytes
-        frequencies = self.itemsize * self.n_mapped * self.n_frequencies
-        return max(self.sample_bytes, self.kept_bytes + frequencies + int(max(passing, fitting)))
+        return max(self.sample_bytes, self.kept_bytes + self.frequency_bytes + int(max(passing, fitting)))
 
     @property
     def need(self) -> Message:

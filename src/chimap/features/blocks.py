@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from chimap._validation import DataError, check_blocks
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Features, Folded, fold
+from chimap.features.rounded import in_bfloat16
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.model_files import Transformer, register
 
@@ -144,6 +146,13 @@ class BlockFeatures(Transformer, BaseEstimator):
             out[:, columns] = self.block_features(j, rows)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
+
+    def in_bfloat16(self, rows: Rows) -> BlockFeatures:
+        """Return the features with rounded projections; see ``rounded.in_bfloat16``."""
+        parts = zip(self.features_, self.columns_, strict=True)
+        rounded = copy(self)
+        rounded.features_ = [in_bfloat16(own, _arrays.take_columns(rows, columns)) for own, columns in parts]
+        return rounded
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in its cheapest form, block by block."""

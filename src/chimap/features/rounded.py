@@ -1,4 +1,4 @@
-"""Features rounded to bfloat16 before sums or predictions use them."""
+"""Features rounded to bfloat16 before sums or predictions use them, and the projections that they begin with."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _loops, _threads
+from chimap import _arrays, _loops, _threads
 from chimap._messages import Message
 from chimap._types import Array, ArrayMap, Rows
 from chimap.backends.base import RowFeatures
+
+_EXAMPLES = 64  # rows that show how large angles are
+
+
+def in_bfloat16(features: RowFeatures, rows: Rows) -> RowFeatures:
+    """Return fitted features whose projections are products of bfloat16, by their method of this name if any.
+
+    ``rows`` are prepared rows that the features were fitted on; a few of them decide how exact the products have to be.
+    """
+    if not hasattr(features, "in_bfloat16"):
+        return features
+    examples = _arrays.take_rows(rows, slice(None, None, -(-rows.shape[0] // _EXAMPLES)))
+    rounded: RowFeatures = features.in_bfloat16(examples)
+    return rounded
 
 
 class RoundedFeatures:

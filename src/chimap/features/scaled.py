@@ -17,6 +17,7 @@ from chimap.features.fourier.features import FourierFeatures
 from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.fourier.widths import WidthFeatures
+from chimap.features.rounded import in_bfloat16
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.model_files import register
@@ -112,6 +113,10 @@ class ScaledFeatures:
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write features minus ``shift`` of checked rows into ``out``, of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)
+
+    def in_bfloat16(self, rows: Rows) -> ScaledFeatures:
+        """Return the features with rounded projections; see ``rounded.in_bfloat16``."""
+        return ScaledFeatures(in_bfloat16(self.features, self.scale.rows(rows)), self.scale)
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in its cheapest form."""

@@ -16,6 +16,7 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
+from chimap.features.rounded import in_bfloat16
 from chimap.fit.design import sample_rows
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.passes import empty_moments, learning_pass, witnesses_of
@@ -64,6 +65,7 @@ class Batches:
         if first.weights is not None:
             sample = _arrays.take_rows(sample, rows_by_weight(first.weights[:size], size, recipe.seed))
         features = recipe.design.fit(sample, recipe.seed)
+        features = in_bfloat16(features, sample) if recipe.is_rounded else features
         self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
         self.moments = empty_moments(
             self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded

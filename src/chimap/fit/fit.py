@@ -24,6 +24,7 @@ from chimap.engines import Engine, Progress, Stopwatch
 from chimap.explain import mean_and_deviation
 from chimap.features.base import simplified
 from chimap.features.principal import PrincipalFeatures
+from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.passes import Passes
@@ -134,6 +135,8 @@ def _learn_features(
     with clock("map"), held_by(getattr(engine, "pieces", PiecesHere)):
         features = recipe.design.fit(sample.drawn, recipe.seed, sample.weights)
     features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
+    if recipe.is_rounded:
+        features = in_bfloat16(features, sample.drawn)
     return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample.drawn) | attributes)
 
 

@@ -49,6 +49,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "DualPosterior": {"solved": ("n",)},
     "TaskCalibration": {"scales": ("t",), "offsets": ("t",)},
     "Matrix": {"matrix": ("inputs", "outputs")},
+    "RoundedMatrix": {"matrix": ("inputs", "outputs")},
     "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
     "FourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_centred",)},
     "SkewedFourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_features_in_",)},

@@ -75,7 +75,7 @@ class BFloat16Product(BatchProduct):
 
         def add_tile(tile: tuple[slice, slice]) -> None:
             rows, columns = tile
-            _onednn.add_product(halves[:, rows], halves[:, columns], square[rows, columns])
+            _onednn.multiply(halves[:, rows].T, halves[:, columns], square[rows, columns], add=True)
 
         _threads.tasks(_tiles(n), add_tile)
         self.rows += Z.shape[0]

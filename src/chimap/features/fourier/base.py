@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Annotated, Any
+from copy import copy
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -136,6 +137,24 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
             projection.project(self._inputs(block, u), u, z)  # angles, until ``waves``
             waves(scale, offset, shift, z)
 
+    def in_bfloat16(self, rows: Rows) -> Self:
+        """Return the same features with frequencies and inputs rounded to bfloat16.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Examples of checked rows, by which large angles are noticed.
+
+        Returns
+        -------
+        RandomFeatures
+            A copy, whose ``projection_`` multiplies bfloat16; structured projections stay as they are.
+        """
+        inputs = self._inputs(rows, np.empty((rows.shape[0], self._n_inputs), rows.dtype))
+        rounded = copy(self)
+        rounded.projection_ = self.projection_.in_bfloat16(inputs)
+        return rounded
+
     def bound(self, like: Array) -> ArrayMap:
         """Return the map from rows to features for arrays such as ``like``, with the frequencies on its device.
 
@@ -156,7 +175,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
 
         def features(rows: Array) -> Array:
-            angles = self._array_inputs(rows) @ W
+            angles = self.projection_.array_inputs(self._array_inputs(rows)) @ W
             angles += offset
             features = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
             features *= scale

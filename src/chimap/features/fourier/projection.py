@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 
-from chimap import _arrays, _loops, _products, _threads
-from chimap._types import Rows
+from chimap import _arrays, _loops, _onednn, _products, _threads
+from chimap._types import Array, Rows
+from chimap.backends.units import has_bfloat16_units
+
+_LARGE_ANGLE = 4.0  # root of the mean square, in radians
+_LOST_BITS = 16  # significant bits of float32 that bfloat16 has not
+_TILE_ROWS, _TILE_COLUMNS = (
+    512,
+    1024,
+)  # of a product on one thread; smaller ones copy the frequencies too often
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +53,85 @@ class Matrix:
         ``buffer`` (n, n_inputs) is used for CSR rows.
         """
         _products.project(rows, self.matrix, buffer, out)
+
+    def array_inputs(self, inputs: Array) -> Array:
+        """Return x of any array library as W multiplies it."""
+        return inputs
+
+    def in_bfloat16(self, rows: Rows) -> RoundedMatrix:
+        """Return the projection with frequencies and inputs of 8 significant bits, or of 16 where ``rows`` need them.
+
+        The error of an angle is then that of a number of its size. Rows whose angles are so large that it would be far
+        above that of a rounded feature, which is at most 1, keep what rounding leaves of their inputs as well.
+        """
+        matrix = self.matrix.astype(np.float32)
+        _loops.round_to_bfloat16(matrix)
+        angles = _arrays.to_dense(rows @ matrix)
+        return RoundedMatrix(matrix, 1 if np.sqrt(np.square(angles).mean()) < _LARGE_ANGLE else 2)
+
+
+@dataclass(frozen=True, eq=False)
+class RoundedMatrix(Matrix):
+    """The projection x -> W'x of float32 rows by units that multiply bfloat16, which represents W exactly.
+
+    ``n_parts`` is the number of bfloat16 that an entry of x is rounded to the sum of, 1 or 2. Where there are no such
+    units, float32 multiplies the same numbers.
+    """
+
+    n_parts: int
+
+    def astype(self, dtype: np.dtype) -> Matrix:
+        """Return the same projection; in another type than float32 it does not round its rows."""
+        return self if self.matrix.dtype == dtype else Matrix(self.matrix.astype(dtype))
+
+    def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
+        """Write the projections of rows into ``out``; see ``Matrix.project``."""
+        if _products.is_short(rows) or not has_bfloat16_units():
+            super().project(self._rounded(rows), buffer, out)
+            return
+        if _arrays.is_sparse(rows):
+            rows.toarray(out=buffer)
+        elif rows is not buffer:
+            buffer[:] = rows
+        n, m = self.matrix.shape
+        _threads.over_rows(buffer.shape[0], n, lambda part: _loops.split_to_bfloat16(buffer[part]))
+        halves, numbers = buffer.view(np.uint16), self._halves
+
+        def multiply(tile: tuple[slice, slice]) -> None:
+            rows, columns = tile
+            for k in range(self.n_parts):
+                parts = halves[rows, k * n : (k + 1) * n]
+                _onednn.multiply(parts, numbers[:, columns], out[rows, columns], add=k > 0)
+
+        _threads.tasks(product(_slices(len(buffer), _TILE_ROWS), _slices(m, _TILE_COLUMNS)), multiply)
+
+    def array_inputs(self, inputs: Array) -> Array:
+        """Return x of any array library as W multiplies it: float32 rounded to 8 bits, by Dekker's splitting."""
+        if self.n_parts > 1 or inputs.dtype != _arrays.namespace(inputs).float32:
+            return inputs
+        scaled = inputs * (2.0**_LOST_BITS + 1)
+        return scaled - (scaled - inputs)
+
+    def _rounded(self, rows: Rows) -> Rows:
+        """Return rows rounded to bfloat16; those that keep the remainder differ from float32 by less than is seen."""
+        if self.n_parts > 1:
+            return rows
+
+        def rounded(values: np.ndarray) -> np.ndarray:
+            values = values.copy()
+            _loops.round_to_bfloat16(values.reshape(1, -1))
+            return values
+
+        return _arrays.map_values(rows, rounded)
+
+    @cached_property
+    def _halves(self) -> np.ndarray:
+        """The upper halves of the frequencies."""
+        return (self.matrix.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def _slices(length: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, length)) for first in range(0, length, size)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +176,14 @@ class Hadamard:
             if self.lengths.dtype == dtype
             else Hadamard(self.signs, self.lengths.astype(dtype), self.n_inputs)
         )
+
+    def array_inputs(self, inputs: Array) -> Array:
+        """See ``Matrix.array_inputs``."""
+        return inputs
+
+    def in_bfloat16(self, rows: Rows) -> Hadamard:
+        """Return this object: there are no products to be had from units that multiply bfloat16."""
+        return self
 
     def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
         """Write the projections of rows into ``out``; see ``Matrix.project``."""
