@@ -5,10 +5,13 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from chimap._validation import DataError
+from chimap.backends.host import HOST
 from chimap.moments import FoldMoments
 from chimap.solvers import ridge
+from chimap.solvers.fold import Fold
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import Witnesses
+from chimap.solvers.ridge import Factor
 
 from ..moments.cases import moments_of, rows
 
@@ -55,3 +58,27 @@ def test_held_out_outputs_need_witnesses_and_two_rows(n_rows):
     for i in (0, 7, 29):
         expected = Ridge(1.0, solver="svd").fit(np.delete(Z, i, 0), np.delete(Y, i, 0)).predict(Z[[i]])
         np.testing.assert_allclose(held.outputs[i], expected.reshape(-1), rtol=1e-7)
+
+
+def test_a_factor_is_made_once_for_the_same_sums_and_strength(monkeypatch):
+    Z, Y = rows(60, 5, 1)
+    moments, factor, made = moments_of(Z[:50], Y[:50]), Factor(5), []
+    inner = HOST.cholesky
+    monkeypatch.setattr(type(HOST), "cholesky", lambda self, square: made.append(1) or inner(square))
+
+    def ask(*asked, **left):
+        factor.of(*asked, **left)
+        return len(made), factor.solve(np.eye(5))
+
+    assert [ask(moments, 1.0)[0], ask(moments, 1.0)[0], ask(moments, np.array(1.0))[0]] == [1, 1, 1]
+    assert [ask(moments, 2.0)[0], ask(moments, np.full(5, 2.0))[0], ask(moments, 1.0)[0]] == [2, 3, 4]
+    fold = Fold(moments_of(Z[:10], Y[:10]), moments)
+    assert [ask(moments, 1.0, less=fold)[0], ask(moments, 1.0)[0]] == [5, 6]
+    moments.update(Z[50:], Y[50:])  # the same object, with more rows
+    count, inverse = ask(moments, 1.0)
+    assert count == 7
+    np.testing.assert_allclose(inverse, np.linalg.inv(np.cov(Z.T, bias=True) * 60 + np.eye(5)), rtol=1e-8)
+    assert ask(moments_of(Z, Y), 1.0)[0] == 8
+    with pytest.raises(DataError):
+        factor.of(moments, -1e9)
+    assert ask(moments, 1.0)[0] == 10

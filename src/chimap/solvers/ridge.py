@@ -111,9 +111,10 @@ class Factor:
         self._square = np.empty((n_features, n_features))
         self._backend = backend_of(device)
         self._cholesky: Cholesky | None = None
+        self._made_of: tuple[Moments, float, np.ndarray] | None = None  # moments, their count, strengths
 
     def of(self, moments: Moments, alpha: float | np.ndarray, less: LeftOut | None = None) -> None:
-        """Factorise Hc + alpha I.
+        """Factorise Hc + alpha I, unless that was done last.
 
         Parameters
         ----------
@@ -129,6 +130,9 @@ class Factor:
         DataError
             If the matrix is not positive definite to rounding.
         """
+        if less is None and self._is_made_of(moments, alpha):
+            return
+        self._made_of = None
         moments.scatter_into(self._square)
         if less is not None:
             less.take_from(self._square)
@@ -143,6 +147,16 @@ class Factor:
                     float(np.min(alpha)),
                 )
             )
+
+        if less is None:
+            self._made_of = moments, moments.count, np.array(alpha)
+
+    def _is_made_of(self, moments: Moments, alpha: float | np.ndarray) -> bool:
+        """Whether this is the factor for these moments, of as many rows as they have now, and these strengths."""
+        if self._made_of is None:
+            return False
+        own, count, strengths = self._made_of
+        return own is moments and count == moments.count and np.array_equal(strengths, alpha)
 
     @property
     def cholesky(self) -> Cholesky:
