@@ -25,7 +25,7 @@ def project(rows: Rows, W: np.ndarray, buffer: np.ndarray, out: np.ndarray) -> N
 
 
 def is_short(rows: Rows) -> bool:
-    """Whether few entries multiply: reading the rows of W that belong to them is then most of the work."""
+    """Whether rows have so few entries that reading the matching rows of a matrix is most of the work of a product."""
     alone = rows.shape[0] == 1
     if _arrays.is_sparse(rows):
         return alone or rows.nnz < _SPARSE_BELOW * rows.shape[0] * rows.shape[1]

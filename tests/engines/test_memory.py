@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramC
 from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
-from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES, KeepingJob
+from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNESS_SHARE, KeepingJob
 from chimap.estimators.race_candidates import Look, candidates, within_room
 from chimap.fit.exact import exact_bytes
 from chimap.fit.plan import largest_job
@@ -230,3 +231,59 @@ def test_rows_are_left_out_some_at_a_time():
         "ij,jk,ik->i", centred, np.linalg.inv(centred.T @ centred + 2 * np.eye(100)), centred
     )
     assert np.allclose(h, expected + 1 / 3000, rtol=1e-4)
+
+
+@dataclass(frozen=True)
+class Needing(Job):
+    """A job of a given size."""
+
+    needed_bytes: int = 0
+
+    def peak_bytes(self, chunk_rows):
+        return self.needed_bytes
+
+
+@pytest.mark.parametrize("row_bytes", [4.0, 160_000.0])
+def test_a_named_budget_does_and_is_the_least(row_bytes):
+    for needed in np.arange(1.0, 600.0, 0.7) * 2**20:
+        job = Needing(64, 2, 1, 0, 0, row_bytes, row_bytes, 4, needed_bytes=int(needed))
+        with pytest.raises(MemoryBudgetError) as refused:
+            chunk_rows_within(job, 2**20)
+        named = parse_memory(re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1])
+        assert ("libraries included" in str(refused.value)) == (named > LIBRARY_BYTES)
+        chunk_rows_within(job, named)
+        left = room_in(named) - job.needed_bytes
+        assert left >= named // WITNESS_SHARE + FEWEST_WITNESSES * row_bytes
+        with pytest.raises(MemoryBudgetError):
+            chunk_rows_within(job, named - 2**21)
+
+
+def test_rows_for_held_out_outputs_fit_beside_the_sample():
+    X, y = rng.random((150, 40_000), dtype=np.float32), np.arange(150) % 3
+
+    def fit(memory):
+        return HistogramClassifier(
+            "exp-chi2", features="landmarks", n_components=32, alpha=1.0, memory=memory, random_state=0
+        ).fit(X, y)
+
+    with pytest.raises(MemoryBudgetError) as refused:
+        fit("2MiB")
+    named = re.search("Give memory='([0-9]+MiB)'", str(refused.value))[1]
+    assert peak_of(lambda: fit(named)) < parse_memory(named)
+
+
+def test_rounded_frequencies_are_counted_twice():
+    def job_of(**settings):
+        model = HistogramClassifier("exp-chi2", n_components=64, alpha=1.0, random_state=0, **settings)
+        recipe = model._recipe()
+        return largest_job(recipe, open_source(ROWS, LABELS), recipe.codec.of(LABELS).n_targets)
+
+    plain, rounded = (
+        job_of(features="fourier", precision=precision) for precision in ("float32", "bfloat16")
+    )
+    assert (plain.is_rounded, rounded.is_rounded) == (False, True)
+    assert rounded.frequency_bytes == 1.5 * plain.frequency_bytes == 6 * plain.n_mapped * plain.n_frequencies
+    wide = replace(rounded, n_mapped=100, n_frequencies=10_000)
+    assert wide.model_bytes >= 2 * 4 * 100 * 10_000  # frequencies and their rounded copy
+    assert not job_of(features="landmarks", precision="bfloat16").is_rounded
+    assert replace(plain, held_bytes=plain.held_bytes + 1000).sample_bytes == plain.sample_bytes + 1000

@@ -72,13 +72,17 @@ def test_a_factor_is_made_once_for_the_same_sums_and_strength(monkeypatch):
 
     assert [ask(moments, 1.0)[0], ask(moments, 1.0)[0], ask(moments, np.array(1.0))[0]] == [1, 1, 1]
     assert [ask(moments, 2.0)[0], ask(moments, np.full(5, 2.0))[0], ask(moments, 1.0)[0]] == [2, 3, 4]
+    strengths = np.full(5, 1.0)
+    assert ask(moments, strengths)[0] == 5
+    strengths[0] = 9.0  # the same array, with other numbers
+    assert ask(moments, strengths)[0] == 6
     fold = Fold(moments_of(Z[:10], Y[:10]), moments)
-    assert [ask(moments, 1.0, less=fold)[0], ask(moments, 1.0)[0]] == [5, 6]
+    assert [ask(moments, 1.0, less=fold)[0], ask(moments, 1.0)[0]] == [7, 8]
     moments.update(Z[50:], Y[50:])  # the same object, with more rows
     count, inverse = ask(moments, 1.0)
-    assert count == 7
+    assert count == 9
     np.testing.assert_allclose(inverse, np.linalg.inv(np.cov(Z.T, bias=True) * 60 + np.eye(5)), rtol=1e-8)
-    assert ask(moments_of(Z, Y), 1.0)[0] == 8
+    assert ask(moments_of(Z, Y), 1.0)[0] == 10
     with pytest.raises(DataError):
         factor.of(moments, -1e9)
-    assert ask(moments, 1.0)[0] == 10
+    assert ask(moments, 1.0)[0] == 12

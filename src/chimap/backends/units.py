@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 
 from chimap import _onednn
@@ -26,6 +27,7 @@ def has_bfloat16_units(device: str = "cpu") -> bool:
     return bool(torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY)
 
 
+@lru_cache(maxsize=1)
 def processor_flags() -> frozenset[str]:
     """Return the features of this processor by their Linux names; empty on other systems."""
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chimap._memory import LIBRARY_BYTES, budget_for, format_bytes, room_in, whole_mebibytes
+from chimap._memory import LIBRARY_BYTES, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._validation import MemoryBudgetError
 from chimap.backends.host import PIECE_ROWS
@@ -19,7 +19,8 @@ _KEPT_ENTRY, _NODE = 12, 16  # bytes of an entry of float64 CSR, and of LIBLINEA
 LIBLINEAR_ENTRY_BYTES = _KEPT_ENTRY + _NODE
 _HALF = 2  # bytes of a number in bfloat16
 _SPARE = 0.25  # memory for checks and the selection of folds, as a share of a chunk
-WITNESS_SHARE = 32  # a 32nd of the budget is left to the rows that held-out outputs are computed for
+# Left beside the plan for rows that held-out outputs are computed for: a 32nd of the budget, and the fewest of them.
+WITNESS_SHARE, FEWEST_WITNESSES = 32, 64
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Job:
     n_tried : int
         Rows that stay in memory, and whose features are scored when alpha is selected.
     is_rounded : bool
-        Whether frequencies and features are rounded to bfloat16.
+        Whether the frequencies are rounded to bfloat16.
     """
 
     n_features: int
@@ -277,12 +278,14 @@ def chunk_rows_within(job: Job, budget: int) -> int:
     The budget includes libraries. Raises MemoryBudgetError, with the smallest budget that would do, if not even the
     smallest chunk fits.
     """
-    smallest = job.peak_bytes(CHUNK_UNIT)
+    beside = int(FEWEST_WITNESSES * job.mapped_row_bytes)
+    smallest = job.peak_bytes(CHUNK_UNIT) + beside
     room = room_in(budget) - budget // WITNESS_SHARE
     if smallest > room:
         whole = WITNESS_SHARE / (WITNESS_SHARE - 1)
-        needed = max(whole * budget_for(smallest), budget_for(whole * smallest))
-        counted = ", libraries included" if needed > LIBRARY_BYTES else ""
+        libraries = LIBRARY_BYTES if whole * smallest > LIBRARY_BYTES else 0
+        needed = whole * (smallest + libraries)
+        counted = ", libraries included" if libraries else ""
         raise MemoryBudgetError(
             Message(
                 "{memory=!s} is too small: {} {}{}. Give {memory=}, or {}.",
@@ -290,6 +293,6 @@ def chunk_rows_within(job: Job, budget: int) -> int:
             )
         )  # fmt: skip
     units = max(1, job.n_folds * MOST_ROWS // CHUNK_UNIT)
-    while units > 1 and job.peak_bytes(units * CHUNK_UNIT) > room:
+    while units > 1 and job.peak_bytes(units * CHUNK_UNIT) + beside > room:
         units -= 1
     return units * CHUNK_UNIT

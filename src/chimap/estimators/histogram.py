@@ -123,8 +123,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the
         libraries; a budget below 512 MiB leaves 256 MiB, or all of it if it is smaller, to the fit.
     precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products; sums are float64. "bfloat16" rounds the features first, also for prediction:
-        it is faster on CUDA devices, and on CPUs with AMX or AVX-512's bfloat16 (through oneDNN, the extra "bfloat16").
+        Precision of features and products; sums are float64. "bfloat16" rounds features first, and what random features
+        project: it is faster on CUDA devices and on CPUs with AMX or AVX-512's bfloat16 (oneDNN, extra "bfloat16").
         "auto" is "bfloat16" on such hardware and "float32" elsewhere; see ``precision_``.
     device : str, default="cpu"
         Where features, moments and the solution are computed with ``loss="square"``: "cpu", or "cuda", which needs

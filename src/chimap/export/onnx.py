@@ -136,7 +136,8 @@ def _waves(fitted: RandomFeatures, g: Graph, inputs: Value) -> Value:
 
     W is a full matrix here, even if the model draws it as a structured product.
     """
-    angles = inputs @ fitted.frequencies_ + fitted.offset_
+    products = [part @ fitted.frequencies_ for part in fitted.projection_.addends(inputs)]
+    angles = reduce(add, products) + fitted.offset_
     n_pairs = fitted.n_components - fitted.offset_.size
     waves = [angles.apply("Cos")]
     if n_pairs:

@@ -143,6 +143,8 @@ class Footprint:
     landmarks : int, default=0
         Rows of the sample, or centres of such rows, that the features are made of. Such features tell rows that they
         were fitted on from others.
+    is_random : bool, default=False
+        Whether the frequencies are those of random features, which are rounded where bfloat16 multiplies.
     """
 
     features: int
@@ -150,6 +152,7 @@ class Footprint:
     frequencies: int = 0
     sample_rows: int = 0
     landmarks: int = 0
+    is_random: bool = False
 
 
 class Family(Protocol):

@@ -152,6 +152,9 @@ class BlockFeatures(Transformer, BaseEstimator):
         parts = zip(self.features_, self.columns_, strict=True)
         rounded = copy(self)
         rounded.features_ = [in_bfloat16(own, _arrays.take_columns(rows, columns)) for own, columns in parts]
+        # Templates stay; those of ``of_fitted`` are the fitted features themselves.
+        new = dict(zip(map(id, self.features_), rounded.features_, strict=True))
+        rounded.features = [new.get(id(own), own) for own in self.features]
         return rounded
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:

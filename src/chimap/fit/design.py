@@ -101,7 +101,7 @@ def sizes_of(parts: list[FeatureBlock]) -> Footprint:
         mapped = -(-sum(s.mapped * s.frequencies for s in sizes) // frequencies)
     return Footprint(
         sum(s.features for s in sizes), mapped, frequencies,
-        max(s.sample_rows for s in sizes), max(s.landmarks for s in sizes),
+        max(s.sample_rows for s in sizes), max(s.landmarks for s in sizes), any(s.is_random for s in sizes),
     )  # fmt: skip
 
 

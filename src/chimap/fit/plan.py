@@ -101,7 +101,7 @@ def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:
     """Return the largest pass of a fit, with the memory that finding the weights takes."""
     parts = recipe.design.sized(source.n_features)
     job = job_of(source, parts, n_targets, recipe.n_folds, recipe.dtype, normalises=recipe.changes_rows)
-    job = replace(job, is_rounded=recipe.is_rounded)
+    job = replace(job, is_rounded=recipe.is_rounded and sizes_of(parts).is_random)
     most = recipe.most_principal
     if most is not None:
         job = replace(job, n_features=principal_features(parts, most, recipe.n_folds))

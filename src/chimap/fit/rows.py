@@ -19,7 +19,7 @@ from chimap._validation import DataError
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
-from chimap.engines.memory import CHUNK_UNIT, WITNESS_SHARE
+from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
 from chimap.features.weighted import BinWeights
 from chimap.fit.design import FeatureBlock, check_rows, normalised, rows_apart, sample_size
 from chimap.fit.precision import rows_in
@@ -28,7 +28,6 @@ from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_we
 from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
-_FEWEST_WITNESSES = 64  # a calibration cannot learn from fewer
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
@@ -181,7 +180,7 @@ class PreparedRows:
         """
         outputs = np.dtype(np.float64).itemsize * _OUTPUTS_HELD * self.codec.n_targets
         bytes_each = self.source.row_bytes + itemsize * n_features + outputs
-        size = int(max(_FEWEST_WITNESSES, min(TRIED_ROWS, budget / WITNESS_SHARE / bytes_each)))
+        size = int(max(FEWEST_WITNESSES, min(TRIED_ROWS, budget / WITNESS_SHARE / bytes_each)))
         if size * bytes_each > budget / _MOST_SHARE:
             return np.empty(0, dtype=np.int64)
         return self.beside(size)

@@ -65,6 +65,13 @@ def _of_codes(state: JSON, sizes: dict[str, int]) -> Agreeing:
     return [("bins and codes", state["tables"].shape[:2], (map_.n_features_in_, map_.n_codes_))]
 
 
+def _of_rounded(state: JSON, sizes: dict[str, int]) -> Agreeing:
+    return [
+        ("whether an input is one or two bfloat16", state["n_parts"] in (1, 2), True),
+        ("precision of its frequencies", state["matrix"].dtype, np.dtype(np.float32)),
+    ]
+
+
 def _of_waves(state: JSON, sizes: dict[str, int]) -> Agreeing:
     n = state["n_components"]
     n_waves = (n + 1) // 2 if state["form"] == "pair" else n
@@ -179,6 +186,7 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "CompressedMap": _of_compressed,
     "LineTables": _of_lines,
     "CodeTables": _of_codes,
+    "RoundedMatrix": _of_rounded,
     "FourierFeatures": _of_waves,
     "SkewedFourierFeatures": _of_waves,
     "UnitGaussianMap": _of_factors,

@@ -189,5 +189,9 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
             raise ValueError(f"{name}: {what}: {actual}, but the other attributes need {wanted}")
 
 
+# Classes whose objects are always fitted.
+_FITTED = frozenset({"CodeTables", "KeptRows", "LineTables", "RoundedMatrix", "UnitGaussianMap"})
+
+
 def _is_fitted(name: str, state: JSON) -> bool:
-    return "n_features_in_" in state or name in ("LineTables", "CodeTables", "UnitGaussianMap", "KeptRows")
+    return "n_features_in_" in state or name in _FITTED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import FourierFeatures, HistogramClassifier, _loops, load
+from chimap._validation import DataError
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import projection as projections
 from chimap.features.fourier.projection import Hadamard, Matrix, RoundedMatrix
@@ -27,11 +29,20 @@ def rounded(values):
     return values
 
 
+def rounded_to(n_parts, values):
+    """Round float32 to sums of one or two bfloat16."""
+    nearest = rounded(values)
+    return nearest if n_parts == 1 else nearest + rounded(values - nearest)
+
+
 def drawn(scale=1.0):
     rng = np.random.default_rng(0)
     X = (rng.random((N, P)) * (rng.random((N, P)) < 0.5)).astype(np.float32)
     W = (scale * rng.standard_normal((P, M))).astype(np.float32)
-    return X, W, Matrix(W).in_bfloat16(X)
+    before = W.copy()
+    projection = Matrix(W).in_bfloat16(X)
+    np.testing.assert_array_equal(W, before)
+    return X, W, projection
 
 
 def projected(projection, rows):
@@ -59,9 +70,8 @@ def test_multiplies_rounded_rows_and_leaves_them(n_parts, kind):
     X = X[:1] if kind == "one row" else X
     rows = sp.csr_array(X) if "CSR" in kind else X.copy()
     found = projected(replace(projection, n_parts=n_parts), rows)
-    exact = rounded(X) if n_parts == 1 else X  # the rounding of the remainder is below that of the sum
-    expected = exact.astype(float) @ rounded(W)
-    np.testing.assert_allclose(found, expected, rtol=0, atol=3e-5 * np.abs(expected).max())
+    expected = rounded_to(n_parts, X).astype(float) @ rounded(W)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=5e-7 * np.abs(expected).max())
     np.testing.assert_array_equal(rows.toarray() if "CSR" in kind else rows, X)
 
 
@@ -76,22 +86,49 @@ def test_large_angles_keep_what_rounding_leaves():
     assert errors[1] < errors[0] / 100
 
 
-def test_numbers_are_split_without_loss():
+@pytest.mark.parametrize(("radians", "n_parts"), [(3.9, 1), (4.1, 2)])
+def test_angles_from_4_radians_on_are_large(radians, n_parts):
+    X, W, projection = drawn()
+    rms = np.sqrt(np.square(X @ projection.matrix).mean())
+    assert Matrix(W * np.float32(radians / rms)).in_bfloat16(X).n_parts == n_parts
+
+
+def test_examples_are_of_all_rows():
+    X = np.ones((6400, 3), np.float32)
+    X[3000:] = 100.0
+    features = FourierFeatures("gaussian", n_components=64, gamma=1.0, random_state=0).fit(X)
+    assert in_bfloat16(features, X).projection_.n_parts == 2
+    assert in_bfloat16(features, X[:3000]).projection_.n_parts == 1
+    scaled = in_bfloat16(ScaledFeatures(features, Scale(100)), X * np.float32(2.0**-100))
+    assert scaled.features.projection_.n_parts == 2
+
+
+def test_numbers_are_split_into_16_bits():
     values = np.random.default_rng(0).standard_normal((5, 9)).astype(np.float32)
     parts = values.copy()
     _loops.split_to_bfloat16(parts)
     halves = parts.view(np.uint16).astype(np.uint32) << 16
     nearest, rest = halves.view(np.float32).reshape(5, 2, 9).transpose(1, 0, 2)
     np.testing.assert_array_equal(nearest, rounded(values))
-    np.testing.assert_allclose(nearest.astype(float) + rest, values, rtol=2.0**-16)
+    np.testing.assert_array_equal(nearest + rest, rounded_to(2, values))
+    np.testing.assert_allclose(nearest.astype(float) + rest, values, rtol=2.0**-17)
 
 
-def test_other_libraries_round_alike():
-    X, _, projection = drawn()
-    np.testing.assert_allclose(projection.array_inputs(X), rounded(X), rtol=2.0**-20)
-    wide = X.astype(float)
-    assert projection.array_inputs(wide) is wide
-    assert replace(projection, n_parts=2).array_inputs(X) is X
+@pytest.mark.parametrize("n_parts", [1, 2])
+def test_other_libraries_multiply_the_same_numbers(n_parts):
+    X, _ = classes(100)
+    rows = X.astype(np.float32)
+    features = in_bfloat16(FourierFeatures("exp-chi2", n_components=64, random_state=0).fit(rows), rows)
+    features.projection_ = replace(features.projection_, n_parts=n_parts)
+    inputs = features.map_.transform(rows)
+    addends = features.projection_.addends(inputs)
+    np.testing.assert_allclose(sum(addends), rounded_to(n_parts, inputs), rtol=2.0**-18, atol=1e-9)
+    assert all((rounded(part) == part).all() for part in addends)
+    expected = features.transform(rows)
+    np.testing.assert_allclose(features.bound(rows)(rows), expected, atol=1e-6)
+    wide = features.bound(X)(X)  # float64 rows are not rounded, here and there
+    np.testing.assert_allclose(wide, features.transform(X), atol=1e-12)
+    assert np.abs(wide - expected).max() > 1e-6
 
 
 def test_a_model_is_rounded_as_a_whole_and_stays_so(tmp_path):
@@ -111,6 +148,12 @@ def test_a_model_is_rounded_as_a_whole_and_stays_so(tmp_path):
     again = load(tmp_path / "a.model")
     assert again.features_.projection_.n_parts == projection.n_parts
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    size = len(pickle.dumps(replace(projection)))
+    assert len(pickle.dumps(projection)) == size  # without what the units need
+    object.__setattr__(projection, "n_parts", 0)
+    model.save(tmp_path / "bad.model")
+    with pytest.raises(DataError, match="whether an input is one or two bfloat16"):
+        load(tmp_path / "bad.model")
 
 
 def test_features_inside_others_are_rounded_too():
@@ -124,5 +167,7 @@ def test_features_inside_others_are_rounded_too():
     side_by_side = in_bfloat16(blocks.fit(X), X)
     assert all(isinstance(own.projection_, RoundedMatrix) for own in side_by_side.features_)
     assert all(type(own.projection_) is Matrix for own in blocks.features_)
+    of_fitted = in_bfloat16(BlockFeatures.of_fitted(blocks.features_, blocks.blocks, 12), X)
+    assert of_fitted.features == of_fitted.features_  # no unrounded ones stay
     structured = FourierFeatures("exp-chi2", 64, sampling="structured", random_state=0).fit(X)
     assert isinstance(in_bfloat16(structured, X).projection_, Hadamard)

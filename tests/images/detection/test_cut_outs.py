@@ -9,6 +9,7 @@ pytest.importorskip("cv2")
 
 from chimap import AnchorMap, HistogramClassifier
 from chimap.images import HOG, PHOG, ColourHistogram, HOGBlocks, ImageHistograms, WindowDetector
+from chimap.images.detection import block_scan, pixel_scan
 
 from ..pictures import stripes, texture
 
@@ -25,7 +26,8 @@ def compared(
         [texture(75, 101, 0)]
     )
     images = [stripes(*window, angle, seed) for seed in range(6) for angle in (0.0, 1.0)]
-    settings |= {"blocks": histograms.blocks_} if blocks else {}
+    if blocks:
+        settings["blocks"] = histograms.blocks_ if blocks is True else blocks
     model = HistogramClassifier(kernel, alpha=0.1, random_state=0, precision="float64", **settings)
     model.fit(histograms.transform(images), np.tile([0, 1], 6))
     detector = WindowDetector(model, histograms, window, step=step)
@@ -50,7 +52,8 @@ def compared(
         ((8,), WINDOW, {"features": AnchorMap(n_anchors=8)}),  # values of two bins have other features
     ],
 )
-def test_blocks(cells, window, settings):
+def test_blocks(cells, window, settings, monkeypatch):
+    monkeypatch.setattr(block_scan, "_BLOCK_ROWS", 3)  # several parts, the last one shorter
     scores, expected = compared(HOGBlocks(window, cells=cells), window, **settings)
     assert scores.size > 5
     assert np.ptp(expected) > 0.02
@@ -97,7 +100,8 @@ def test_words_of_gradients_without_a_border_are_those_of_the_scene():
 @pytest.mark.parametrize(
     "edges", [PHOG(high=0, border=1), PHOG(low=150, high=150, border=2), PHOG(8, 180, high=0, border=4)]
 )
-def test_edges(edges):
+def test_edges(edges, monkeypatch):
+    monkeypatch.setattr(pixel_scan, "_WINDOWS", 3)  # several parts of a row, the last one shorter
     scores, expected = compared(edges, grids=GRIDS, step=7)
     assert scores.shape == (6, 8)
     assert np.ptp(expected) > 0.02
@@ -144,4 +148,12 @@ def test_blocks_edges_and_words_together():
     }
     scores, expected = compared(descriptors, grids=((1, 1), (2, 2)), blocks=True)
     assert scores.shape == (2, 3)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("descriptor", [HOGBlocks(WINDOW, cells=(8,)), PHOG(border=1, high=0)], ids=repr)
+def test_two_kernels_on_the_same_columns(descriptor):
+    columns = list(range(descriptor.n_words))
+    both = [columns, columns]
+    scores, expected = compared(descriptor, kernel=["chi2", "intersection"], blocks=both)
     np.testing.assert_allclose(scores, expected, atol=1e-6)

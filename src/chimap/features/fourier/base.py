@@ -173,9 +173,12 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         xp = _arrays.namespace(like)
         W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
         n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
+        is_single = like.dtype == xp.float32
 
         def features(rows: Array) -> Array:
-            angles = self.projection_.array_inputs(self._array_inputs(rows)) @ W
+            inputs = self._array_inputs(rows)
+            parts = self.projection_.addends(inputs) if is_single else [inputs]
+            angles = sum((part @ W for part in parts[1:]), parts[0] @ W)
             angles += offset
             features = xp.concat([xp.cos(angles), xp.sin(angles[:, :n_sines])], axis=1)
             features *= scale

@@ -79,4 +79,5 @@ def _of_waves(settings: FeatureSettings, mapped: int) -> Footprint:
     n_components = settings.size(2048)
     frequencies = (n_components + 1) // 2 if settings.form == "pair" else n_components
     # Structured frequencies store only signs and lengths.
-    return Footprint(n_components, mapped, 0 if settings.sampling == "structured" else frequencies)
+    has_matrix = settings.sampling != "structured"
+    return Footprint(n_components, mapped, frequencies if has_matrix else 0, is_random=has_matrix)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
+from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
 from chimap import _arrays, _loops, _onednn, _products, _threads
-from chimap._types import Array, Rows
+from chimap._types import Rows
 from chimap.backends.units import has_bfloat16_units
 
 _LARGE_ANGLE = 4.0  # root of the mean square, in radians
@@ -18,6 +19,16 @@ _TILE_ROWS, _TILE_COLUMNS = (
     512,
     1024,
 )  # of a product on one thread; smaller ones copy the frequencies too often
+
+
+class Numbers(Protocol):
+    """An array of any library, or what stands for one in a graph."""
+
+    def __mul__(self, factor: float, /) -> Self: ...
+    def __sub__(self, other: Self, /) -> Self: ...
+
+
+N = TypeVar("N", bound=Numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,15 +65,15 @@ class Matrix:
         """
         _products.project(rows, self.matrix, buffer, out)
 
-    def array_inputs(self, inputs: Array) -> Array:
-        """Return x of any array library as W multiplies it."""
-        return inputs
+    def addends(self, inputs: N) -> list[N]:
+        """Return what is multiplied by W and added up, for float32 inputs (n, n_inputs) of anything that does sums."""
+        return [inputs]
 
     def in_bfloat16(self, rows: Rows) -> RoundedMatrix:
-        """Return the projection with frequencies and inputs of 8 significant bits, or of 16 where ``rows`` need them.
+        """Return the projection with frequencies of 8 significant bits, and inputs of 8 or, if ``rows`` need them, 16.
 
-        The error of an angle is then that of a number of its size. Rows whose angles are so large that it would be far
-        above that of a rounded feature, which is at most 1, keep what rounding leaves of their inputs as well.
+        Rounding an input changes an angle by up to 2^-9 of its size. If angles are small, that is no more than the
+        error of a rounded feature; if they are large, what rounding leaves of the inputs is projected too.
         """
         matrix = self.matrix.astype(np.float32)
         _loops.round_to_bfloat16(matrix)
@@ -72,62 +83,85 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class RoundedMatrix(Matrix):
-    """The projection x -> W'x of float32 rows by units that multiply bfloat16, which represents W exactly.
+    """The projection x -> W'x of rounded float32 rows, by units that multiply bfloat16.
 
-    ``n_parts`` is the number of bfloat16 that an entry of x is rounded to the sum of, 1 or 2. Where there are no such
-    units, float32 multiplies the same numbers.
+    bfloat16 represents W exactly. An entry of x is rounded to the sum of ``n_parts`` bfloat16, 1 or 2. Where there are
+    no such units, float32 multiplies the same numbers.
     """
 
     n_parts: int
+
+    def scaled(self, factor: float) -> Matrix:
+        """Return the projection with frequencies multiplied by a factor, which rounds no rows."""
+        return Matrix(self.matrix.copy()).scaled(factor)
 
     def astype(self, dtype: np.dtype) -> Matrix:
         """Return the same projection; in another type than float32 it does not round its rows."""
         return self if self.matrix.dtype == dtype else Matrix(self.matrix.astype(dtype))
 
     def project(self, rows: Rows, buffer: np.ndarray, out: np.ndarray) -> None:
-        """Write the projections of rows into ``out``; see ``Matrix.project``."""
-        if _products.is_short(rows) or not has_bfloat16_units():
-            super().project(self._rounded(rows), buffer, out)
+        """Write the projections of rows into ``out``; see ``Matrix.project``. ``buffer`` is always overwritten."""
+        if _products.is_short(rows):
+            super().project(_arrays.map_values(rows, self._rounded_copy), buffer, out)
             return
         if _arrays.is_sparse(rows):
             rows.toarray(out=buffer)
         elif rows is not buffer:
             buffer[:] = rows
+        if has_bfloat16_units():
+            self._multiply(buffer, out)
+            return
+        _threads.over_rows(buffer.shape[0], buffer.shape[1], lambda part: _round(buffer[part], self.n_parts))
+        super().project(buffer, buffer, out)
+
+    def _multiply(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """Write the projections of rows, which are overwritten, by products of bfloat16."""
         n, m = self.matrix.shape
-        _threads.over_rows(buffer.shape[0], n, lambda part: _loops.split_to_bfloat16(buffer[part]))
-        halves, numbers = buffer.view(np.uint16), self._halves
+        _threads.over_rows(rows.shape[0], n, lambda part: _loops.split_to_bfloat16(rows[part]))
+        halves, numbers = rows.view(np.uint16), self._halves
 
         def multiply(tile: tuple[slice, slice]) -> None:
-            rows, columns = tile
+            some, columns = tile
             for k in range(self.n_parts):
-                parts = halves[rows, k * n : (k + 1) * n]
-                _onednn.multiply(parts, numbers[:, columns], out[rows, columns], add=k > 0)
+                part = halves[some, k * n : (k + 1) * n]
+                _onednn.multiply(part, numbers[:, columns], out[some, columns], add=k > 0)
 
-        _threads.tasks(product(_slices(len(buffer), _TILE_ROWS), _slices(m, _TILE_COLUMNS)), multiply)
+        _threads.tasks(product(_slices(len(rows), _TILE_ROWS), _slices(m, _TILE_COLUMNS)), multiply)
 
-    def array_inputs(self, inputs: Array) -> Array:
-        """Return x of any array library as W multiplies it: float32 rounded to 8 bits, by Dekker's splitting."""
-        if self.n_parts > 1 or inputs.dtype != _arrays.namespace(inputs).float32:
-            return inputs
-        scaled = inputs * (2.0**_LOST_BITS + 1)
-        return scaled - (scaled - inputs)
+    def addends(self, inputs: N) -> list[N]:
+        """See ``Matrix.addends``: bfloat16 numbers, which TF32 represents exactly."""
+        nearest = _nearest(inputs)
+        return [nearest] if self.n_parts == 1 else [nearest, _nearest(inputs - nearest)]
 
-    def _rounded(self, rows: Rows) -> Rows:
-        """Return rows rounded to bfloat16; those that keep the remainder differ from float32 by less than is seen."""
-        if self.n_parts > 1:
-            return rows
-
-        def rounded(values: np.ndarray) -> np.ndarray:
-            values = values.copy()
-            _loops.round_to_bfloat16(values.reshape(1, -1))
-            return values
-
-        return _arrays.map_values(rows, rounded)
+    def _rounded_copy(self, values: np.ndarray) -> np.ndarray:
+        values = values.copy()
+        _round(values.reshape(1, -1), self.n_parts)
+        return values
 
     @cached_property
     def _halves(self) -> np.ndarray:
         """The upper halves of the frequencies."""
-        return (self.matrix.view(np.uint32) >> 16).astype(np.uint16)
+        return np.ascontiguousarray(self.matrix.view(np.uint16)[:, 1::2])
+
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the halves, which are quickly made, from copies, pickles and messages."""
+        return {name: value for name, value in vars(self).items() if name != "_halves"}
+
+
+def _round(values: np.ndarray, n_parts: int) -> None:
+    """Round float32 (rows, columns) to sums of ``n_parts`` bfloat16, in place; float32 represents these exactly."""
+    nearest = values.copy() if n_parts > 1 else values
+    _loops.round_to_bfloat16(nearest)
+    if n_parts > 1:
+        values -= nearest
+        _loops.round_to_bfloat16(values)
+        values += nearest
+
+
+def _nearest(values: N) -> N:
+    """Return float32 numbers rounded to 8 significant bits, by Dekker's splitting."""
+    scaled = values * (2.0**_LOST_BITS + 1)
+    return scaled - (scaled - values)
 
 
 def _slices(length: int, size: int) -> list[slice]:
@@ -177,9 +211,9 @@ class Hadamard:
             else Hadamard(self.signs, self.lengths.astype(dtype), self.n_inputs)
         )
 
-    def array_inputs(self, inputs: Array) -> Array:
-        """See ``Matrix.array_inputs``."""
-        return inputs
+    def addends(self, inputs: N) -> list[N]:
+        """See ``Matrix.addends``."""
+        return [inputs]
 
     def in_bfloat16(self, rows: Rows) -> Hadamard:
         """Return this object: there are no products to be had from units that multiply bfloat16."""

@@ -57,19 +57,24 @@ class BlockScan(Scan):
         for grid, kinds in self._kinds:
             cells = self._layout.descriptor.cells_within(image, grid.cell, [kind.borders for kind in kinds])
             parts = product(kinds, range(0, cells.shape[0] - 1, _BLOCK_ROWS))
-            for contribution in _threads.tasks(parts, partial(self._added, grid, cells, scores.shape)):
-                scores += contribution
+            for low, added in _threads.tasks(parts, partial(self._added, grid, cells, scores.shape)):
+                scores[low : low + len(added)] += added
 
     def _added(
         self, grid: BlockGrid, cells: np.ndarray, n_windows: tuple[int, int], part: tuple[_Kind, int]
-    ) -> np.ndarray:
-        """Return what blocks of one kind, in some rows from a first one on, add to the scores of the windows."""
+    ) -> tuple[int, np.ndarray]:
+        """Return what blocks of one kind, in some rows from a first one on, add to the scores of windows.
+
+        These are the scores of some rows of windows; the first of these rows comes with them.
+        """
         kind, first = part
         sums = self._sums(kind, cells[first : first + _BLOCK_ROWS + 1], grid.cell)
-        out = np.zeros(n_windows)
-        stride = self._layout.step // grid.cell
-        _loops.add_at_places(sums, np.array(kind.places), first, stride, out)
-        return out
+        places, stride = np.array(kind.places), self._layout.step // grid.cell
+        low = max(0, -((places[:, 0].max() - first) // stride))
+        high = min(n_windows[0], (first + len(sums) - 1 - places[:, 0].min()) // stride + 1)
+        out = np.zeros((max(0, high - low), n_windows[1]))
+        _loops.add_at_places(sums, places, first - low * stride, stride, out)
+        return low, out
 
     def _sums(self, kind: _Kind, cells: np.ndarray, cell: int) -> np.ndarray:
         """Return the contributions (rows, columns, places) of the blocks of neighbouring cells at all places."""
