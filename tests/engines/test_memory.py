@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import AdditiveKPCA, AnchorMap, CompressedMap, DirectMap, HistogramClassifier, open_source
+from chimap import (
+    AdditiveKPCA,
+    AnchorMap,
+    CompressedMap,
+    DirectMap,
+    HistogramClassifier,
+    MultipleKernelLearner,
+    open_source,
+)
 from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
@@ -287,3 +295,25 @@ def test_rounded_frequencies_are_counted_twice():
     assert wide.model_bytes >= 2 * 4 * 100 * 10_000  # frequencies and their rounded copy
     assert not job_of(features="landmarks", precision="bfloat16").is_rounded
     assert replace(plain, held_bytes=plain.held_bytes + 1000).sample_bytes == plain.sample_bytes + 1000
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_learned_kernels_of_wide_rows_stay_within_a_named_budget(joint):
+    X, y = rng.dirichlet(np.full(2000, 0.3), 3000).astype(np.float32), np.arange(3000) % 3
+
+    def fit(memory):
+        return MultipleKernelLearner(
+            "exp-chi2", blocks={"a": slice(0, 1000), "b": slice(1000, 2000)}, features="fourier", joint=joint,
+            n_components=400, n_tune_components=64, n_tune_rows=500, max_iter=1, alpha=[0.1], memory=memory,
+            random_state=0,
+        ).fit(X, y)  # fmt: skip
+
+    named = "2MiB"
+    for _ in range(4):  # a later stage may name more
+        try:
+            fit(named)
+            break
+        except MemoryBudgetError as refused:
+            named = re.search("Give memory='([0-9]+MiB)'", str(refused))[1]
+    few = 4 * 2**20  # what a choice takes of few features
+    assert peak_of(lambda: fit(named)) < 1.05 * parse_memory(named) + few

@@ -51,7 +51,12 @@ class Scale:
         return 2.0**self.exponent
 
     def rows(self, rows: Rows) -> Rows:
-        """Return rows, dense or CSR, times the factor, in their dtype; subnormal numbers become normal ones."""
+        """Return rows, dense or CSR, times the factor, in their dtype; subnormal numbers become normal ones.
+
+        A factor of 1 returns the rows themselves.
+        """
+        if not self.exponent:
+            return rows
         return _arrays.map_values(rows, lambda values: np.ldexp(values, self.exponent))
 
     def array(self, rows: Array) -> Array:

@@ -142,7 +142,7 @@ class PlainDesign:
         alone = self.blocks is None and not self.side_by_side
         features: Any = parts[0].make(seed) if alone else features_of(parts, seed)
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-        features.fit(scale.rows(sample) if scale.exponent else sample, **weights)
+        features.fit(scale.rows(sample), **weights)
         return ScaledFeatures(features, scale) if scale.exponent else features
 
     def learn(self, features: Any, *_: object) -> tuple[FittedFeatures, Parameters]:

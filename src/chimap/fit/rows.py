@@ -151,10 +151,10 @@ class PreparedRows:
         return self.sample_beside(np.zeros(0, dtype=np.intp))[0]
 
     def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
-        """Return the sample and the prepared rows at the places ``others``, reading the source once for both."""
+        """Return the sample and the prepared rows at the places ``others``; a source is not read through twice."""
         sampled = self._sampled()
-        if not others.size and self.source.weights is None:
-            return self.take(sampled), None
+        if self.source.weights is None and (self.source.can_seek or not others.size):
+            return self.take(sampled), self.take(others) if others.size else None
         both = np.union1d(sampled, others)
         rows = self.take(both)
         other_rows = _arrays.take_rows(rows, np.searchsorted(both, others)) if others.size else None

@@ -194,7 +194,7 @@ class Trials:
             taken, places = _taken(splits)
             rows = self._prepared(FeatureSettings(base), normalize, bin_weights, taken)
             scale = Scale.of(rows, [base])
-            rows = scale.rows(rows) if scale.exponent else rows
+            rows = scale.rows(rows)
             mapped_rows = MappedRows(fitted_map(scale.kernel(base), rows, self._terms), rows)
             products = [Products.of(mapped_rows, split) for split in places]
             self._shared = key, scale, products

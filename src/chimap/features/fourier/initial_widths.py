@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import MatrixLike
+from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError
 from chimap.features.fourier.base import RandomFeatures
 from chimap.kernels import SkewedIntersection
 
 _SAMPLE_ROWS = 4096  # rows that the initial widths are computed from
+_BLOCK_ROWS = 256  # of these, rows whose inputs are in memory at once
 
 
 def initial_widths(
@@ -29,13 +30,7 @@ def initial_widths(
     """
     is_l1, n_widths = isinstance(unit.kernel_, SkewedIntersection), int(columns.max()) + 1
     rows = _arrays.as_rows(_arrays.take_rows(_arrays.as_rows(X), slice(_SAMPLE_ROWS)))
-    inputs = np.empty((rows.shape[0], unit._n_inputs), dtype=rows.dtype)
-    projected = unit._inputs(rows, inputs)
-    if _arrays.is_sparse(projected):
-        projected.toarray(out=inputs)
-    # The variance of a constant column is exactly 0, not the square of a rounding error.
-    varies = inputs.max(axis=0) > inputs.min(axis=0)
-    variances = varies * inputs.var(axis=0, dtype=np.float64, ddof=int(rows.shape[0] > 1))
+    variances = _variances(unit, rows)
     # Over pairs of rows E |u - u'|^2 = 2 Var u, and E |u - u'| = 2 sqrt(Var u / pi) if u were normal.
     spread = 2 * np.sqrt(variances / np.pi) if is_l1 else variances
     by_column = spread.reshape(-1, columns.size).sum(axis=0)
@@ -51,3 +46,20 @@ def initial_widths(
         starts[chosen] = 1 / share if is_l1 else 1 / np.sqrt(share)
     logs, counts = np.log(starts), np.bincount(columns, minlength=n_widths)
     return np.bincount(columns, weights=logs, minlength=n_widths) / counts
+
+
+def _variances(unit: RandomFeatures, rows: Rows) -> np.ndarray:
+    """Return the variances (n_inputs,) of what is projected, about the first row: exactly 0 for a constant column."""
+    n, n_inputs = rows.shape[0], unit._n_inputs
+    buffer = np.empty((min(n, _BLOCK_ROWS), n_inputs), rows.dtype)
+    origin, sums, squares = np.zeros((3, n_inputs))
+    for start in range(0, n, _BLOCK_ROWS):
+        block = _arrays.take_rows(rows, slice(start, start + _BLOCK_ROWS))
+        inputs = unit._inputs(block, buffer[: block.shape[0]])
+        inputs = _arrays.to_dense(inputs).astype(np.float64)
+        if not start:
+            origin[:] = inputs[0]
+        inputs -= origin
+        sums += inputs.sum(axis=0)
+        squares += np.einsum("ij,ij->j", inputs, inputs)
+    return np.maximum(squares - sums**2 / n, 0) / max(1, n - 1)

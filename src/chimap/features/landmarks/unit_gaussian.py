@@ -218,8 +218,10 @@ def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
     else:
         filled = np.count_nonzero(u, axis=0)
         mean = u.mean(axis=0, dtype=np.float64)
-        squares = sum(float(np.square(u[i : i + _ROWS] - mean).sum()) for i in range(0, n, _ROWS))
+        size = max(1, _NUMBERS // p)
+        differences = (u[first : first + size] - mean for first in range(0, n, size))
+        squares = sum(float(np.einsum("ij,ij->", block, block)) for block in differences)
     return mean, filled / n, float(squares) / max(1, n - 1)
 
 
-_ROWS = 512  # rows whose differences from the mean are in memory at once
+_NUMBERS = 2**17  # differences from the mean that are in memory at once
