@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from chimap import AnchorMap, HistogramClassifier
+from chimap import AnchorMap, HistogramClassifier, _loops
 from chimap.images import HOG, PHOG, ColourHistogram, HOGBlocks, ImageHistograms, WindowDetector
 from chimap.images.detection import block_scan, pixel_scan
 
@@ -157,3 +157,16 @@ def test_two_kernels_on_the_same_columns(descriptor):
     both = [columns, columns]
     scores, expected = compared(descriptor, kernel=["chi2", "intersection"], blocks=both)
     np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+def test_shares_of_cells_are_never_negative_and_those_of_nothing_are_0():
+    sums = np.zeros((3, 3, 2))
+    sums[1:, 1:, 0] = 0.3  # one pixel of the first word, at the top left
+    sums[2, 2, 0] = np.nextafter(0.3, 0)  # rounding: the empty cell at the bottom right has less than nothing
+    y = np.array([[0, 1], [1, 2], [0, 2]])  # two cells, and what is inside of the border
+    x = np.array([[[0, 1], [1, 2], [0, 2]], [[1, 2], [1, 2], [1, 2]]])  # the second window holds nothing
+    out = np.full((2, 4), 7.0)
+    _loops.cell_shares(sums, y, x, out)
+    np.testing.assert_allclose(out[0], [1, 0, 0, 0], rtol=1e-12)
+    assert (out >= 0).all()
+    assert not out[1].any()
