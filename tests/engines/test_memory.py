@@ -317,3 +317,15 @@ def test_learned_kernels_of_wide_rows_stay_within_a_named_budget(joint):
             named = re.search("Give memory='([0-9]+MiB)'", str(refused))[1]
     few = 4 * 2**20  # what a choice takes of few features
     assert peak_of(lambda: fit(named)) < 1.05 * parse_memory(named) + few
+
+
+def test_the_sample_is_not_copied_for_rows_beside_it():
+    model = HistogramClassifier("exp-chi2", features="fourier", n_components=64, alpha=1.0, random_state=0)
+    recipe, source = model._recipe(), open_source(ROWS, LABELS)
+    preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
+    rows = PreparedRows(source, preparation, recipe.codec.of(LABELS), DealtFolds(1, 0), 0)
+    places = rows.beside(200)
+    sample, others = rows.sample_beside(places)
+    np.testing.assert_array_equal(others, ROWS[places])
+    np.testing.assert_array_equal(sample, rows.sample())
+    assert peak_of(lambda: rows.sample_beside(places)) < 1.1 * (sample.nbytes + others.nbytes)

@@ -86,6 +86,15 @@ def test_large_angles_keep_what_rounding_leaves():
     assert errors[1] < errors[0] / 100
 
 
+def test_a_scaled_projection_is_not_rounded():
+    _, _, projection = drawn()
+    before = projection.matrix.copy()
+    scaled = projection.scaled(3.0)
+    assert type(scaled) is Matrix
+    np.testing.assert_array_equal(scaled.matrix, 3 * before)
+    np.testing.assert_array_equal(projection.matrix, before)
+
+
 @pytest.mark.parametrize(("radians", "n_parts"), [(3.9, 1), (4.1, 2)])
 def test_angles_from_4_radians_on_are_large(radians, n_parts):
     X, W, projection = drawn()

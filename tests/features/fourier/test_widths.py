@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from chimap import Exponential, FourierFeatures, SkewedChi2, SkewedIntersection, chi2
 from chimap._validation import DataError
+from chimap.features.fourier.initial_widths import initial_widths
 from chimap.features.fourier.widths import WidthFeatures
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.penalties import L1, L2, L21, PenaltySum
@@ -178,3 +179,16 @@ def test_the_start_of_absolute_differences_is_that_of_normal_logarithms():
     for s, columns in zip(np.exp(features.start_), BLOCKS.values(), strict=True):
         differences = np.abs(logs[:1000, columns] - logs[1000:, columns]).sum(axis=1)
         assert s * differences.mean() == pytest.approx(0.5, rel=0.1)
+
+
+@pytest.mark.parametrize("n", [40, 700])  # one block of rows, and several with a rest
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_the_start_does_not_cancel_where_means_dominate(n, make):
+    rows = 1e7 + np.random.default_rng(0).standard_normal((n, 3))
+    unit = FourierFeatures("gaussian", n_components=8, gamma=1.0, random_state=0).fit(rows)
+    unit.centre_ = np.zeros(3)  # the means of all bins stay
+    whole = ["all"], [np.arange(3)], np.zeros(3, int)
+    width = np.exp(initial_widths(unit, make(rows), *whole)[0])
+    assert width**2 * rows.var(axis=0, ddof=1).sum() == pytest.approx(1, rel=1e-12)
+    with pytest.raises(DataError, match="block 'all' is constant"):
+        initial_widths(unit, make(np.full((n, 3), 0.1)), *whole)

@@ -56,7 +56,8 @@ class PixelScan(Scan):
                 rows = self._rows(sums, step * row, left, shares[: left.size])
                 scores[row, windows] += self._functions(rows)[:, 0, 0]
 
-        _threads.over_rows(n_rows, n_columns * self._n_columns, scan)
+        with _threads.blas_alone():
+            _threads.over_rows(n_rows, n_columns * self._n_columns, scan)
 
     def _sums(self, image: np.ndarray, n_windows: tuple[int, int]) -> CornerSums:
         """Return the sums up to the corners of all cells of the (rows, columns) of windows."""
