@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -125,17 +125,12 @@ def validated_rows(
 
     Raises DataError for NaN, infinite or (unless ``signed``) negative entries, ValueError for another width.
     """
-    from sklearn.utils.validation import validate_data
-
     from chimap import _arrays
 
     if on_device and _arrays.is_on_device(X):
         return _device_rows(estimator, X, signed)
     X = _arrays.to_host(X)
-    if reset:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    else:
-        X = rows_as_fitted(estimator, X)
+    X = validated(estimator, X) if reset else rows_as_fitted(estimator, X)
     rows = _arrays.as_rows(X)
     check_histograms(rows, signed=signed)
     return rows
@@ -156,6 +151,20 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     return rows
 
 
+def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: Any) -> Any:
+    """Return rows X, and labels if they are given, as scikit-learn's ``validate_data`` checks them.
+
+    Numbers of any type stay, also NaN and infinity, whose places ``check_histograms`` names. Sparse rows become CSR.
+    ``checks`` go to ``validate_data``, which sets the number of columns and their names unless ``reset=False``.
+    """
+    from sklearn.utils.validation import validate_data
+
+    from chimap import _arrays
+
+    ours = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    return validate_data(estimator, _arrays.as_csr(X), *y, **ours | checks)
+
+
 def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
     """Check X of a fitted estimator's ``transform`` or ``predict``; return an array or CSR of the fitted width.
 
@@ -167,19 +176,10 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
     if fits and not hasattr(estimator, "feature_names_in_"):
         return cast(Rows, X)
 
-    from sklearn.utils.validation import validate_data
-
     from chimap._frames import without_index
 
     try:
-        return validate_data(
-            estimator,
-            without_index(X, estimator),
-            reset=False,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite=False,
-        )
+        return validated(estimator, without_index(X, estimator), reset=False)
     except ValueError as error:
         if not str(error).startswith("The feature names should match"):
             raise

@@ -11,6 +11,7 @@ from chimap import _arrays
 from chimap._validation import check_width
 from chimap.data.ids import unique_ids
 from chimap.data.label_text import whole_numbers
+from chimap.data.rows import check_exact
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, ignored, present_names, roles_of
 from chimap.data.views import ChosenColumns
@@ -85,6 +86,7 @@ def chosen(source: Source, choice: ColumnChoice) -> Source:
     if choice.id is not None and roles.id is not None:
         blocks = [chunk.X[:, [roles.id]] for chunk in source.chunks(4096)]
         values = np.concatenate([_arrays.to_dense(block) for block in blocks])[:, 0]
+        check_exact(values, f"{source.name}: the id")
         id_numbers = whole_numbers(values.astype(np.float64))
         source.row_ids = unique_ids(id_numbers.astype(str), source.name)
     return source if roles.bins == [*range(source.n_features)] else ChosenColumns(source, roles.bins)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, MatrixLike, Parameters
+from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._validation import validated
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.fit.targets import Codec, checked_batch, is_matrix
@@ -80,14 +80,13 @@ def source_of_batch(
 ) -> Source:
     """Return a source of the rows and labels of a batch, with their weights.
 
-    They are checked as scikit-learn checks them, by ``validate_data`` with ``y_checks``; the first batch sets the
+    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; the first batch sets the
     number of columns and their names on the model.
     """
-    checks: Parameters = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if is_matrix(y):
-        X = validate_data(model, X, reset=is_first, **checks)
+        X = validated(model, X, reset=is_first)
     else:
-        X, y = validate_data(model, X, y, reset=is_first, **checks, **y_checks)
+        X, y = validated(model, X, y, reset=is_first, **y_checks)
     source: Source = ArraySource(X, y)
     if sample_weight is not None:
         source = with_weights(source, checked_sample_weight(sample_weight, source.n_rows))

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from chimap._arrays import is_sparse
+from chimap._arrays import as_csr, is_sparse
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
@@ -79,7 +79,7 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
         arrays[place] = value
         return {"array": place}
     if is_sparse(value):
-        rows = value.tocsr()
+        rows = as_csr(value)
         parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
         return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
     if isinstance(value, slice):

@@ -65,7 +65,7 @@ class BatchSource(StreamSource):
             self._check(X, y, number)
             dtypes.append(chunk_dtype(X.dtype, self._where(number)))
             labels.append(y)
-            sums.append(float(X.sum(dtype=np.float64)))
+            sums.append(float(_arrays.stored_values(X).sum(dtype=np.float64)))
             size = _arrays.stored_bytes(X)
             n_bytes += size
             self.held_bytes = max(self.held_bytes, 2.0 * size)
@@ -90,17 +90,18 @@ class BatchSource(StreamSource):
                     "the same order; switch shuffling off."
                 )
             start = stop
-            if _arrays.is_sparse(X):
-                X = X.tocsr()
-                yield csr_rows(X.data, X.indices, X.indptr, self.n_features, self.dtype)
-            else:
-                yield _arrays.as_rows(X, self.dtype)
+            rows = _arrays.as_rows(X, self.dtype)
+            if _arrays.is_sparse(rows):
+                rows = csr_rows(rows.data, rows.indices, rows.indptr, self.n_features, self.dtype)
+            yield rows
 
     def _parts(self, batch: object, number: int) -> tuple[Rows, np.ndarray | None]:
         """Return X, with two axes, and y."""
         where = self._where(number)
         X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
-        if not _arrays.is_sparse(X):
+        if _arrays.is_sparse(X):
+            X = _arrays.as_csr(X)
+        else:
             try:
                 X = np.asarray(X)
             except ValueError as error:

@@ -149,9 +149,14 @@ def column_of(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.n
         if hasattr(table, "with_columns")
         else table.column(place)
     )
+    # Whole numbers with missing entries stay objects: as floats, 2**53 and 2**53 + 1 would be one label.
     if hasattr(column, "type"):  # an Arrow column, whose to_numpy supports neither text nor nulls
-        return np.asarray(column.to_pandas())
-    return np.asarray(column.to_numpy())
+        return np.asarray(column.to_pandas(integer_object_nulls=True))
+    if hasattr(column, "null_count"):
+        has_gaps = column.null_count() and column.dtype.is_integer()
+        return np.array(column.to_list(), dtype=object) if has_gaps else np.asarray(column.to_numpy())
+    has_gaps = column.dtype.kind in "iu" and bool(column.isna().any())
+    return np.asarray(column.to_numpy(dtype=object) if has_gaps else column.to_numpy())
 
 
 def _matrix(

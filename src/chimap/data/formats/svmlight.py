@@ -16,7 +16,7 @@ from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
 from chimap.data.label_text import masked, whole_numbers
 from chimap.data.labels import Labels, is_number, read_labels
-from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
+from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
@@ -99,8 +99,14 @@ class SvmlightSource(StreamSource):
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         replacing_labels = read_labels(labels, self.n_rows)
-        self._y = _clean(np.concatenate(scan.labels)) if replacing_labels is None else replacing_labels
+        self._y = self._clean(np.concatenate(scan.labels)) if replacing_labels is None else replacing_labels
         self.has_labels = True
+
+    def _clean(self, y: np.ndarray) -> np.ndarray:
+        """Return the labels of the file, masked where they are ``nan``."""
+        missing = np.isnan(y)
+        check_exact(y[~missing], f"{self.path}: the label")
+        return masked(whole_numbers(y, missing), missing)
 
     def _blocks(self) -> Iterator[Rows]:
         for first_line, block in _blocks(self.path):
@@ -208,12 +214,6 @@ def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: in
         fault = _fault(line, lowest) if b"_" in line else None
         if fault:
             raise DataError(f"{where}, line {number}: {fault}")
-
-
-def _clean(y: np.ndarray) -> np.ndarray:
-    """Return the labels of the file, masked where they are ``nan``."""
-    missing = np.isnan(y)
-    return masked(whole_numbers(y, missing), missing)
 
 
 def _lines(block: bytes) -> list[bytes]:
