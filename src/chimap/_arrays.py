@@ -106,9 +106,7 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
     """
     if is_sparse(X):
         target = np.dtype(dtype) if dtype is not None else float_dtype(X.dtype)
-        if _may_repeat(
-            X
-        ):  # tocsr adds up repeated entries in the type that they have: 200 + 100 = 44 in uint8
+        if _may_repeat(X):  # tocsr adds up in the type of the entries: 200 + 100 = 44 in uint8
             X = X.astype(target, copy=False)
         rows = X.tocsr().astype(target, copy=False)
         if not rows.has_canonical_format:
@@ -122,7 +120,7 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
     return np.ascontiguousarray(dense, dtype=target)
 
 
-def as_csr(X: T) -> T | CSR:
+def as_csr(X: object) -> Any:
     """Return sparse X of any format as CSR with sorted indices, and any other X as it is.
 
     Repeated entries are added up as floats; without repeats the type stays.
