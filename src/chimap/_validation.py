@@ -160,7 +160,9 @@ def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: 
     from sklearn.utils.validation import validate_data
 
     from chimap import _arrays
+    from chimap._frames import with_text_names
 
+    X = with_text_names(X, None if checks.get("reset", True) else estimator)
     ours = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     return validate_data(estimator, _arrays.as_csr(X), *y, **ours | checks)
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from chimap import _arrays
-from chimap._validation import check_width
+from chimap._frames import check_counted
+from chimap._validation import DataError
 from chimap.data.ids import unique_ids
 from chimap.data.label_text import whole_numbers
 from chimap.data.rows import check_exact
@@ -53,7 +54,13 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
     (('a', 'b'), [[3.0, 1.0]])
     """
     if names is None or source.column_names is None:
-        check_width(np.empty((0, source.n_features)), n_features, owner)
+        if source.n_features != n_features:
+            raise DataError(
+                f"{source.name}: {source.n_features:,} bins per row, but {owner} was fitted on {n_features:,}. Give "
+                "rows with the same bins in the same order."
+            )
+        if source.column_names is not None:
+            check_counted(source.column_names, source.name)
         return source
     model_names = tuple(str(name) for name in names)
     if model_names == source.column_names:
@@ -71,6 +78,16 @@ def fitted_names(model: object) -> tuple[str, ...] | None:
     """Return the names of the columns that a model was fitted on, or None where it knows none."""
     names = getattr(model, "feature_names_in_", None)
     return None if names is None else tuple(map(str, names))
+
+
+def choice_like(model: object) -> ColumnChoice:
+    """Return the choice of the columns that a model was fitted on; a silent choice for None."""
+    first_column = getattr(model, "first_column_", None)
+    if first_column is None:  # older model files keep it with the description of the training
+        zero_based = (getattr(model, "training_", None) or {}).get("zero_based")
+        first_column = None if zero_based is None else int(not zero_based)
+    width = getattr(model, "n_features_in_", None)
+    return ColumnChoice(names=fitted_names(model), width=width, first_column=first_column)
 
 
 def chosen(source: Source, choice: ColumnChoice) -> Source:

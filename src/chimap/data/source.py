@@ -105,6 +105,8 @@ class Source(ABC):
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
     origin : Origin or None
         The data that the rows were opened from; ``column`` reads more of their columns from it.
+    first_column : int or None
+        The number that a file of numbered columns gives the first of them, 0 or 1; None for other data.
     stored_rows : int
         Number of rows that are stored and decoded together, such as a row group: reading some of them costs as much as
         reading all.
@@ -141,6 +143,7 @@ class Source(ABC):
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
     origin: Origin | None = None
+    first_column: int | None = None
     stored_rows: int = 1
 
     unlabelled: Source | None = None

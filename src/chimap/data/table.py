@@ -32,6 +32,9 @@ class ColumnChoice:
         others ignored.
     aside : tuple of str, default=()
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
+    width, first_column : int, default=None
+        The number of columns that a model was fitted on, and the number that their file gave the first of them, for
+        files that state neither.
     """
 
     id: str | int | None = None
@@ -40,6 +43,8 @@ class ColumnChoice:
     missing: object = None
     names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
+    width: int | None = None
+    first_column: int | None = None
 
     @property
     def is_silent(self) -> bool:
@@ -71,6 +76,10 @@ class Roles:
     id: int | None
     is_explicit: bool = False
     unknown: tuple[str, ...] = ()
+
+    def aside(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the columns that are neither bins, labels nor ids."""
+        return tuple(name for i, name in enumerate(names) if i not in {*self.bins, self.label, self.id})
 
     def notes(self, where: str, id: str | None) -> tuple[str, ...]:
         """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
@@ -162,6 +171,23 @@ def present_names(wanted: Sequence[str], there: Container[str], where: str) -> S
             "another name."
         )
     return wanted
+
+
+def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> None:
+    """Raise DataError if a batch or part of the rows has other columns than the first one, in whatever order."""
+    ours, theirs = {*names}, {*first}
+    unknown, missing = (
+        [name for name in names if name not in theirs],
+        [name for name in first if name not in ours],
+    )
+    if unknown or missing:
+        faults = [
+            f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty
+        ]
+        raise DataError(
+            f"{where}: it {' and '.join(faults)}, unlike the first. Columns are matched by name, and all parts need "
+            "the same ones."
+        )
 
 
 def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import (
@@ -22,14 +23,13 @@ from chimap._types import (
 )
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
-from chimap.data.formats.dask import is_collection
 from chimap.data.labelling import labelled
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
-from chimap.estimators.prediction import bind_names
 from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.estimators.rows_given import source_of
+from chimap.estimators.rows_to_predict import bind_columns
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.fit.checkpoint import Checkpoint
@@ -213,7 +213,7 @@ class HistogramModel(RecipeModel):
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)
-        bind_names(self, source)
+        bind_columns(self, source)
         self.reading_ = source.reading
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)

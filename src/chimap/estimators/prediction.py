@@ -39,6 +39,7 @@ class Prediction:
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
+    first_column_: Sometimes[int | None]  # see ``Source.first_column``
     reading_: Sometimes[Reading | None]
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
@@ -127,14 +128,6 @@ class Prediction:
     @abstractmethod
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``."""
-
-
-def bind_names(model: BaseEstimator, source: Source) -> None:
-    """Keep the column names of the source as ``feature_names_in_``, or remove those of an earlier fit."""
-    if source.column_names is not None:
-        model.feature_names_in_ = np.array(source.column_names, dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
 
 
 def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:

@@ -196,7 +196,6 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
     import numpy as np
 
     from chimap._version import __version__
-    from chimap.data import SvmlightSource
 
     y = data_rows.labels_of(parts.training)
     about: JSON = {
@@ -210,7 +209,6 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
         "task": task.value,
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "zero_based": source.zero_based if isinstance(source, SvmlightSource) else None,
     }
     if y.ndim == 2:
         return about | {"n_tasks": y.shape[1]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
+from chimap.data.table import LABEL_NAMES, ColumnChoice, Roles, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,31 +63,50 @@ class FrameSource(ArraySource):
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
         names = checked_names_of(table, name)
         check_same_order(table, labels, name)
-        label = _label_place(names, labels)
-        roles = roles_of(names, label, choice, name)
-        bins, ids = roles.bins, roles.id
-        first = next((place for place in range(len(names)) if place != label), 0)
-        is_bin, index = first in bins, naming_index(table)
-        may_be_id = len(bins) > 1 and not roles.is_explicit if is_bin else index is None
-        if ids is None and may_be_id:
-            values = column_of(table, first)
-            if values.dtype.kind in "OUT" and _is_unique_text(values):
-                ids, bins = first, [place for place in bins if place != first]
-            elif is_bin and values.dtype.kind in "iuf" and counts(values):
-                check_not_counting(names[first], values.size, name)
+        index = naming_index(table)
+        roles = frame_roles(names, labels, choice, name, lambda place: column_of(table, place), index)
         y = (
             labels
-            if label is None
-            else clean_labels(column_of(table, label), table.shape[0], f"column {names[label]!r}")
+            if roles.label is None
+            else clean_labels(column_of(table, roles.label), table.shape[0], f"column {names[roles.label]!r}")
         )
-        super().__init__(_matrix(table, bins, names, name), y, name, tuple(names[place] for place in bins))
-        self.notes = roles.notes(name, None if ids is None else names[ids])
-        self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
-        if ids is not None:
-            values = column_of(table, ids).astype(str)
+        bins = roles.bins
+        super().__init__(matrix_of(table, bins, names, name), y, name, tuple(names[place] for place in bins))
+        self.notes = roles.notes(name, None if roles.id is None else names[roles.id])
+        self.columns_aside = roles.aside(names)
+        if roles.id is not None:
+            values = column_of(table, roles.id).astype(str)
             self.row_ids = unique_ids(values, name) if choice.id is not None else values
         else:
             self.row_ids = index
+
+
+def frame_roles(
+    names: list[str],
+    labels: Labels,
+    choice: ColumnChoice,
+    where: str,
+    column: Callable[[int], np.ndarray],
+    index: np.ndarray | None,
+) -> Roles:
+    """Return the roles of the columns of a data frame, where a first column of text without repeats names the rows.
+
+    ``column(place)`` returns the values of a column; ``index`` holds the ids that the frame itself gives its rows.
+    Raises DataError for a first column that counts the rows.
+    """
+    label = _label_place(names, labels)
+    roles = roles_of(names, label, choice, where)
+    first = next((place for place in range(len(names)) if place != label), 0)
+    is_bin = first in roles.bins
+    may_be_id = len(roles.bins) > 1 and not roles.is_explicit if is_bin else index is None
+    if roles.id is not None or not may_be_id:
+        return roles
+    values = column(first)
+    if values.dtype.kind in "OUT" and _is_unique_text(values):
+        return replace(roles, id=first, bins=[place for place in roles.bins if place != first])
+    if is_bin and values.dtype.kind in "iuf" and counts(values):
+        check_not_counting(names[first], values.size, where)
+    return roles
 
 
 def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
@@ -159,7 +180,7 @@ def column_of(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.n
     return np.asarray(column.to_numpy(dtype=object) if has_gaps else column.to_numpy())
 
 
-def _matrix(
+def matrix_of(
     table: pd.DataFrame | pl.DataFrame | pa.Table, bins: list[int], names: list[str], name: str
 ) -> np.ndarray:
     """Return the bins as one numeric array."""
@@ -168,16 +189,21 @@ def _matrix(
         values = column_of(table, place)
         if values.dtype == object:
             values = _as_floats(values, names[place], name)
-        if values.dtype.kind not in "fiub":
-            raise DataError(
-                f"{name}, column {names[place]!r}: {values.dtype}, expected numbers. Encode it, name it as the labels "
-                "or ids, or leave it out with exclude=."
-            )
+        check_number(values.dtype, names[place], name)
         columns.append(values)
     out = np.empty((table.shape[0], len(bins)), np.result_type(*columns))
     for place, values in enumerate(columns):
         out[:, place] = values
     return out
+
+
+def check_number(dtype: Any, column: str, where: str) -> None:
+    """Raise DataError for the type of a column that holds no numbers."""
+    if dtype.kind not in "fiub":
+        raise DataError(
+            f"{where}, column {column!r}: {dtype}, expected numbers. Encode it, name it as the labels or ids, or leave "
+            "it out with exclude=."
+        )
 
 
 def _as_floats(values: np.ndarray, column: str, name: str) -> np.ndarray:

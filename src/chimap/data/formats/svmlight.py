@@ -39,6 +39,8 @@ class SvmlightSource(StreamSource):
         Number of columns; None takes the largest in the file.
     zero_based : bool or "auto", default="auto"
         Whether the first column is 0 (True) or 1 (False); "auto" takes 0 if the file has a column 0.
+    least_features : int, default=1
+        The least number of columns without ``n_features``: a file may have no entry in the last ones.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class SvmlightSource(StreamSource):
 
     is_sparse = True
     from_files = True
+    first_column: int
     dtype = np.dtype(np.float64)
 
     def __init__(
@@ -70,6 +73,7 @@ class SvmlightSource(StreamSource):
         *,
         n_features: int | None = None,
         zero_based: bool | str = "auto",
+        least_features: int = 1,
     ) -> None:
         check_choice(zero_based, "zero_based", (True, False, "auto"))
         if n_features is not None:
@@ -81,14 +85,13 @@ class SvmlightSource(StreamSource):
             scan.read(first_line, block)
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
-        self._first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
-        self.zero_based = self._first_column == 0
-        widest = scan.largest - self._first_column + 1
-        self.n_features = max(1, widest) if n_features is None else int(n_features)
+        self.first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
+        widest = scan.largest - self.first_column + 1
+        self.n_features = max(least_features, widest) if n_features is None else int(n_features)
         if widest > self.n_features:
             raise DataError(
                 f"{self.path}, line {scan.widest_line}: column {scan.largest}, but n_features={n_features} "
-                f"(columns count from {self._first_column}). Set n_features to {widest} or more."
+                f"(columns count from {self.first_column}). Set n_features to {widest} or more."
             )
         self.n_rows = scan.n_rows
         if widest > LARGEST_WIDTH:
@@ -112,8 +115,8 @@ class SvmlightSource(StreamSource):
         for first_line, block in _blocks(self.path):
             if block.isspace():  # the parser would take a microsecond for each blank line
                 continue
-            X, _ = _parse(block, str(self.path), first_line, self._first_column)
-            columns = X.indices - self._first_column
+            X, _ = _parse(block, str(self.path), first_line, self.first_column)
+            columns = X.indices - self.first_column
             if columns.max(initial=0) >= self.n_features:
                 raise DataError(
                     f"{self.path}: wider than when it was opened: the file has changed. Open it again."

@@ -15,7 +15,7 @@ from chimap.data.io.files import needed
 from chimap.data.label_names import shown
 from chimap.data.labels import clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, Roles, roles_of
+from chimap.data.table import LABEL_NAMES, ColumnChoice, Roles, check_same_names, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +61,7 @@ class TableBatches:
     ) -> None:
         self._types = needed("pyarrow", name).types
         self._tables, self._name, schema = tables, name, schema_of(tables, name)
-        names = list(schema.names)
+        names = self._columns = list(schema.names)
         if label is not None and label not in names:
             raise DataError(f"{name}: no column {label!r} for labels; there are {shown(names)}.")
         known = choice.names or ()
@@ -102,6 +102,7 @@ class TableBatches:
         first_row = 0
         for number, table in enumerate(self._tables()):
             if table.num_rows:
+                check_same_names(table.schema.names, self._columns, f"{self._name}, batch {number}")
                 X = self._rows(table, number)
                 check_histograms(X, name=self._name, signed=True, first_row=first_row, columns=self.names)
                 first_row += table.num_rows
