@@ -120,15 +120,10 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
     return np.ascontiguousarray(dense, dtype=target)
 
 
-def as_csr(X: object) -> Any:
-    """Return sparse X of any format as CSR with sorted indices, and any other X as it is.
-
-    Repeated entries are added up as floats; without repeats the type stays.
-    """
-    if not is_sparse(X):
-        return X
+def as_csr(X: CSR) -> CSR:
+    """Return sparse X of any format as CSR. Repeated entries are added up as floats; without repeats the type stays."""
     may_add_up = X.dtype.kind in "fiub" and _may_repeat(X)  # other types are refused elsewhere
-    return as_rows(X, exact_dtype(X.dtype)) if may_add_up else X.tocsr()
+    return cast(CSR, as_rows(X, exact_dtype(X.dtype))) if may_add_up else X.tocsr()
 
 
 def _may_repeat(X: CSR) -> bool:

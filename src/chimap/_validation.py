@@ -7,7 +7,7 @@ Code behind the boundary does not check again. The checks import what they need,
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
@@ -16,6 +16,7 @@ from chimap._messages import Message, Parameter
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
@@ -151,7 +152,7 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     return rows
 
 
-def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: Any) -> Any:
+def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: object) -> Any:
     """Return rows X, and labels if they are given, as scikit-learn's ``validate_data`` checks them.
 
     Numbers of any type stay, also NaN and infinity, whose places ``check_histograms`` names. Sparse rows become CSR.
@@ -160,11 +161,48 @@ def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: 
     from sklearn.utils.validation import validate_data
 
     from chimap import _arrays
-    from chimap._frames import with_text_names
 
-    X = with_text_names(X, None if checks.get("reset", True) else estimator)
+    X = _with_text_names(X, None if checks.get("reset", True) else estimator)
     ours = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
-    return validate_data(estimator, _arrays.as_csr(X), *y, **ours | checks)
+    return validate_data(estimator, _arrays.as_csr(X) if _arrays.is_sparse(X) else X, *y, **ours | checks)
+
+
+def check_counted(names: Iterable[object], where: str) -> None:
+    """Raise DataError if the names are 0, 1, ... in another order: a model without names takes columns by place."""
+    order = [str(name) for name in names]
+    counted = [str(place) for place in range(len(order))]
+    if order != counted and {*order} == {*counted}:
+        raise DataError(
+            f"{where}: its columns are the numbers 0 to {len(order) - 1} in another order, "
+            f"{', '.join(order[:4])}, ..., and the model was fitted on columns without names, which are taken by "
+            "place. Sort them: X[sorted(X.columns)]."
+        )
+
+
+def _with_text_names(X: MatrixLike, fitted: object) -> MatrixLike:
+    """Return a frame of pandas or Dask, in memory, with names of columns that are text; any other X as it is.
+
+    scikit-learn keeps and compares names only where all are text. Numbers that count the columns are no names, unless
+    ``fitted`` was fitted on names. Raises DataError if they count the columns in another order than those of
+    ``fitted``, which has no names.
+    """
+    from chimap._frames import is_collection, is_frame
+
+    frame = cast("pd.DataFrame", X)
+    if is_collection(frame) and hasattr(frame, "columns"):
+        frame = frame.compute()
+    if (
+        not is_frame(frame)
+        or not hasattr(frame, "iloc")
+        or all(isinstance(each, str) for each in frame.columns)
+    ):
+        return frame
+    if not hasattr(fitted, "feature_names_in_"):
+        if hasattr(fitted, "n_features_in_"):
+            check_counted(frame.columns, type(frame).__name__)
+        if [*frame.columns] == [*range(frame.shape[1])]:
+            return frame
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
 
 
 def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:

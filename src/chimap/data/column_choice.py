@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from chimap import _arrays
-from chimap._frames import check_counted
-from chimap._validation import DataError
+from chimap._validation import DataError, check_counted
 from chimap.data.ids import unique_ids
 from chimap.data.label_text import whole_numbers
 from chimap.data.rows import check_exact

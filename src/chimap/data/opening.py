@@ -165,7 +165,7 @@ def open_source(
     return labelled(_matched(source, like), missing)
 
 
-def _matched(source: Source, like: Any) -> Source:
+def _matched(source: Source, like: object) -> Source:
     """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
     if not hasattr(like, "n_features_in_"):
         return source

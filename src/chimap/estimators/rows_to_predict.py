@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
     return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
 
 
-def bind_columns(model: Any, source: Source) -> None:
+def bind_columns(model: BaseEstimator, source: Source) -> None:
     """Keep on the model what the source says of its columns, or remove what an earlier fit has kept."""
     model.n_features_in_, model.first_column_ = source.n_features, source.first_column
     if source.column_names is not None:

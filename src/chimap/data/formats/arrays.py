@@ -59,7 +59,7 @@ class ArraySource(Source):
             column_names = names_of(X)
         self.name, self.column_names = name, as_names(column_names)
         self.is_sparse = _arrays.is_sparse(X)
-        self._X: Any = _arrays.as_csr(X) if self.is_sparse else _dense(X, name)
+        self._X: Any = _arrays.as_csr(X) if _arrays.is_sparse(X) else _dense(X, name)
         self.n_rows, self.n_features = matrix_shape(self._X.shape, name)
         self.dtype = chunk_dtype(self._X.dtype, name)
         self._y = read_labels(y, self.n_rows)

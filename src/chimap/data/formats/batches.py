@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,11 @@ from chimap.data.io.stream import StreamSource
 from chimap.data.labels import clean_labels
 from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.table import check_same_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 class BatchSource(StreamSource):
@@ -129,7 +134,7 @@ class BatchSource(StreamSource):
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
         return X, None if y is None else clean_labels(y, X.shape[0], where)
 
-    def _by_name(self, frame: Any, where: str) -> np.ndarray:
+    def _by_name(self, frame: pd.DataFrame | pl.DataFrame | pa.Table, where: str) -> np.ndarray:
         """Return the columns of a data frame in the order of the first batch, whose names are kept."""
         frame = without_index(frame)
         names = checked_names_of(frame, where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -124,6 +124,6 @@ class DaskSource(SeekableStream):
         return {"graph": self._X.name}
 
 
-def _computed(collection: Any) -> np.ndarray:
+def _computed(collection: da.Array | dd.DataFrame) -> np.ndarray:
     """Return a lazy or plain array as a numpy array."""
     return np.asarray(collection.compute() if hasattr(collection, "compute") else collection)

@@ -197,7 +197,7 @@ def matrix_of(
     return out
 
 
-def check_number(dtype: Any, column: str, where: str) -> None:
+def check_number(dtype: np.dtype, column: str, where: str) -> None:
     """Raise DataError for the type of a column that holds no numbers."""
     if dtype.kind not in "fiub":
         raise DataError(
