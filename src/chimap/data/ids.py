@@ -6,6 +6,8 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
+from chimap.data.label_kinds import texts_of
+from chimap.data.labels import is_missing
 
 _LEAST_COUNTED = 3  # number of rows from which a counting column is no coincidence
 
@@ -43,6 +45,16 @@ def counts(values: np.ndarray, start: int = 0) -> bool:
     """
     expected = np.arange(start, start + values.size)
     return any(np.array_equal(values, expected + shift) for shift in (0, 1))
+
+
+def checked_ids(values: np.ndarray, where: str) -> np.ndarray:
+    """Return the ids of rows, of shape (n,), as text. Raises DataError, naming the row, where one is missing."""
+    missing = np.flatnonzero([is_missing(value) for value in values.tolist()])
+    if missing.size:
+        raise DataError(
+            f"{where}, row {missing[0]}: no id. Each row needs one; fill it, or name another column."
+        )
+    return texts_of(values)
 
 
 def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from chimap._messages import Message
-from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.ids import unique_ids
+from chimap.data.label_kinds import texts_of
 from chimap.data.labels import split_column
 
 COLUMN_NAMES = ("column_names", "feature_names", "columns", "vocabulary")
@@ -53,7 +53,7 @@ def names_beside(
     name = str(id).removeprefix("::")
     if name not in members:
         raise DataError(f"{where}: no array {name!r} of ids; it holds {', '.join(members)}.")
-    ids = _text(read(name))
+    ids = texts_of(np.asarray(read(name)))
     if ids.shape != shape[:1]:
         raise DataError(f"{where}::{name}: ids of shape {ids.shape} for {shape[0]} rows. Give one per row.")
     return None if columns is None else tuple(columns.tolist()), unique_ids(ids, f"{where}::{name}")
@@ -87,12 +87,7 @@ def _first(
 ) -> np.ndarray | None:
     for name in (group + each for each in names):
         if name in members:
-            values = _text(read(name))
+            values = texts_of(np.asarray(read(name)))
             if values.shape == (size,) and np.unique(values).size == size:
                 return values
     return None
-
-
-def _text(values: ArrayLike) -> np.ndarray:
-    values = np.asarray(values)
-    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)

@@ -11,6 +11,7 @@ from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.stream import StreamSource
+from chimap.data.label_kinds import is_text
 from chimap.data.labels import clean_labels
 from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
 
@@ -138,7 +139,7 @@ def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | No
     """Return the labels of all batches, masked where they are missing."""
     known = [y for y in labels if not np.ma.getmaskarray(y).all()]
     for number, y in enumerate(labels):
-        if not np.ma.getmaskarray(y).all() and _is_text(y) != _is_text(known[0]):
+        if not np.ma.getmaskarray(y).all() and is_text(y) != is_text(known[0]):
             raise DataError(
                 f"{name}, batch {number}: labels {y.dtype}, but {known[0].dtype} in the first batch. Labels must be "
                 "all text or all numbers."
@@ -159,10 +160,6 @@ def _any_masked(parts: list[np.ndarray]) -> bool:
 def _no_labels(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
     """Return labels of a batch that has none, of the type that those of other batches have."""
     return np.ma.MaskedArray(np.zeros(shape, kind), True)
-
-
-def _is_text(y: np.ndarray) -> bool:
-    return y.dtype.kind in "UO"
 
 
 def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:

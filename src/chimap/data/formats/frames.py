@@ -9,7 +9,8 @@ import numpy as np
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
+from chimap.data.ids import check_not_counting, check_order, checked_ids, counts, unique_ids
+from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_distinct
@@ -69,7 +70,7 @@ class FrameSource(ArraySource):
         may_be_id = len(bins) > 1 and not roles.is_explicit if is_bin else index is None
         if ids is None and may_be_id:
             values = column_of(table, first)
-            if values.dtype.kind in "OUT" and _is_unique_text(values):
+            if is_text(values) and _is_unique_text(values):
                 ids, bins = first, [place for place in bins if place != first]
             elif is_bin and values.dtype.kind in "iuf" and counts(values):
                 check_not_counting(names[first], values.size, name)
@@ -82,7 +83,7 @@ class FrameSource(ArraySource):
         self.notes = roles.notes(name, None if ids is None else names[ids])
         self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
         if ids is not None:
-            values = column_of(table, ids).astype(str)
+            values = checked_ids(column_of(table, ids), f"{name}, column {names[ids]!r}")
             self.row_ids = unique_ids(values, name) if choice.id is not None else values
         else:
             self.row_ids = index
@@ -202,4 +203,4 @@ def naming_index(table: Any) -> np.ndarray | None:
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     values = np.asarray(index)
-    return None if values.dtype.kind in "iu" and counts(values) else np.asarray(index.astype(str), dtype=str)
+    return None if values.dtype.kind in "iu" and counts(values) else texts_of(values)

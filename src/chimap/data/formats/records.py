@@ -40,10 +40,13 @@ class Records(ABC):
         Names of the fields, as far as they are known beforehand.
     row_names : ndarray of shape (records,), or None
         Names of the records beside their fields, such as the index of a data frame.
+    has_types : bool
+        Whether the data tell text from numbers; a text table does not.
     """
 
     address: str
     columns: list[str]
+    has_types = True
     row_names: np.ndarray | None = None
 
     @property
@@ -91,6 +94,8 @@ class _OneFile(Records):
 
 class TextRecords(_OneFile):
     """A CSV or TSV table with a heading; quoted fields may have line breaks."""
+
+    has_types = False
 
     def __init__(self, address: str) -> None:
         super().__init__(address)

@@ -14,8 +14,9 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
-from chimap.data.label_text import masked, whole_numbers
-from chimap.data.labels import Labels, is_number, read_labels
+from chimap.data.label_kinds import is_number, whole_numbers
+from chimap.data.label_text import masked
+from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
