@@ -99,8 +99,10 @@ def first_without_number(texts: np.ndarray) -> int | None:
     return None
 
 
-def as_targets(y: np.ndarray, where: str) -> np.ndarray:
+def as_targets(y: np.ndarray, where: str, rows: np.ndarray | None = None) -> np.ndarray:
     """Return labels as the numbers that a regression needs. Raises DataError, naming the row, for other text.
+
+    ``rows`` are the numbers of the rows in the file, (n,); without them rows are counted from 0.
 
     >>> as_targets(np.array(["0.50", "1e3"]), "y")
     array([5.e-01, 1.e+03])
@@ -109,10 +111,11 @@ def as_targets(y: np.ndarray, where: str) -> np.ndarray:
         return y
     numbers = numbers_of(y)
     if numbers is None:
-        row = first_without_number(y)
+        place = first_without_number(y)
+        row = place if rows is None else rows[place]
         raise DataError(
-            f"{where}, row {row}: label {str(y[row])[:60]!r}, but a regression predicts numbers. Mend it, or use a "
-            "classifier."
+            f"{where}, row {row}: label {str(y[place])[:60]!r}, but a regression needs numbers as targets. Give numbers, "
+            "or use a classifier."
         )
     return numbers
 
@@ -130,16 +133,23 @@ def places_among(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return np.where(classes[place] == y, place, -1)
 
 
-def known_labels(y: np.ndarray, classes: np.ndarray, where: str) -> np.ndarray:
-    """Return labels in the type of the classes of a model. Raises DataError, naming the row, for an unknown one."""
+def known_labels(
+    y: np.ndarray, classes: np.ndarray, where: str, rows: np.ndarray | None = None
+) -> np.ndarray:
+    """Return labels in the type of the classes of a model. Raises DataError, naming the row, for an unknown one.
+
+    ``rows`` are the numbers of the rows in the file, (n,); without them rows are counted from 0.
+    """
     places = places_among(y, classes)
     unknown = np.flatnonzero(places < 0)
     if unknown.size:
         listed = ", ".join(map(str, classes[:_SHOWN])) + (", ..." if classes.size > _SHOWN else "")
-        label = f"label {y[unknown[0]]!s} ({kind_of(y)})"
+        row = unknown[0] if rows is None else rows[unknown[0]]
+        kinds = kind_of(y), kind_of(classes)
+        came, known = ("", "") if kinds[0] == kinds[1] else (f" ({kinds[0]})", f"; {kinds[1]}")
         raise DataError(
-            f"{where}, row {unknown[0]}: {label} is not among the {classes.size} classes of the model ({listed}; "
-            f"{kind_of(classes)}). {unknown.size:,} rows have unknown labels. Remove them, or fit a model with them."
+            f"{where}, row {row}: label {y[unknown[0]]!s}{came} is not among the {classes.size} classes of the model "
+            f"({listed}{known}). {unknown.size:,} rows have unknown labels. Remove them, or fit a model with them."
         )
     return classes[places]
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.data.label_kinds import as_number, is_text, same_value, why_text
+from chimap.data.label_kinds import as_number, as_targets, is_text, same_value, why_text
 from chimap.data.label_text import marks_of, stands_for_missing
 from chimap.data.source import Source
-from chimap.data.views import ChosenRows
+from chimap.data.views import ChosenRows, Labelled
 
 
 def labelled(source: Source, missing: object = None) -> Source:
@@ -63,6 +63,21 @@ def labelled(source: Source, missing: object = None) -> Source:
         *_doubts(source, labels),
     )
     return kept
+
+
+def with_numbers(source: Source) -> Source:
+    """Return the source with text labels as the numbers that a regression needs.
+
+    Raises DataError, naming the row, for a label that is no number.
+
+    >>> from chimap.data import ArraySource
+    >>> with_numbers(ArraySource(np.eye(2), ["007", "1.50"])).labels()
+    array([7. , 1.5])
+    """
+    y = source.labels()
+    if y is None or not is_text(y):
+        return source
+    return Labelled(source, as_targets(y, source.name, source.places_in_file()))
 
 
 def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:

@@ -209,7 +209,7 @@ class HistogramModel(RecipeModel):
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
             source = with_weights(source, checked_sample_weight(weights, source.n_rows))
-        source = labelled(source)
+        source = self._with_targets(labelled(source))
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)

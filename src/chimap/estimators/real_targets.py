@@ -10,7 +10,10 @@ from sklearn.base import RegressorMixin
 
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
+from chimap.data.label_kinds import as_targets
+from chimap.data.labelling import with_numbers
 from chimap.data.layouts import check_labels_order
+from chimap.data.source import Source
 from chimap.data.targets import clean_targets
 from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import Encoding, known_conformal
@@ -37,6 +40,10 @@ class RealTargets(Encoding, RegressorMixin):
     noise_variance_: Sometimes[np.ndarray | None]
     _keeps_posterior: ClassVar[bool] = True
     _outputs: Callable[[MatrixLike], np.ndarray]
+
+    def _with_targets(self, source: Source) -> Source:
+        """Return the source with numbers as targets. Raise DataError for text that is no number."""
+        return with_numbers(source)
 
     def predict(self, X: MatrixLike, return_std: bool = False) -> Any:
         """Predict the targets of rows X.
@@ -104,6 +111,7 @@ class RealTargets(Encoding, RegressorMixin):
         if predicted.ndim == 1:
             from sklearn.metrics import r2_score
 
+            y = as_targets(np.asarray(y), "y")
             return float(r2_score(y, predicted, sample_weight=sample_weight))
         Y = clean_targets(y, predicted.shape[1], "y")
         weights = None if sample_weight is None else np.asarray(sample_weight)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 
 from chimap import _arrays
 from chimap._types import JSON, ArrayLike, Rows, Sometimes
+from chimap.data.source import Source
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import Codec
 from chimap.fit.weights import checked_sample_weight
@@ -28,6 +29,10 @@ class Encoding:
         """Learn the classes, or the range of the targets, from all of y."""
         self._codec = self._codec_type.of(y)
         self._take_codec(self._codec)
+
+    def _with_targets(self, source: Source) -> Source:
+        """Return the source with labels of the kind that the estimator learns."""
+        return source
 
     def _take_codec(self, codec: Any) -> None:
         """Keep what the codec has learned."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._types import ArrayLike, DTypeLike
+from chimap.data.label_kinds import is_text
 
 if TYPE_CHECKING:
     pass
@@ -46,7 +47,7 @@ class Graph:
     def constant(self, array: ArrayLike) -> Value:
         """Add a constant; text becomes ONNX strings."""
         array = np.asarray(array)
-        if array.dtype.kind == "U":
+        if is_text(array):
             array = array.astype(object)
         name = self._name("constant")
         self._constants[name] = self._onnx.numpy_helper.from_array(

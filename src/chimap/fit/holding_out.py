@@ -15,6 +15,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
+from chimap.data.labels import check_labels, is_missing
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Asked
@@ -181,14 +182,13 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
                 labels.shape,
             )
         )
-    # NaN differs from itself
-    missing = np.array([group is None or group != group for group in labels.tolist()])
+    missing = np.array([is_missing(group) for group in labels.tolist()], dtype=bool)
     if missing.any():
         raise DataError(
             f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
             "their own, or leave them out."
         )
-    names, numbers = np.unique(labels, return_inverse=True)
+    names, numbers = np.unique(check_labels(labels, n_rows, "groups"), return_inverse=True)
     if names.size < 2:
         raise DataError("all rows are of one group: none can be held out. Leave groups out.")
     return np.asarray(numbers)

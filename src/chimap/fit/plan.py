@@ -19,6 +19,7 @@ from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
+from chimap.data.label_kinds import is_text
 from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
@@ -71,7 +72,7 @@ def job_of(
 def _label_bytes(source: Source) -> int:
     """Return the bytes of the labels of all rows, which a source holds; finding classes sorts a copy of text labels."""
     y = source.labels()
-    if y is None or y.dtype.kind not in "US":
+    if y is None or not is_text(y):
         return _LABEL_BYTES * source.n_rows
     return 3 * y.nbytes
 

@@ -104,7 +104,7 @@ def measure(
     """
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli.support.score import check_answers, check_splits, repeated, score, splitter
+    from chimap.cli.support.score import as_answers, check_splits, repeated, score, splitter, true_answers
     from chimap.report import write_report
 
     flag_values.check_least(splits, "--splits")
@@ -124,8 +124,7 @@ def measure(
     drawn = None if splits is None else splitter(fitted, splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
-        y_true = data_rows.present(y, name, fitted)
-        check_answers(fitted, y_true, name)
+        y_true = as_answers(fitted, data_rows.present(y, name, fitted), name)
         if drawn is not None and table.groups is None:
             check_splits(fitted, y_true, name, drawn)
 
@@ -136,7 +135,7 @@ def measure(
     if drawn is not None:
         held_out_rows.warn_of_groups(source, table)
     if drawn is not None and groups is not None:
-        check_splits(fitted, data_rows.labels_of(source), source.name, drawn, groups)
+        check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
         errors.say("warning", chosen.warning)

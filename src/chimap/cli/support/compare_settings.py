@@ -151,10 +151,13 @@ class CompareSettings:
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
         from chimap.comparison import compare
+        from chimap.data.labelling import with_numbers
 
         y = data_rows.labels_of(source)
+        task, _ = data_rows.decide_task(y, self.task, source.name)
+        source = with_numbers(source) if task is Task.regress else source
         return compare(
-            self._estimator(y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
+            self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
             normalize=self.normalization, sizes=self.sizes, groups=groups, progress=progress,
         )  # fmt: skip
 
@@ -179,13 +182,13 @@ class CompareSettings:
         names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
-    def _estimator(self, y: np.ndarray, name: str) -> BaseEstimator:
+    def _estimator(self, task: Task, y: np.ndarray, name: str) -> BaseEstimator:
         import numpy as np
 
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap._validation import DataError
 
-        if data_rows.decide_task(y, self.task, name)[0] is not Task.classify:
+        if task is not Task.classify:
             return HistogramRegressor(scoring=self.scoring, race_seconds=self.race_seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(

@@ -236,33 +236,74 @@ def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
 def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     """Return the task and the reason for it, by ``TASK_RULE``.
 
-    Raise DataError if the labels do not suit the task ``wanted``.
+    Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
+    text might be meant as numbers.
     """
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.data.label_kinds import as_targets, is_text
 
     if y.ndim == 2:
         return tasks.decide(y, wanted, name)
-    if y.dtype.kind in "bU":
+    if is_text(y):
+        if wanted is not Task.regress:
+            _check_meant_as_text(y, wanted, name)
+            return Task.classify, "labels are text"
+        y = as_targets(y, name)
+    if y.dtype.kind == "b":
         if wanted is Task.regress:
             raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")
-        return Task.classify, "labels are text" if y.dtype.kind == "U" else "labels are true or false"
+        return Task.classify, "labels are true or false"
     fractional = np.flatnonzero(y != np.round(y))
     if fractional.size and wanted is Task.classify:
         raise DataError(
             f"{name}: --task classify needs whole numbers or text for labels; row {fractional[0]} has "
             f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
         )
+    is_few, different = _is_few(y), np.unique(y).size
+    task = Task.regress if fractional.size or not is_few else Task.classify
+    if wanted is not Task.auto:
+        task = wanted
+    if task is Task.regress and different == 1 and y.size > 1:
+        raise DataError(
+            f"{name}: every label is {y[0]:g}, so there is nothing to predict. Name the column of labels with --labels."
+        )
     if wanted is not Task.auto:
         return wanted, "as set with --task"
     if fractional.size:
-        return Task.regress, "labels are fractions"
-    different = np.unique(y).size
-    is_few = different <= y.size / 2 and different <= max(20, min(1000, y.size // 10))
-    task, opposite = (Task.classify, "regress") if is_few else (Task.regress, "classify")
+        return task, "labels are fractions"
+    opposite = "regress" if task is Task.classify else "classify"
     numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
     return task, f"labels are {numbers}; use --task {opposite} to override"
+
+
+def _is_few(y: np.ndarray) -> bool:
+    """Return whether so few labels are different that numbers are classes, by ``TASK_RULE``."""
+    import numpy as np
+
+    different = np.unique(y).size
+    return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
+
+
+def _check_meant_as_text(y: np.ndarray, wanted: Task, name: str) -> None:
+    """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.data.label_kinds import is_number, why_text
+
+    if wanted is Task.classify or _is_few(y):
+        return
+    words = np.unique(y).tolist()
+    if 2 * sum(map(is_number, words)) < len(words):
+        return
+    word, reason = why_text(words) or (words[0], "comes as text")
+    row = int(np.flatnonzero(y == word)[0])
+    raise DataError(
+        f"{name}: {len(words):,} different labels, most of them numbers, but they are text, as {word!r} in row {row} "
+        f"{reason}. For a regression, mend what is no number and add --task regress; for classes, add --task classify."
+    )
 
 
 def check_every_row(source: Source, precision: str) -> None:

@@ -21,6 +21,7 @@ from numpy.lib import format as npy
 from chimap.cli.support import errors
 from chimap.cli.support.score import answers, is_classifier
 from chimap.cli.support.tasks import names_of
+from chimap.data.label_kinds import fixed_width
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -250,7 +251,7 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
             if (tasks := names_of(model)) is not None:
                 _npz_member(archive, "tasks", np.array(tasks))
             elif is_classifier(model):
-                _npz_member(archive, "classes", model.classes_)
+                _npz_member(archive, "classes", fixed_width(model.classes_))
         for name, blocks in waiting.items():
             _npz_member(archive, name, np.concatenate(blocks))
         predicted.extend(answers(model, outputs) for outputs in chunks)
@@ -260,7 +261,7 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
 
 def _answer_dtype(model: BaseEstimator) -> np.dtype:
     if is_classifier(model):
-        return np.dtype(np.int64) if model.multilabel_ else model.classes_.dtype
+        return np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
     return np.dtype(np.float64)
 
 

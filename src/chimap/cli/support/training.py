@@ -95,6 +95,7 @@ def train(
     from chimap._memory import keep_no_large_blocks
     from chimap._validation import DataError
     from chimap.cli.support.score import score
+    from chimap.data.labelling import with_numbers
     from chimap.data.split import drawn_for_test
     from chimap.engines import Stopwatch
     from chimap.fit.checkpoint import Checkpoint
@@ -117,7 +118,8 @@ def train(
             )
         image_set, y = image_models.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
-        task, reason = _decide(y, image_set.name, settings, is_held_out)
+        task, reason = _decide(y, image_set.name, settings)
+        _check_classes(y, image_set.name, task, is_held_out)
         source, histograms, described = image_models.training_rows(
             image_set, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
         )
@@ -128,8 +130,10 @@ def train(
         data_rows.weigh(source, table)
         y = data_rows.labels_of(source)
         warn_of_groups(source, table)
+        task, reason = _decide(y, source.name, settings)
+        source = with_numbers(source) if task is Task.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
-        task, reason = _decide(y, source.name, settings, parts.is_held_out)
+        _check_classes(y, source.name, task, parts.is_held_out)
     model = settings.estimator(task).set_params(**settings.weighing(y))
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
@@ -162,20 +166,21 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions)
     return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), every_row=True)
 
 
-def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarray) -> tuple[Task, str]:
-    """Return the task for the labels ``y``, and the reason for it.
+def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:
+    """Return the task for the labels ``y``, and the reason for it. Raise an error if the loss is for another task."""
+    task, reason = data_rows.decide_task(y, settings.task, name)
+    flag_values.check_loss(settings.loss, task)
+    return task, reason
 
-    Raise an error if the loss belongs to another task, if there is a single class, or if all rows of a class are held
-    out.
-    """
+
+def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray) -> None:
+    """Raise DataError if there is a single class, or if all rows of a class are held out."""
     import numpy as np
 
     from chimap._validation import DataError
 
-    task, reason = data_rows.decide_task(y, settings.task, name)
-    flag_values.check_loss(settings.loss, task)
     if task is Task.regress or y.ndim == 2:
-        return task, reason
+        return
     if np.unique(y).size < 2:
         raise DataError(
             f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
@@ -188,7 +193,6 @@ def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarra
             f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out, so none is left to "
             "learn from. Use another --seed or a smaller --test-fraction, or remove classes with so few rows."
         )
-    return task, reason
 
 
 def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
