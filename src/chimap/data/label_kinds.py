@@ -114,8 +114,8 @@ def as_targets(y: np.ndarray, where: str, rows: np.ndarray | None = None) -> np.
         place = first_without_number(y)
         row = place if rows is None else rows[place]
         raise DataError(
-            f"{where}, row {row}: label {str(y[place])[:60]!r}, but a regression needs numbers as targets. Give numbers, "
-            "or use a classifier."
+            f"{where}, row {row}: label {str(y[place])[:60]!r}, but a regression needs numbers as targets. Give "
+            "numbers, or use a classifier."
         )
     return numbers
 

@@ -15,7 +15,7 @@ from chimap.data.io.files import is_folder
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels
-from chimap.data.table import LABEL_NAMES
+from chimap.data.table import ColumnChoice
 
 # What to do about ids of cells, and about names of genes, that come twice.
 UNIQUE = (
@@ -80,7 +80,7 @@ class AnnDataSource(KeyedSource):
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
         label = labels.removeprefix("::").removeprefix("obs/") if isinstance(labels, str) else None
         if labels is None:
-            label = next((name for name in LABEL_NAMES if name in columns), None)
+            label = ColumnChoice().usual_label(columns, f"{where}, obs")
         y: np.ndarray | None = None
         if label in columns:
             y = label_column(*self._column(root["obs"], label), rows.n_rows, f"{where}, obs[{label!r}]")

@@ -103,9 +103,10 @@ class ArrowSource(SeekableStream):
         self.name = base_name(self.path)
         self._parts = find_parts(self.path)
         first = self._parts[0]
-        label = find_label(first, labels)
-        self._missing = None if choice is None else choice.missing
-        roles = columns_of(first, label, choice or ColumnChoice(), features, self.path)
+        choice = choice or ColumnChoice()
+        label = find_label(first, labels, choice, self.path)
+        self._missing = choice.missing
+        roles = columns_of(first, label, choice, features, self.path)
         self._id, self.notes = roles.id, roles.notes
         self._columns = FeatureColumns(first, roles.features, label, roles.beside)
         if not self._columns.is_list:

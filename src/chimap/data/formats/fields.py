@@ -23,8 +23,8 @@ from chimap.data.io.row_file import RowFile
 from chimap.data.label_kinds import why_text
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.labels import Labels, clean_labels, numbers_or_text
+from chimap.data.table import ColumnChoice
 
-_LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where the caller names none
 _UNIQUE = Message("Give each record an id of its own, or name another column of ids with {id}.")
 
 
@@ -158,7 +158,7 @@ class FieldSource(OrderedSource):
     reading : Reading
         How to make the rows.
     labels : str, array or file of labels, default=None
-        Name of a column, or an array or file, see ``read_labels``. None takes ``label`` or ``y``.
+        Name of a column, or an array or file, see ``read_labels``. None takes ``y`` or ``label``.
     id : str or int, default=None
         The column of ids. None takes ``id`` if it is there, or else the first column if it is text without repeats.
 
@@ -175,13 +175,14 @@ class FieldSource(OrderedSource):
         columns = records.columns
         self._field = reading.column
         label = labels if isinstance(labels, str) and labels in columns else None
+        others = [name for name in columns if name != self._field]
         if labels is None:
-            label = next((name for name in _LABELS if name in columns and name != self._field), None)
-        id = (
-            columns[id]
-            if isinstance(id, int)
-            else id or next((name for name in _IDS if name in columns and name != self._field), None)
-        )
+            label = ColumnChoice().usual_label(others, records.address)
+        if isinstance(id, int):
+            id = columns[id]
+        elif id is None:
+            usual = ColumnChoice().usual_id([name for name in others if name != label], records.address)
+            id = None if usual is None else [name for name in others if name != label][usual]
         may_be_guessed = id is None and records.row_names is None and len(columns) > 1
         is_guess = may_be_guessed and columns[0] not in (self._field, label)
         id = columns[0] if is_guess else id

@@ -14,7 +14,7 @@ from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
+from chimap.data.table import ColumnChoice, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +62,7 @@ class FrameSource(ArraySource):
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
         names = checked_names_of(table, name)
         check_same_order(table, labels, name)
-        label = _label_place(names, labels)
+        label = _label_place(names, labels, choice)
         roles = roles_of(names, label, choice, name)
         bins, ids = roles.bins, roles.id
         first = next((place for place in range(len(names)) if place != label), 0)
@@ -84,7 +84,7 @@ class FrameSource(ArraySource):
         self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
         if ids is not None:
             values = checked_ids(column_of(table, ids), f"{name}, column {names[ids]!r}")
-            self.row_ids = unique_ids(values, name) if choice.id is not None else values
+            self.row_ids = values if roles.is_index else unique_ids(values, name)
         else:
             self.row_ids = index
 
@@ -124,9 +124,10 @@ def check_same_order(X: object, y: object, name: str = "X") -> None:
         check_order(np.asarray(index, dtype=object), y, name, "X.index")
 
 
-def _label_place(names: list[str], labels: Labels) -> int | None:
+def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int | None:
     if labels is None:
-        return next((names.index(name) for name in LABEL_NAMES if name in names), None)
+        usual = choice.usual_label(names, "data frame")
+        return None if usual is None else names.index(usual)
     if isinstance(labels, str) and labels in names:
         return names.index(labels)
     if isinstance(labels, str) and "::" not in labels and "." not in labels:  # what has these may be a file
