@@ -14,6 +14,10 @@ from chimap.data.source import Source
 from chimap.data.views import ChosenRows, Labelled
 
 
+class NoLabelsError(DataError):
+    """No row has a label."""
+
+
 def labelled(source: Source, missing: object = None) -> Source:
     """Return the source with only the rows that have a label, or unchanged where all have one or none needs one.
 
@@ -51,7 +55,7 @@ def labelled(source: Source, missing: object = None) -> Source:
         return source
     rows = np.flatnonzero(~is_missing)
     if rows.size == 0:
-        raise DataError(
+        raise NoLabelsError(
             Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
         )
     labels = _narrowed(values[rows])
@@ -87,7 +91,7 @@ def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
     is_missing = np.isnan(y)
     rows = np.flatnonzero(~is_missing.all(axis=1))
     if rows.size == 0:
-        raise DataError(
+        raise NoLabelsError(
             Message(
                 "{}: every label is missing. Name other columns or another file with {labels}.", source.name
             )

@@ -6,6 +6,7 @@ import numbers
 import os
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -128,7 +129,7 @@ def read_labels(
     >>> read_labels(["a", "b", "a"], n_rows=3).tolist()
     ['a', 'b', 'a']
     """
-    if labels is None:
+    if labels is None or labels is UNREAD:
         return None
     missing = None
     if isinstance(labels, MarkedLabels):
@@ -168,8 +169,16 @@ def read_labels(
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
 
 
-Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | None"
-"""Labels as users give them: one label per row, or the column or file that holds them."""
+class Unread(Enum):
+    """Labels that nobody needs, as in rows to predict: they may be anything, so they are not even looked at."""
+
+    UNREAD = "unread"
+
+
+UNREAD = Unread.UNREAD
+
+Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | Unread | None"
+"""Labels as users give them: one label per row, or the column or file that holds them; None looks for them."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from chimap.data.io.files import existing_file, is_folder, split_member
 from chimap.data.joining import is_join, joined, values_by_id
 from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import labelled
-from chimap.data.labels import Labels
+from chimap.data.labels import UNREAD, Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.remedies import unread_file
 from chimap.data.source import Source
@@ -69,6 +69,7 @@ def open_source(
     aside: Columns | None = None,
     transpose: bool = False,
     like: Any = None,
+    with_labels: bool | None = None,
     reading: Reading | None = None,
 ) -> Source:
     """Return a source for an array, a file, a folder or a table.
@@ -107,6 +108,9 @@ def open_source(
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on.
+    with_labels : bool, default=None
+        Whether labels are read and rows without a label left out. False keeps every row, whatever the column of labels
+        holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
     reading : Reading, default=None
         How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
         ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
@@ -135,7 +139,12 @@ def open_source(
         if labels is not None:
             raise ValueError("labels must be None for a Source, because a source brings its labels.")
         return path_or_array
-    aside_names = () if aside is None else tuple(words_of(aside))
+    aside_names = () if aside is None else tuple(map(str, words_of(aside)))
+    if not (like is None or labels is not None if with_labels is None else with_labels):
+        named = words_of(labels) if isinstance(labels, str | int) else []
+        bins = fitted_names(like) or ()
+        aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
+        labels = UNREAD
     choice = ColumnChoice(id, columns, exclude, missing, fitted_names(like), aside_names)
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
@@ -221,8 +230,8 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
         return chosen(DaskSource(data, labels), choice)
     if (opener := opener_of(data)) is not None:
         return opener(data, labels, choice)
-    if callable(data) and labels is None:
-        return chosen(BatchSource(data), choice)
+    if callable(data) and (labels is None or labels is UNREAD):
+        return chosen(BatchSource(data, reads_labels=labels is None), choice)
     if not isinstance(data, str | os.PathLike):
         return chosen(ArraySource(data, labels), choice)
     path, member = split_member(data)

@@ -212,8 +212,8 @@ def only_label(names: Sequence[str], where: str) -> str | None:
     """Return the only name of columns or arrays that may hold the labels; None for none. Raises DataError for two."""
     if len(names) > 1:
         message = Message(
-            "{}: {} may hold the labels. Name one of them with {labels}; in a table, set the other aside with {exclude}, "
-            "or it is taken for a bin.",
+            "{}: {} may hold the labels. Name one of them with {labels}; in a table, set the other aside with "
+            "{exclude}, or it is taken for a bin.",
             where, " and ".join(map(repr, names)),
         )  # fmt: skip
         raise DataError(message)
@@ -222,8 +222,11 @@ def only_label(names: Sequence[str], where: str) -> str | None:
 
 def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
     """Return the positions of the named columns that the table has, by name, or by position where it has no names."""
+    if not has_names:
+        positions = [int(word) for word in words if word.removeprefix("-").isdecimal()]
+        return [place % len(names) for place in positions if -len(names) <= place < len(names)]
     place = {name: i for i, name in enumerate(names)}
-    return [place[word] for word in words if word in place and (has_names or word.isdecimal())]
+    return [place[word] for word in words if word in place]
 
 
 def present_names(wanted: Sequence[str], there: Container[str], where: str) -> Sequence[str]:

@@ -23,7 +23,9 @@ from chimap._types import (
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
 from chimap.data.formats.dask import is_collection
+from chimap.data.ids import check_order
 from chimap.data.labelling import labelled
+from chimap.data.layouts import check_rows_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
 from chimap.estimators.prediction import bind_names
@@ -144,6 +146,7 @@ class HistogramModel(RecipeModel):
         self
             The fitted estimator.
         """
+        check_rows_order(X, y=y, sample_weight=sample_weight, groups=groups)
         if is_collection(X):
             return self.fit_source(
                 DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
@@ -206,6 +209,9 @@ class HistogramModel(RecipeModel):
             raise DataError(
                 Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
             )
+        if source.row_ids is not None:
+            for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
+                check_order(source.row_ids, values, source.name, "source.row_ids", argument)
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
             source = with_weights(source, checked_sample_weight(weights, source.n_rows))

@@ -12,7 +12,7 @@ from sklearn.metrics import accuracy_score
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.label_kinds import alike, is_text
 from chimap.data.labels import check_labels
-from chimap.data.layouts import check_labels_order
+from chimap.data.layouts import check_rows_order
 from chimap.data.targets import clean_targets
 from chimap.estimators.class_threshold import check_threshold, chosen_threshold
 from chimap.estimators.class_weighing import check_of_batch, classes_in, counts_of, weighed_by_class
@@ -159,7 +159,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
-        check_labels_order(X, y)
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         if not self.multilabel_:
             true, predicted = alike(check_labels(y, np.shape(y)[0], "y"), self.predict(X))

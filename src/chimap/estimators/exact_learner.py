@@ -104,7 +104,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         ValueError
             If the kernel has no widths, or blocks overlap or miss columns.
         """
-        X, y = frame_rows(X, y)
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
         all_rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
         )

@@ -11,6 +11,7 @@ from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
+from chimap.data.layouts import check_rows_order
 from chimap.fit.targets import Codec, checked_batch, is_matrix
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.solvers.from_moments import RidgeSolver
@@ -83,6 +84,7 @@ def source_of_batch(
     They are checked as scikit-learn checks them, by ``validate_data`` with ``y_checks``; the first batch sets the
     number of columns and their names on the model.
     """
+    check_rows_order(X, y=y, sample_weight=sample_weight)
     checks: Parameters = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if is_matrix(y):
         X = validate_data(model, X, reset=is_first, **checks)

@@ -175,7 +175,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         given = checked_alpha(self.alpha)
         selection = checked_folds(self.selection, given)
         check_choice(self.loss, "loss", tuple(SOLVERS))
-        X, y = frame_rows(X, y)
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
         valid_rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )

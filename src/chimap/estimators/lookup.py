@@ -154,7 +154,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         ValueError
             If a parameter is invalid.
         """
-        X, y = frame_rows(X, y)
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
         rows, labels = validate_data(
             self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
         )

@@ -12,7 +12,7 @@ from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.label_kinds import as_targets
 from chimap.data.labelling import with_numbers
-from chimap.data.layouts import check_labels_order
+from chimap.data.layouts import check_rows_order
 from chimap.data.source import Source
 from chimap.data.targets import clean_targets
 from chimap.estimators.rows_given import labelled_rows
@@ -105,7 +105,7 @@ class RealTargets(Encoding, RegressorMixin):
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
-        check_labels_order(X, y)
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         predicted = self.predict(X)
         if predicted.ndim == 1:

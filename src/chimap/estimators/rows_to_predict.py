@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from chimap._types import MatrixLike
 from chimap.data import Source, matched
 from chimap.data.column_choice import fitted_names
+from chimap.data.labels import UNREAD
 from chimap.data.layouts import opener_of
-from chimap.data.table import ColumnChoice
+from chimap.data.table import LABEL_NAMES, ColumnChoice
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -30,7 +31,9 @@ def source_to_predict(model: object, X: MatrixLike) -> Source | None:
     if reading is not None and (source := reading.source_of(X)) is not None:
         return source
     opener = opener_of(X)
-    return None if opener is None else opener(X, None, ColumnChoice(names=fitted_names(model)))
+    names = fitted_names(model)
+    aside = tuple(name for name in LABEL_NAMES if name not in (names or ()))
+    return None if opener is None else opener(X, UNREAD, ColumnChoice(names=names, aside=aside))
 
 
 def source_as_fitted(model: BaseEstimator, source: Source) -> Source:

@@ -90,6 +90,7 @@ def explain(
     from chimap import load
     from chimap._validation import check_choice
     from chimap.cli.support import explained
+    from chimap.cli.support.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
@@ -98,13 +99,27 @@ def explain(
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     exact = explained.explainable(fitted)
+
+    def check_labels(y: np.ndarray | None, name: str) -> None:
+        if y is not None:
+            as_answers(fitted, y, name)
+
     source = sample = y = None
     which, places = "", None
     if data is not None:
-        source = data_rows.open_data(data, labels, fitted, part=part, silent=json, table=table)
+        source = data_rows.open_data(
+            data,
+            labels,
+            fitted,
+            part=part,
+            silent=json,
+            check_labels=check_labels,
+            needs_labels=False,
+            table=table,
+        )
         if rows is None:
             source = held_out_rows.choose_rows(fitted, source, all_rows=False).source
-        y = source.labels()
+        y = true_answers(fitted, source) if source.has_labels else None
         places, which = _chosen(exact, source, y, rows, output, json)
         sample, of_sample = explained.sample_of(source)
     with show.busy("explaining"):

@@ -92,7 +92,7 @@ def predict(
     write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage)
     began = time.perf_counter()
     source = data_rows.open_data(
-        data, labels, model=fitted, part=part, silent=json, every_row=True, table=table
+        data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table
     )
     write(fitted, source, show.progress(json))
     if to_stdout:

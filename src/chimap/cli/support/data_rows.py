@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source, SvmlightSource
     from chimap.data.formats.fields import Reading
+    from chimap.data.labels import Labels
 
 TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
@@ -39,7 +40,8 @@ def open_data(
     silent: bool = False,
     check_labels: image_models.CheckLabels | None = None,
     table: TableOptions = AS_IT_IS,
-    every_row: bool = False,
+    reads_labels: bool = True,
+    needs_labels: bool = True,
     reading: Reading | None = None,
     aside: Sequence[str] = (),
 ) -> Source:
@@ -65,8 +67,10 @@ def open_data(
         Called as check_labels(labels, name) and may raise; for images it runs before they are described.
     table : TableOptions, default=AS_IT_IS
         Roles of the columns.
-    every_row : bool, default=False
-        Whether to include rows without a label.
+    reads_labels : bool, default=True
+        Whether to read labels, and leave out the rows without one.
+    needs_labels : bool, default=True
+        Whether a column of labels without any is an error, rather than rows without labels.
     reading : Reading or None, default=None
         How rows are made from a column of text or molecules; a model brings its own.
     aside : sequence of str, default=()
@@ -82,27 +86,29 @@ def open_data(
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
     from chimap.data import SvmlightSource, matched
+    from chimap.data.labels import UNREAD
 
     if image_models.holds_images(data):
         if model is None:
             raise DataError(
                 f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
             )
-        return image_models.rows_for(model, data, labels, part, silent, check_labels)
+        chosen_labels = labels if reads_labels else UNREAD
+        return image_models.rows_for(model, data, chosen_labels, part, silent, check_labels)
     if part is not None:
         raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
         not_bins = [name for name in (options.pop(option, None) for option in _NO_BINS) if name is not None]
-        source = _opened(data, labels, model, not_bins, {"reading": reading, **options})
-        source = source.every_row if every_row else source
+        options |= {"reading": reading, "reads_labels": reads_labels}
+        source = _opened(data, labels, model, not_bins, needs_labels, options)
         for note in source.notes:
             say("note", in_flags(note))
         if model is None:
             return source
         if isinstance(source, SvmlightSource):
-            source = _as_in_training(source, labels, model)
+            source = _as_in_training(source, labels if reads_labels else UNREAD, model)
     if check_labels is not None:
         check_labels(source.labels(), source.name)
     check_bins(source, model)
@@ -115,33 +121,59 @@ def open_data(
 
 
 def _opened(
-    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], options: JSON
+    data: str,
+    labels: str | None,
+    model: BaseEstimator | None,
+    aside: list[str],
+    needs_labels: bool,
+    options: JSON,
 ) -> Source:
-    """Open the source without the columns in ``aside`` and those that the model knows not to be bins.
-
-    If ``labels`` is None, the labels are the column or columns that the model was fitted with, if the file has them.
-    """
+    """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
     from chimap import open_source
+    from chimap.cli.support.errors import say
+    from chimap.data.labelling import NoLabelsError
+
+    def opened(labels: str | None, with_labels: bool) -> Source:
+        known = _known_aside(model, labels if with_labels else None)
+        return open_source(
+            data, labels, like=model, aside=[*aside, *known], with_labels=with_labels, **options
+        )
+
+    if not options.pop("reads_labels"):
+        return opened(labels, False)
+    try:
+        source = _with_labels_of_fit(opened, model) if labels is None else None
+        return opened(labels, True) if source is None else source
+    except NoLabelsError as error:
+        if needs_labels or labels is not None:
+            raise
+        say("note", f"{in_flags(error)} The rows are taken for rows without labels.")
+        return opened(None, False)
+
+
+def _with_labels_of_fit(
+    opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
+) -> Source | None:
+    """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
+    from chimap.data.labelling import NoLabelsError
 
-    def opened(labels: str | None) -> Source:
-        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **options)
-
-    training_labels = (getattr(model, "training_", None) or {}).get("labels")
-    if labels is None and training_labels is not None and _is_column(training_labels):
-        try:
-            source = opened(training_labels)
-        except (DataError, FileNotFoundError):
-            pass  # the column or the file is missing; if it is the file, the last line raises again
-        else:
-            column = "column" if source.task_names is None else "columns"
-            say(
-                "note",
-                f"{source.name}: using the {column} {training_labels!r} as labels, as when the model was fitted.",
-            )
-            return source
-    return opened(labels)
+    labels = (getattr(model, "training_", None) or {}).get("labels")
+    if labels is None or not _is_column(labels):
+        return None
+    try:
+        source = opened(labels, True)
+    except NoLabelsError:
+        raise
+    except (
+        DataError,
+        FileNotFoundError,
+    ):  # without labels, the caller opens it again and raises if the file is at fault
+        return None
+    column = "column" if source.task_names is None else "columns"
+    say("note", f"{source.name}: using the {column} {labels!r} as labels, as when the model was fitted.")
+    return source
 
 
 def _is_column(labels: str) -> bool:
@@ -171,12 +203,16 @@ def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
     about = getattr(model, "training_", None) or {}
     if not hasattr(model, "feature_names_in_"):
         return []
-    not_bins = [*([] if about.get("labels") is None else [about["labels"]]), *about.get("columns_aside", ())]
-    task_columns = {*(tasks.names_of(model) or ())} if labels is not None else set()
-    return [name for name in not_bins if name not in task_columns]
+    tasks_known = tasks.names_of(model) or []
+    not_bins = [
+        *([] if about.get("labels") is None else [about["labels"]]),
+        *about.get("columns_aside", ()),
+        *tasks_known,
+    ]
+    return [name for name in not_bins if labels is None or name not in tasks_known]
 
 
-def _as_in_training(source: SvmlightSource, labels: str | None, model: BaseEstimator) -> SvmlightSource:
+def _as_in_training(source: SvmlightSource, labels: Labels, model: BaseEstimator) -> SvmlightSource:
     """Read svmlight text as in training: the text itself states neither its number of columns nor the first index."""
     first = (getattr(model, "training_", None) or {}).get("zero_based")
     first = source.zero_based if first is None else first

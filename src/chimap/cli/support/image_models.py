@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from chimap.data import Source
+    from chimap.data.labels import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
     from chimap.images.parts import PartFolder
@@ -56,7 +57,7 @@ def layout_of(data: str) -> tuple[str | None, str]:
     return None, data
 
 
-def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
+def open_set(data: str, labels: Labels, part: str | None) -> ImageSet:
     """Open the images of DATA, with one label each or none. If ``part`` is given, return only that part."""
     from chimap.images.histogram_source import check_single_labels
     from chimap.images.reading import open_images
@@ -137,7 +138,7 @@ def training_rows(
 def rows_for(
     model: BaseEstimator,
     data: str,
-    labels: str | None,
+    labels: Labels,
     part: str | None,
     silent: bool,
     check_labels: CheckLabels | None,

@@ -163,7 +163,7 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions)
     """Return the rows to include in the principal components: another file, or the unlabelled rows of the data."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled
-    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), every_row=True)
+    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), reads_labels=False)
 
 
 def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:

@@ -29,6 +29,8 @@ class BatchSource(StreamSource):
         but a batch is in memory as a whole.
     name : str, default="batches"
         Name for messages.
+    reads_labels : bool, default=True
+        Whether y is read; rows to predict need none.
 
     Raises
     ------
@@ -46,13 +48,19 @@ class BatchSource(StreamSource):
     ([(3, 5), (2, 5)], array([0, 1, 2, 3, 4]))
     """
 
-    def __init__(self, make_batches: Callable[[], Iterable[object]], name: str = "batches") -> None:
+    def __init__(
+        self,
+        make_batches: Callable[[], Iterable[object]],
+        name: str = "batches",
+        *,
+        reads_labels: bool = True,
+    ) -> None:
         if not callable(make_batches):
             raise ValueError(
                 f"make_batches must be a function that gives a new iterator at each call; got "
                 f"{type(make_batches).__name__}. An iterator serves one pass only; pass the function that makes it."
             )
-        self._make, self.name = make_batches, name
+        self._make, self.name, self._reads_labels = make_batches, name, reads_labels
         self.n_rows = self.n_features = n_bytes = 0
         dtypes, labels, sums = [], [], []
         for number, batch in enumerate(self._make()):
@@ -109,7 +117,7 @@ class BatchSource(StreamSource):
             if X.ndim < 2:
                 raise DataError(f"{where}: expected rows of bins, got shape {X.shape}. Give X or (X, y).")
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
-        return X, None if y is None else clean_labels(y, X.shape[0], where)
+        return X, clean_labels(y, X.shape[0], where) if y is not None and self._reads_labels else None
 
     def _check(self, X: Rows, y: np.ndarray | None, number: int) -> None:
         """Refuse a batch that differs in kind from the first one."""

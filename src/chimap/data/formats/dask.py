@@ -11,7 +11,7 @@ from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.stream import SeekableStream
-from chimap.data.labels import Labels, check_labels
+from chimap.data.labels import UNREAD, Labels, check_labels
 from chimap.data.rows import chunk_dtype
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class DaskSource(SeekableStream):
     is_sparse = False
 
     def __init__(self, X: da.Array | dd.DataFrame, labels: Labels = None):
-        self.name = type(X).__name__.lower()
+        self.name, labels = type(X).__name__.lower(), None if labels is UNREAD else labels
         if hasattr(X, "columns"):
             if isinstance(labels, str):
                 if labels not in X.columns:

@@ -22,7 +22,7 @@ from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
 from chimap.data.label_kinds import why_text
 from chimap.data.label_names import labels_elsewhere
-from chimap.data.labels import Labels, clean_labels, numbers_or_text
+from chimap.data.labels import UNREAD, Labels, clean_labels, numbers_or_text
 from chimap.data.table import ColumnChoice
 
 _UNIQUE = Message("Give each record an id of its own, or name another column of ids with {id}.")
@@ -96,7 +96,7 @@ class Reading(ABC):
         """
         if isinstance(X, str | bytes):
             raise DataError(f"X is a single text, {X[:40]!r}; expected a list of them: [{X[:10]!r}, ...].")
-        return self.source(X) if self.takes(X) else None
+        return self.source(X, UNREAD) if self.takes(X) else None
 
     @abstractmethod
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:

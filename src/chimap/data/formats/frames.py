@@ -9,6 +9,7 @@ import numpy as np
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
+from chimap.data.given_labels import plain_labels
 from chimap.data.ids import check_not_counting, check_order, checked_ids, counts, unique_ids
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
@@ -89,21 +90,22 @@ class FrameSource(ArraySource):
             self.row_ids = index
 
 
-def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
+def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:
     """Return rows and labels as ``fit`` takes them; a data frame loses the columns that hold its index.
 
     Raises
     ------
     DataError
-        For a series of labels in another order, for a first column that counts the rows, and for labels that name a
-        column when the rows have no named columns.
+        For a series of labels, or of ``weights`` of the rows, in another order; for missing labels; for a first column
+        that counts the rows; and for labels that name a column when the rows have no named columns.
     """
     if isinstance(y, str):
         raise DataError(
             f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
         )
-    check_same_order(X, y)
-    X = without_index(X)
+    for argument, values in {"y": y, **weights}.items():
+        check_same_order(X, values, argument=argument)
+    X, y = without_index(X), plain_labels(y)
     if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
         first = column_of(X, 0)
         if first.dtype.kind in "iu" and counts(first):
@@ -115,13 +117,13 @@ def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
     return X, y
 
 
-def check_same_order(X: object, y: object, name: str = "X") -> None:
-    """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
+def check_same_order(X: object, y: object, name: str = "X", argument: str = "y") -> None:
+    """Refuse rows, and labels, weights or groups of them, of pandas if they have the same index in another order."""
     index, label_index = getattr(X, "index", None), getattr(y, "index", None)
     if index is None or label_index is None or callable(index) or callable(label_index):
         return
     if not index.equals(label_index):
-        check_order(np.asarray(index, dtype=object), y, name, "X.index")
+        check_order(np.asarray(index, dtype=object), y, name, "X.index", argument)
 
 
 def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int | None:

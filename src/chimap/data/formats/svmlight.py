@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,11 +17,12 @@ from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
 from chimap.data.label_kinds import is_number, whole_numbers
 from chimap.data.label_text import masked
-from chimap.data.labels import Labels, read_labels
+from chimap.data.labels import UNREAD, Labels, read_labels
 from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
+_LABEL = re.compile(rb"^[^\s:#]+(?=\s|$)", re.MULTILINE)  # the first word of a line, if it is no column:value
 
 
 class SvmlightSource(StreamSource):
@@ -76,9 +78,9 @@ class SvmlightSource(StreamSource):
         if n_features is not None:
             check_positive(n_features, "n_features", integer=True)
         self.path = existing_file(path)
-        self.name = self.path.name
+        self.name, self._reads_labels = self.path.name, labels is not UNREAD
         scan = _LineStatistics(str(self.path), lowest=1 if zero_based is False else 0)
-        for first_line, block in _blocks(self.path):
+        for first_line, block in self._blocks_of_lines():
             scan.read(first_line, block)
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
@@ -100,11 +102,13 @@ class SvmlightSource(StreamSource):
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         replacing_labels = read_labels(labels, self.n_rows)
-        self._y = _clean(np.concatenate(scan.labels)) if replacing_labels is None else replacing_labels
-        self.has_labels = True
+        self._y = replacing_labels
+        if replacing_labels is None and self._reads_labels:
+            self._y = _clean(np.concatenate(scan.labels))
+        self.has_labels = self._y is not None
 
     def _blocks(self) -> Iterator[Rows]:
-        for first_line, block in _blocks(self.path):
+        for first_line, block in self._blocks_of_lines():
             if block.isspace():  # the parser would take a microsecond for each blank line
                 continue
             X, _ = _parse(block, str(self.path), first_line, self._first_column)
@@ -114,6 +118,11 @@ class SvmlightSource(StreamSource):
                     f"{self.path}: wider than when it was opened: the file has changed. Open it again."
                 )
             yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
+
+    def _blocks_of_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield blocks of whole lines with the number of the first; labels that are not read may be any word."""
+        for first_line, block in _blocks(self.path):
+            yield first_line, block if self._reads_labels else _LABEL.sub(b"0", block)
 
     def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}

@@ -13,7 +13,7 @@ from chimap.data.formats.batches import BatchSource
 from chimap.data.ids import check_not_counting, counts, index_notes, naming_note, unique_ids
 from chimap.data.io.files import needed
 from chimap.data.label_names import shown
-from chimap.data.labels import clean_labels
+from chimap.data.labels import Unread, clean_labels
 from chimap.data.rows import check_distinct
 from chimap.data.table import ColumnChoice, Roles, roles_of
 
@@ -36,7 +36,7 @@ class TableBatches:
         Returns a new iterator of tables or record batches at each call.
     name : str
         Name for messages.
-    label : str or None
+    label : str, UNREAD or None
         The column of labels; None takes ``y`` or ``label``, if there is one.
     choice : ColumnChoice
         Which columns are bins and ids.
@@ -55,16 +55,18 @@ class TableBatches:
         self,
         tables: Tables,
         name: str,
-        label: str | None,
+        label: str | Unread | None,
         choice: ColumnChoice,
         class_names: Mapping[str, Sequence[str]],
     ) -> None:
         self._types = needed("pyarrow", name).types
         self._tables, self._name, schema = tables, name, schema_of(tables, name)
         names = list(schema.names)
-        if label is not None and label not in names:
+        if isinstance(label, str) and label not in names:
             raise DataError(f"{name}: no column {label!r} for labels; there are {shown(names)}.")
-        self._label = choice.usual_label(names, name) if label is None else label
+        self._label = label if isinstance(label, str) else None
+        if label is None:
+            self._label = choice.usual_label(names, name)
         self._class_names = class_names.get(self._label or "")
         lists = [field.name for field in schema if _is_list(self._types, field.type)]
         roles = _roles(names, self._label, lists, choice, name)
