@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._frames import is_frame
+from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
 from chimap.data.column_choice import chosen, fitted_names
@@ -31,6 +33,7 @@ from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_folder, split_member
 from chimap.data.joining import is_join, joined, values_by_id
+from chimap.data.label_kinds import is_real
 from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import labelled
 from chimap.data.labels import UNREAD, Labels
@@ -137,7 +140,7 @@ def open_source(
     """
     if isinstance(path_or_array, Source):
         if labels is not None:
-            raise ValueError("labels must be None for a Source, because a source brings its labels.")
+            raise InputError("labels must be None for a Source, because a source brings its labels.")
         return path_or_array
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
     if not (like is None or labels is not None if with_labels is None else with_labels):
@@ -169,7 +172,23 @@ def open_source(
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
-    return labelled(source, missing)
+    source = labelled(source, missing)
+    if labels is None:
+        _check_target(source)
+    return source
+
+
+def _check_target(source: Source) -> None:
+    """Refuse labels that were found by their name and are one and the same fraction, such as the cutoff of a table."""
+    y = source.labels()
+    if y is not None and y.ndim == 1 and y.size > 1 and is_real(y) and (y == y[0]).all():
+        raise DataError(
+            Message(
+                "{}: every label is {:g}, by the column or array that is called like labels, so there is nothing to "
+                "predict. Name the labels with {labels}.",
+                source.name, y[0],
+            )
+        )  # fmt: skip
 
 
 def _read(
@@ -252,7 +271,7 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
 def _transposed(data: Any, labels: Labels) -> Source:
     is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
     if not is_matrix:
-        raise ValueError(
+        raise InputError(
             "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
         )
     return MatrixMarketSource(data, labels, transpose=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from chimap._errors import InputError
 from chimap._frames import INDEX
 from chimap._messages import Message
 from chimap._types import Blocks, Columns
@@ -351,7 +352,7 @@ def _block(block: Any, names: Sequence[str] | None) -> Columns:
     if not is_named:
         return block
     if names is None:
-        raise ValueError(
+        raise InputError(
             f"blocks name columns, {block!r}, but the rows have no names; give positions, such as 0:300."
         )
     return places_of(names, block, "blocks", "blocks")

@@ -79,6 +79,8 @@ def with_tasks(
     """
     found = _candidates(read, data, choice, reading)
     names = [found.names[i] for i in places_of(found.names, words, found.where, "labels")]
+    if len(names) == 1:
+        return read(names[0], choice)
 
     def labelled_by(name: str) -> Source:
         others = tuple(other for other in names if other != name) if found.are_bins else ()

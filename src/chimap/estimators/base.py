@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import (
@@ -256,7 +257,7 @@ class HistogramModel(RecipeModel):
         has_curve: bool,
     ) -> None:
         if groups is not None and not self._holds_out_groups:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} draws the rows it tunes widths on without regard to groups: leave groups out."
             )
         checkpoint_file = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint

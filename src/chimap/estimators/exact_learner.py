@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
@@ -144,7 +145,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
     def _checked_kernel(self) -> Exponential:
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Exponential):
-            raise ValueError(
+            raise InputError(
                 f"exact widths are learned for exponential and Gaussian kernels; got {kernel.name!r}."
             )
         check_choice(self.objective, "objective", ("held-out", "training"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Parameters
 from chimap.data import ArraySource, Source
@@ -55,19 +56,19 @@ def checked_labels(
     y = checked_batch(y, codec)
     if is_matrix(y):
         if classes is not None:
-            raise ValueError(
+            raise InputError(
                 "classes are for a single task: labels of several tasks are 0 and 1. Leave classes out."
             )
         return y, y if codec is None else None
     if codec is None:
         classes = known if classes is None else classes
         if classes is None:
-            raise ValueError(
+            raise InputError(
                 "classes must be given at the first call of partial_fit: all labels that will ever occur."
             )
         return y, classes
     if classes is not None and not np.array_equal(np.unique(classes), np.asarray(known)):
-        raise ValueError(f"classes={classes!r} differs from those of the first call, {known!r}.")
+        raise InputError(f"classes={classes!r} differs from those of the first call, {known!r}.")
     return y, None
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.label_kinds import as_targets
@@ -73,7 +74,7 @@ class RealTargets(Encoding, RegressorMixin):
             return predicted
         factors = self._variance_factors(X)
         if self.noise_variance_ is None:
-            raise ValueError("return_std needs the noise of left-out rows: fit on at least two rows.")
+            raise InputError("return_std needs the noise of left-out rows: fit on at least two rows.")
         return predicted, self.targets_of(np.sqrt(np.outer(factors, self.noise_variance_)))
 
     def targets_of(self, outputs: np.ndarray) -> np.ndarray:
@@ -122,13 +123,13 @@ class RealTargets(Encoding, RegressorMixin):
     ) -> np.ndarray | None:
         """Return the weights of the rows unchanged: there are no classes."""
         if getattr(self, "class_weight", None) is not None:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{class_weight} is for classifiers: use {sample_weight} to weight the rows of a regression."
                 )
             )
         if getattr(self, "threshold", None) is not None:
-            raise ValueError("threshold is for classifiers with two classes: leave it out of a regression.")
+            raise InputError("threshold is for classifiers with two classes: leave it out of a regression.")
         return sample_weight
 
     def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:

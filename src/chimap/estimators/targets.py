@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import JSON, ArrayLike, Rows, Sometimes
 from chimap.data.source import Source
 from chimap.fit.result import HeldOutRows
@@ -89,7 +90,7 @@ def known_conformal(model: BaseEstimator) -> Conformal:
     """Return what a model has learned from held-out rows. Raise ValueError if it has none."""
     conformal: Conformal | None = getattr(model, "_conformal", None)
     if conformal is None:
-        raise ValueError(
+        raise InputError(
             f"this {type(model).__name__} has no outputs of held-out rows: fit it again, with more rows."
         )
     return conformal

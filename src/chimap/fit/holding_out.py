@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
@@ -81,7 +82,7 @@ class HoldingOut:
             groups = checked_groups(groups, n_rows)
         if self.splitter is not None:
             if n_rows is None:
-                raise ValueError(
+                raise InputError(
                     Message(
                         "rows that come in batches cannot use a splitter: give {selection} as a number of folds."
                     )
@@ -124,11 +125,11 @@ def holding_out(
     if isinstance(selection, str):
         check_choice(selection, "selection", ("auto", "gcv", "holdout"))
         if selection == "gcv" and not has_gcv:
-            raise ValueError(Message("{selection='gcv'} needs {}. Use {selection='auto'}.", by_name))
+            raise InputError(Message("{selection='gcv'} needs {}. Use {selection='auto'}.", by_name))
     elif not hasattr(selection, "split"):
         check_positive(selection, Message("{selection} (folds)"), integer=True)
         if selection < 2 and not is_fixed:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{selection} must be at least 2 folds to choose {alpha}; got {}. Give {alpha} as one number to fit "
                     "without folds.",
@@ -222,7 +223,7 @@ def _split(
         times[test] += 1
         n_folds += 1
     if n_folds < 2 or (times != 1).any():
-        raise ValueError(
+        raise InputError(
             Message(
                 "{selection=} must hold every row out once; its test sets hold out {} rows of {}, {} of them more "
                 "than once. Use KFold, GroupKFold or the like, or {selection='holdout'}.",

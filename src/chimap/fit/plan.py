@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
@@ -86,7 +87,7 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
     sizes = [part.footprint.features for part in parts]
     if n_principal > max(sizes):
         subject = "there are" if len(sizes) == 1 else "the largest block has"
-        raise ValueError(
+        raise InputError(
             Message(
                 "{n_principal=!s}, but {} {} features. Give at most that many.",
                 n_principal,

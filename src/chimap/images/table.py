@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from chimap import _files
+from chimap._errors import InputError
 from chimap.data.io.files import needed
 from chimap.data.label_kinds import is_text
 from chimap.engines import Progress
@@ -102,7 +103,7 @@ def write_table(
 def writer(output: Path) -> Callable[[Path, PartFolder, ImageSet, int, Progress], None]:
     """Return the function that writes a path with this ending; raises ValueError for other endings."""
     if output.suffix.lower() not in FORMATS:
-        raise ValueError(f"{output}: the ending must be {' or '.join(FORMATS)}.")
+        raise InputError(f"{output}: the ending must be {' or '.join(FORMATS)}.")
     return FORMATS[output.suffix.lower()]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import (
     data_rows,
     errors,
@@ -110,13 +111,13 @@ def measure(
     flag_values.check_least(splits, "--splits")
     flag_values.check_least(per_class, "--per-class")
     if per_class is not None and splits is None:
-        raise ValueError("--per-class sets how --splits splits the rows: add --splits, or leave it out.")
+        raise InputError("--per-class sets how --splits splits the rows: add --splits, or leave it out.")
     if table.groups is not None and per_class is not None:
-        raise ValueError(
+        raise InputError(
             "--per-class draws rows of each class, but --groups keeps groups whole: leave one of them out."
         )
     if table.split is not None and all_rows:
-        raise ValueError(
+        raise InputError(
             "--split selects the test rows, but --all-rows takes every row: leave one of them out."
         )
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import data_rows, fit_options, flag_values, options
 from chimap.cli.support.declared import constant
 from chimap.cli.support.fit_settings import Settings
@@ -118,7 +119,7 @@ class CompareSettings:
     def _check_kernel(self) -> None:
         """Refuse options that need --kernel, or --kernel-errors, without it."""
         if self.kernel == "auto":
-            raise ValueError(
+            raise InputError(
                 "--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out."
             )
         if self.kernel is not None:
@@ -129,14 +130,14 @@ class CompareSettings:
         }
         for flag, is_given in single_kernel_flags.items():
             if is_given and self.kernel is None:
-                raise ValueError(
+                raise InputError(
                     f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out."
                 )
         if self.kernel_errors and self.kernel is None:
-            raise ValueError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
+            raise InputError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
         for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
             if text is not None and not self.kernel_errors:
-                raise ValueError(
+                raise InputError(
                     f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out."
                 )
 
@@ -145,7 +146,7 @@ class CompareSettings:
             return None
         names = flag_values.listed(self.maps)
         if not names:
-            raise ValueError(f"--maps must name at least one map; got {self.maps!r}.")
+            raise InputError(f"--maps must name at least one map; got {self.maps!r}.")
         return names
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chimap._errors import InputError
 from chimap.cli.support import image_models, tasks
 from chimap.cli.support.flag_names import in_flags
 from chimap.cli.support.options import Task
@@ -96,7 +97,7 @@ def open_data(
         chosen_labels = labels if reads_labels else UNREAD
         return image_models.rows_for(model, data, chosen_labels, part, silent, check_labels)
     if part is not None:
-        raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
+        raise InputError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()

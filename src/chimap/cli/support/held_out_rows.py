@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from chimap._errors import InputError
 from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Parts:
         import numpy as np
 
         if table.split is not None and test_fraction:
-            raise ValueError(
+            raise InputError(
                 "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
             )
         groups = groups_of(source, table)

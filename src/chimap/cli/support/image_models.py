@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap.cli.support import errors, show
 from chimap.cli.support.image_options import ImageSettings
 
@@ -51,9 +52,9 @@ def layout_of(data: str) -> tuple[str | None, str]:
         return name, path
     if not Path(data).exists():
         if name in CATALOGUE:
-            raise ValueError(f"{data} names a data set without its folder; give {name}:FOLDER.")
+            raise InputError(f"{data} names a data set without its folder; give {name}:FOLDER.")
         if path and Path(path).exists():
-            raise ValueError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
+            raise InputError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
     return None, data
 
 

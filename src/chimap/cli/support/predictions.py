@@ -18,6 +18,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from chimap._errors import InputError
 from chimap.cli.support import errors
 from chimap.cli.support.score import answers, is_classifier
 from chimap.cli.support.tasks import names_of
@@ -85,7 +86,7 @@ def writer(
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
     if write is None:
-        raise ValueError(
+        raise InputError(
             f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout."
         )
     for name in wanted:
@@ -93,11 +94,11 @@ def writer(
             kind, instead = (
                 ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
             )
-            raise ValueError(
+            raise InputError(
                 f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}."
             )
         if ending == ".npy":
-            raise ValueError(
+            raise InputError(
                 f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv."
             )
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
@@ -143,7 +144,7 @@ def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 
 def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     if not hasattr(model, "probabilities_of"):
-        raise ValueError(
+        raise InputError(
             f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
         )
     return _numbers(model, "probabilities", model.probabilities_of, n_kinds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from chimap._errors import InputError
 from chimap.cli.support import show, tasks
 from chimap.cli.support.data_rows import labels_of
 
@@ -148,7 +149,7 @@ def splitter(
     has_classes = is_classifier(model) and tasks.names_of(model) is None
     if per_class is not None and not has_classes:
         what = "several tasks" if is_classifier(model) else "numbers"
-        raise ValueError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
+        raise InputError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
     if by_group:
         return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
     if per_class is not None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap.cli.support import data_rows, errors, flag_values, image_models, show
 from chimap.cli.support.fit_settings import Settings
 from chimap.cli.support.held_out_rows import Parts, warn_of_groups
@@ -105,14 +106,14 @@ def train(
     is_images = image_models.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine.value != "dask":
-        raise ValueError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
+        raise InputError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
     described: PartFolder | None = None
     clock = Stopwatch()
     if is_images:
         if table.groups is not None or table.split is not None or table.sample_weight is not None:
-            raise ValueError(
+            raise InputError(
                 "--groups, --split and --sample-weight name columns of tables, but DATA holds images. Write their "
                 "histograms first: chimap features IMAGES --output FILE."
             )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.io.stream import StreamSource
@@ -56,7 +57,7 @@ class BatchSource(StreamSource):
         reads_labels: bool = True,
     ) -> None:
         if not callable(make_batches):
-            raise ValueError(
+            raise InputError(
                 f"make_batches must be a function that gives a new iterator at each call; got "
                 f"{type(make_batches).__name__}. An iterator serves one pass only; pass the function that makes it."
             )

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET, find_parts
@@ -244,7 +245,7 @@ class FolderRecords(Records):
             content = read_piece(file, stream, -1, "text")
         try:
             if 0 in content:
-                raise ValueError(f"byte {content.index(0)} is 0, as in files that are not text")
+                raise InputError(f"byte {content.index(0)} is 0, as in files that are not text")
             return content.decode("utf-8-sig")
         except ValueError as error:
             raise DataError(
