@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._errors import InputError
 from chimap._types import CSR, Array, DeviceArray, DTypeLike, Rows
 
 if TYPE_CHECKING:
@@ -296,7 +297,7 @@ def with_short_indices(X: Rows) -> Rows:
     if not is_sparse(X) or X.indices.dtype == np.int32:
         return X
     if max(X.nnz, *X.shape) >= 2**31:
-        raise ValueError(
+        raise InputError(
             f"{X.nnz} entries of a sparse matrix {X.shape} need indices of 64 bits; use fewer rows."
         )
     return csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), X.shape)

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
-from chimap._messages import Message, Parameter
+from chimap._errors import DataError as DataError
+from chimap._errors import InputError as InputError
+from chimap._errors import MemoryBudgetError as MemoryBudgetError
+from chimap._errors import ParameterError as ParameterError
+from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
 
 if TYPE_CHECKING:
@@ -23,34 +27,6 @@ if TYPE_CHECKING:
 _LEAST_WEIGHT = (
     1e-30  # lower limit of the largest weight, whose products with float32 numbers must not vanish
 )
-
-
-class DataError(ValueError):
-    """The data, not the program, is at fault: wrong values, shape, labels or file contents."""
-
-
-class MemoryBudgetError(ValueError):
-    """The memory budget cannot hold the work. The message names the smallest budget that can."""
-
-
-class ParameterError(ValueError):
-    """A parameter has a value that it cannot take: ``wanted`` is the end of the sentence "NAME must be ...".
-
-    The name is that of a parameter, or a message in which the parameter stands among other words.
-
-    >>> print(ParameterError("n_terms", 0, "a positive whole number"))
-    n_terms must be a positive whole number; got 0.
-    >>> print(ParameterError(Message("each of {alpha}"), 0, "a positive number"))
-    each of alpha must be a positive number; got 0.
-    """
-
-    def __init__(self, name: str, value: object, wanted: str):
-        named = name if isinstance(name, Message) else Parameter(name)
-        super().__init__(Message("{} must be {}; got {!r}.", named, wanted, value))
-        self.name, self.value, self.wanted = name, value, wanted
-
-    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, object, str]]:
-        return type(self), (self.name, self.value, self.wanted)
 
 
 def check_histograms(
@@ -142,7 +118,7 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     from chimap import _arrays
 
     if X.ndim != 2:
-        raise ValueError(f"X must be rows of bins, an array of two axes; got shape {tuple(X.shape)}.")
+        raise InputError(f"X must be rows of bins, an array of two axes; got shape {tuple(X.shape)}.")
     check_width(X, estimator.n_features_in_, type(estimator).__name__)
     rows = _arrays.device_rows(X)
     xp = _arrays.namespace(rows)
@@ -326,13 +302,13 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
             beyond = bool(columns.size and not 0 <= columns.min() <= columns.max() < n_columns)
         if columns.size == 0 or beyond:
             what = "has no columns" if columns.size == 0 else "names columns that are not there"
-            raise ValueError(
+            raise InputError(
                 f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}."
             )
         if np.unique(columns).size < columns.size:
-            raise ValueError(f"block {name!r} names a column twice; got {block!r}.")
+            raise InputError(f"block {name!r} names a column twice; got {block!r}.")
         names.append(str(name))
         indices.append(columns)
     if not indices:
-        raise ValueError(Message("{blocks} must hold at least one block of columns; got none."))
+        raise InputError(Message("{blocks} must hold at least one block of columns; got none."))
     return names, indices

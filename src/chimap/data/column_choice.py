@@ -10,7 +10,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._validation import DataError, check_counted
 from chimap.data.ids import unique_ids
-from chimap.data.label_text import whole_numbers
+from chimap.data.label_kinds import whole_numbers
 from chimap.data.rows import check_exact
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, ignored, present_names, roles_of

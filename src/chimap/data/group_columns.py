@@ -7,6 +7,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
+from chimap.data.label_kinds import is_real, kind_of
 from chimap.data.source import Source
 
 _ROWS = 2000  # most rows that are compared with each other
@@ -86,7 +87,7 @@ def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None
 
 def _codes(values: np.ndarray) -> np.ndarray | None:
     """Return codes from 0 on for text or whole numbers with enough distinct values and repeats; otherwise None."""
-    if values.dtype.kind == "f" and np.any(values != np.round(values)):
+    if is_real(values):
         return None
     distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts[counts > 1].sum()
@@ -94,7 +95,7 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
 
 
 def _may_be_classes(y: np.ndarray) -> bool:
-    return y.dtype.kind != "f" and np.unique(y).size <= y.size / 2
+    return kind_of(y) != "numbers" and np.unique(y).size <= y.size / 2
 
 
 def _whole_groups(codes: np.ndarray) -> np.ndarray:

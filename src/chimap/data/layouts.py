@@ -89,12 +89,13 @@ def opener_of(X: object) -> Opener | None:
     return opener
 
 
-def check_labels_order(X: object, y: object) -> None:
-    """Refuse labels whose index holds the entries of the index, or the ids, of the rows in another order.
+def check_rows_order(X: object, **given: object) -> None:
+    """Refuse labels, weights or groups whose index holds the index, or the ids, of the rows in another order.
 
-    Raises DataError that names the first such row.
+    ``given`` are the values by the name of their argument. Raises DataError that names the first such row.
     """
-    check_same_order(X, y)
-    for fits, ids, call in _IDS:
-        if fits(X):
-            check_order(ids(X), y, type(X).__name__, call)
+    for argument, values in given.items():
+        check_same_order(X, values, argument=argument)
+        for fits, ids, call in _IDS:
+            if fits(X):
+                check_order(ids(X), values, type(X).__name__, call, argument)

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._frames import is_frame
+from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
 from chimap.data.column_choice import choice_like, chosen, fitted_names, matched
@@ -30,9 +32,10 @@ from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_folder, split_member
 from chimap.data.joining import is_join, joined, values_by_id
+from chimap.data.label_kinds import is_real
 from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import labelled
-from chimap.data.labels import Labels
+from chimap.data.labels import UNREAD, Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.remedies import unread_file
 from chimap.data.source import Source
@@ -68,6 +71,7 @@ def open_source(
     aside: Columns | None = None,
     transpose: bool = False,
     like: Any = None,
+    with_labels: bool | None = None,
     reading: Reading | None = None,
 ) -> Source:
     """Return a source for an array, a file, a folder or a table.
@@ -107,6 +111,9 @@ def open_source(
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
         svmlight text is read with the model's first column and width.
+    with_labels : bool, default=None
+        Whether labels are read and rows without a label left out. False keeps every row, whatever the column of labels
+        holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
     reading : Reading, default=None
         How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
         ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
@@ -133,9 +140,14 @@ def open_source(
     """
     if isinstance(path_or_array, Source):
         if labels is not None:
-            raise ValueError("labels must be None for a Source, because a source brings its labels.")
+            raise InputError("labels must be None for a Source, because a source brings its labels.")
         return _matched(path_or_array, like)
-    aside_names = () if aside is None else tuple(words_of(aside))
+    aside_names = () if aside is None else tuple(map(str, words_of(aside)))
+    if not (like is None or labels is not None if with_labels is None else with_labels):
+        named = words_of(labels) if isinstance(labels, str | int) else []
+        bins = fitted_names(like) or ()
+        aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
+        labels = UNREAD
     choice = replace(
         choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names
     )
@@ -162,7 +174,10 @@ def open_source(
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
-    return labelled(_matched(source, like), missing)
+    source = labelled(_matched(source, like), missing)
+    if labels is None:
+        _check_target(source)
+    return source
 
 
 def _matched(source: Source, like: object) -> Source:
@@ -170,6 +185,19 @@ def _matched(source: Source, like: object) -> Source:
     if not hasattr(like, "n_features_in_"):
         return source
     return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__)
+
+
+def _check_target(source: Source) -> None:
+    """Refuse labels that were found by their name and are one and the same fraction, such as the cutoff of a table."""
+    y = source.labels()
+    if y is not None and y.ndim == 1 and y.size > 1 and is_real(y) and (y == y[0]).all():
+        raise DataError(
+            Message(
+                "{}: every label is {:g}, by the column or array that is called like labels, so there is nothing to "
+                "predict. Name the labels with {labels}.",
+                source.name, y[0],
+            )
+        )  # fmt: skip
 
 
 def _read(
@@ -228,8 +256,8 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
         return FrameSource(data, labels, choice)
     if (opener := opener_of(data)) is not None:
         return opener(data, labels, choice)
-    if callable(data) and labels is None:
-        return chosen(BatchSource(data), choice)
+    if callable(data) and (labels is None or labels is UNREAD):
+        return chosen(BatchSource(data, reads_labels=labels is None), choice)
     if not isinstance(data, str | os.PathLike):
         return chosen(ArraySource(data, labels), choice)
     path, member = split_member(data)
@@ -258,7 +286,7 @@ def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource
 def _transposed(data: Any, labels: Labels) -> Source:
     is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
     if not is_matrix:
-        raise ValueError(
+        raise InputError(
             "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
         )
     return MatrixMarketSource(data, labels, transpose=True)

@@ -188,15 +188,15 @@ class ChosenRows(_View):
 
 
 class Labelled(_View):
-    """All rows of a source, with labels of several tasks.
+    """All rows of a source, with other labels.
 
     Parameters
     ----------
     source : Source
         The source to read.
-    y : ndarray of shape (n_rows, t)
-        Labels, NaN where an entry is missing.
-    names : tuple of str
+    y : ndarray of shape (n_rows,) or (n_rows, t)
+        Labels; NaN where an entry of several tasks is missing.
+    names : tuple of str or None, default=None
         Names of the t tasks.
 
     Examples
@@ -207,9 +207,15 @@ class Labelled(_View):
     ((2, 2), ('a', 'b'))
     """
 
-    def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...]) -> None:
+    def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...] | None = None) -> None:
         super().__init__(source)
         self._y, self.has_labels, self.task_names = y, True, names
+        self.has_object_labels, self.unlabelled = False, source.unlabelled
+
+    @property
+    def every_row(self) -> Source:
+        """The source including the rows left out, as in ``Source``."""
+        return self._source.every_row
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield all rows in order."""
@@ -220,7 +226,7 @@ class Labelled(_View):
         return self._with_labels(self._source.chunks_from(first, chunk_rows, stop))
 
     def labels(self) -> np.ndarray:
-        """Return the labels of all rows, of shape (n_rows, t)."""
+        """Return the labels of all rows, of shape (n_rows,) or (n_rows, t)."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import suited, threads
@@ -23,7 +24,9 @@ from chimap._types import (
 )
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
+from chimap.data.ids import check_order
 from chimap.data.labelling import labelled
+from chimap.data.layouts import check_rows_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
 from chimap.estimators.race_rows import scoring_of
@@ -144,6 +147,7 @@ class HistogramModel(RecipeModel):
         self
             The fitted estimator.
         """
+        check_rows_order(X, y=y, sample_weight=sample_weight, groups=groups)
         if is_collection(X):
             return self.fit_source(
                 DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
@@ -206,10 +210,13 @@ class HistogramModel(RecipeModel):
             raise DataError(
                 Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
             )
+        if source.row_ids is not None:
+            for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
+                check_order(source.row_ids, values, source.name, "source.row_ids", argument)
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
             source = with_weights(source, checked_sample_weight(weights, source.n_rows))
-        source = labelled(source)
+        source = self._with_targets(labelled(source))
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)
@@ -250,7 +257,7 @@ class HistogramModel(RecipeModel):
         has_curve: bool,
     ) -> None:
         if groups is not None and not self._holds_out_groups:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} draws the rows it tunes widths on without regard to groups: leave groups out."
             )
         checkpoint_file = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import (
@@ -111,7 +112,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         ValueError
             If the kernel has no widths, or blocks overlap or miss columns.
         """
-        X, y = frame_rows(X, y)
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
         all_rows, labels = validated(self, X, y, **self._y_checks)
         self._kernel = self._checked_kernel()
         rows, y, weights = self._counted(all_rows, labels, sample_weight)
@@ -149,7 +150,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
     def _checked_kernel(self) -> Exponential:
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Exponential):
-            raise ValueError(
+            raise InputError(
                 f"exact widths are learned for exponential and Gaussian kernels; got {kernel.name!r}."
             )
         check_choice(self.objective, "objective", ("held-out", "training"))

@@ -15,6 +15,7 @@ from chimap import _arrays
 from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import DataError, validated
 from chimap.backends.host import HOST
+from chimap.data.layouts import check_rows_order
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
@@ -75,6 +76,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         ValueError
             If a parameter is out of range.
         """
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         rows, labels = self._valid(X, y, reset=True)
         rows, labels, weights = self._counted(rows, labels, sample_weight)
         self._learn_targets(labels)
@@ -91,6 +93,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         first = self._is_new
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         rows, labels = self._valid(X, y, reset=first)
         rows, labels, weights = self._counted(rows, labels, sample_weight, is_batch=True)
         self._encode(labels)  # checks the labels before anything is added

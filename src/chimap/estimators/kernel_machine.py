@@ -174,7 +174,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         given = checked_alpha(self.alpha)
         selection = checked_folds(self.selection, given)
         check_choice(self.loss, "loss", tuple(SOLVERS))
-        X, y = frame_rows(X, y)
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
         valid_rows, labels = validated(self, X, y)
         n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
         weights = checked_sample_weight(sample_weight, n_given)

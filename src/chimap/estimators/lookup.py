@@ -160,7 +160,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         ValueError
             If a parameter is invalid.
         """
-        X, y = frame_rows(X, y)
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
         rows, labels = validated(self, X, y)
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):

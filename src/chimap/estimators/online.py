@@ -136,7 +136,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self
             The fitted estimator.
         """
-        all_rows, labels = self._rows(X, y, reset=True)
+        all_rows, labels = self._rows(X, y, sample_weight, reset=True)
         self._check_settings()
         rows, labels, weights = self._counted(all_rows, labels, sample_weight)
         self._learn_targets(labels)
@@ -192,7 +192,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
             The estimator.
         """
         is_first = not hasattr(self, "tables_")
-        all_rows, labels = self._rows(X, y, reset=is_first)
+        all_rows, labels = self._rows(X, y, sample_weight, reset=is_first)
         if is_first:
             self._check_settings()
             self._learn_targets(labels if classes is None else classes)
@@ -208,8 +208,10 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self._steps(_arrays.to_sparse(rows), labels, steps)
         return self
 
-    def _rows(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[CSR, np.ndarray]:
-        table, y = frame_rows(X, y)
+    def _rows(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> tuple[CSR, np.ndarray]:
+        table, y = frame_rows(X, y, sample_weight=sample_weight)
         X, labels = validated(self, table, y, reset=reset)
         rows = _arrays.as_rows(X)
         check_histograms(rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from chimap import _arrays, _products
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
@@ -59,7 +60,7 @@ class Prediction:
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""
-        raise ValueError(
+        raise InputError(
             f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
             "from; predict_set returns intervals."
         )

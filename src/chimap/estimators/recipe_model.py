@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, checked_weights
@@ -251,7 +252,7 @@ class RecipeModel(Encoding, LinearModel):
         if not isinstance(loss, Loss):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
                 f"{self._domain!r}; got {loss!r}."
             )

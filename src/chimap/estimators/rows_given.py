@@ -11,7 +11,6 @@ from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, open_source
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.given_labels import plain_labels
 from chimap.data.layouts import opener_of
 from chimap.data.task_columns import task_words
 from chimap.fit.targets import is_matrix
@@ -34,7 +33,6 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)
     X, y = frame_rows(X, y)
-    y = plain_labels(y)
     names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
     if is_matrix(y):
         X = validated(model, X)

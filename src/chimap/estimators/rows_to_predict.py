@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,9 @@ from chimap._types import MatrixLike
 from chimap._validation import DataError
 from chimap.data import Source, matched
 from chimap.data.column_choice import choice_like, fitted_names
+from chimap.data.labels import UNREAD
 from chimap.data.layouts import opener_of
+from chimap.data.table import LABEL_NAMES
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -32,7 +35,9 @@ def source_to_predict(model: object, X: MatrixLike) -> Source | None:
     if reading is not None and (source := reading.source_of(X)) is not None:
         return source
     opener = opener_of(X)
-    return None if opener is None else opener(X, None, choice_like(model))
+    choice = choice_like(model)
+    aside = tuple(name for name in LABEL_NAMES if name not in (choice.names or ()))
+    return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
 
 
 def source_as_fitted(model: BaseEstimator, source: Source) -> Source:

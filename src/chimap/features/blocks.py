@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Transformed
 from chimap._validation import DataError, check_blocks, validated
@@ -202,7 +203,7 @@ def fitted_by_block(
     Raises ValueError for another number of features than of blocks. Errors of a fit name the block.
     """
     if len(features) != len(columns):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{features} must have one entry for each of the {} blocks; got {}.",
                 len(columns),

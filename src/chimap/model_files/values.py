@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from chimap._arrays import as_csr, is_sparse
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
@@ -122,7 +123,7 @@ def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matri
 def _decoded_slice(ends: list[int | None]) -> slice:
     """Return a range of columns. Raises ValueError for ends that are not whole numbers."""
     if not all(kinds.is_of(end, int | None) for end in ends):
-        raise ValueError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
+        raise InputError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
     return slice(*ends)
 
 

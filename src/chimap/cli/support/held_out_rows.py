@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from chimap._errors import InputError
 from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Parts:
         import numpy as np
 
         if table.split is not None and test_fraction:
-            raise ValueError(
+            raise InputError(
                 "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
             )
         groups = groups_of(source, table)
@@ -134,12 +135,13 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.data.label_kinds import is_text, texts_of
 
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
-    texts = np.char.lower(np.char.strip(values.astype(str)))
-    if values.dtype.kind in "bif" and word is not None and np.isin(values, (0, 1)).all():
+    texts = np.char.lower(np.char.strip(texts_of(values)))
+    if not is_text(values) and word is not None and np.isin(values, (0, 1)).all():
         is_test = (values == 1) == (word == "test")
     elif word is not None and np.isin(texts, ("true", "false")).all():  # the booleans of a CSV
         is_test = (texts == "true") == (word == "test")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import options
 from chimap.cli.support.declared import default
 
@@ -110,7 +111,7 @@ class CountedColumn:
         from chimap.data import MorganCounts, WordCounts
 
         if self.text is not None and self.smiles is not None:
-            raise ValueError(
+            raise InputError(
                 "--text and --smiles name one column each, but only one can be read: leave one of them out."
             )
         if self.text is not None:

@@ -17,7 +17,7 @@ from chimap.data.label_names import shown
 from chimap.data.labels import Labels
 from chimap.data.rows import digest
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES
+from chimap.data.table import ColumnChoice
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -77,7 +77,7 @@ def _labels_of(data: AnnData, labels: Labels) -> Labels:
     """Return the labels that a column of ``obs`` holds, or the given labels if they are not a name of one."""
     columns = [str(name) for name in data.obs.columns]
     if labels is None:
-        labels = next((name for name in LABEL_NAMES if name in columns), None)
+        labels = ColumnChoice().usual_label(columns, "AnnData, obs")
     if isinstance(labels, str) and labels in columns:
         column = data.obs[labels]
         values, missing = np.asarray(column.astype(object)), np.asarray(column.isna())

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._frames import is_frame, without_index
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.formats.frames import checked_names_of, matrix_of, naming_index
 from chimap.data.io.stream import StreamSource
+from chimap.data.label_kinds import is_text
 from chimap.data.labels import clean_labels
 from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.table import check_same_names
@@ -38,6 +40,8 @@ class BatchSource(StreamSource):
         one, and their indices name the rows.
     name : str, default="batches"
         Name for messages.
+    reads_labels : bool, default=True
+        Whether y is read; rows to predict need none.
 
     Raises
     ------
@@ -55,13 +59,19 @@ class BatchSource(StreamSource):
     ([(3, 5), (2, 5)], array([0, 1, 2, 3, 4]))
     """
 
-    def __init__(self, make_batches: Callable[[], Iterable[object]], name: str = "batches") -> None:
+    def __init__(
+        self,
+        make_batches: Callable[[], Iterable[object]],
+        name: str = "batches",
+        *,
+        reads_labels: bool = True,
+    ) -> None:
         if not callable(make_batches):
-            raise ValueError(
+            raise InputError(
                 f"make_batches must be a function that gives a new iterator at each call; got "
                 f"{type(make_batches).__name__}. An iterator serves one pass only; pass the function that makes it."
             )
-        self._make, self.name = make_batches, name
+        self._make, self.name, self._reads_labels = make_batches, name, reads_labels
         self._names: tuple[str, ...] | None = None  # of the first data frame, if batches are data frames
         self.n_rows = self.n_features = n_bytes = 0
         dtypes, labels, sums, ids = [], [], [], []
@@ -132,7 +142,7 @@ class BatchSource(StreamSource):
             if X.ndim < 2:
                 raise DataError(f"{where}: expected rows of bins, got shape {X.shape}. Give X or (X, y).")
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
-        return X, None if y is None else clean_labels(y, X.shape[0], where)
+        return X, clean_labels(y, X.shape[0], where) if y is not None and self._reads_labels else None
 
     def _by_name(self, frame: pd.DataFrame | pl.DataFrame | pa.Table, where: str) -> np.ndarray:
         """Return the columns of a data frame in the order of the first batch, whose names are kept."""
@@ -171,7 +181,7 @@ def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | No
     """Return the labels of all batches, masked where they are missing."""
     known = [y for y in labels if not np.ma.getmaskarray(y).all()]
     for number, y in enumerate(labels):
-        if not np.ma.getmaskarray(y).all() and _is_text(y) != _is_text(known[0]):
+        if not np.ma.getmaskarray(y).all() and is_text(y) != is_text(known[0]):
             raise DataError(
                 f"{name}, batch {number}: labels {y.dtype}, but {known[0].dtype} in the first batch. Labels must be "
                 "all text or all numbers."
@@ -192,10 +202,6 @@ def _any_masked(parts: list[np.ndarray]) -> bool:
 def _no_labels(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
     """Return labels of a batch that has none, of the type that those of other batches have."""
     return np.ma.MaskedArray(np.zeros(shape, kind), True)
-
-
-def _is_text(y: np.ndarray) -> bool:
-    return y.dtype.kind in "UO"
 
 
 def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:

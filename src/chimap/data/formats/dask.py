@@ -12,7 +12,7 @@ from chimap._frames import is_collection
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_number, checked_names_of, column_of, frame_roles
-from chimap.data.ids import unique_ids
+from chimap.data.ids import checked_ids, unique_ids
 from chimap.data.io.stream import SeekableStream
 from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype
@@ -87,9 +87,10 @@ class DaskSource(SeekableStream):
             return column_of(frame.iloc[:, [place]].compute(), 0)
 
         roles = frame_roles(names, labels, choice, self.name, column, index)
-        self.row_ids = index if roles.id is None else column(roles.id).astype(str)
-        if choice.id is not None and self.row_ids is not None:
-            self.row_ids = unique_ids(self.row_ids, self.name)
+        self.row_ids = index
+        if roles.id is not None:
+            ids = checked_ids(column(roles.id), f"{self.name}, column {names[roles.id]!r}")
+            self.row_ids = ids if roles.is_index else unique_ids(ids, self.name)
         self.column_names = tuple(names[place] for place in roles.bins)
         self.notes = roles.notes(self.name, None if roles.id is None else names[roles.id])
         self.columns_aside = roles.aside(names)

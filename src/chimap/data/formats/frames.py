@@ -11,11 +11,13 @@ import numpy as np
 from chimap._frames import is_frame, names_of, without_index
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
+from chimap.data.given_labels import plain_labels
+from chimap.data.ids import check_not_counting, check_order, checked_ids, counts, unique_ids
+from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, Roles, place_of, roles_of
+from chimap.data.table import ColumnChoice, Roles, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,8 +77,8 @@ class FrameSource(ArraySource):
         self.notes = roles.notes(name, None if roles.id is None else names[roles.id])
         self.columns_aside = roles.aside(names)
         if roles.id is not None:
-            values = column_of(table, roles.id).astype(str)
-            self.row_ids = unique_ids(values, name) if choice.id is not None else values
+            values = checked_ids(column_of(table, roles.id), f"{name}, column {names[roles.id]!r}")
+            self.row_ids = values if roles.is_index else unique_ids(values, name)
         else:
             self.row_ids = index
 
@@ -94,7 +96,7 @@ def frame_roles(
     ``column(place)`` returns the values of a column; ``index`` holds the ids that the frame itself gives its rows.
     Raises DataError for a first column that counts the rows.
     """
-    label = _label_place(names, labels)
+    label = _label_place(names, labels, choice)
     roles = roles_of(names, label, choice, where)
     first = next((place for place in range(len(names)) if place != label), 0)
     is_bin = first in roles.bins
@@ -102,28 +104,29 @@ def frame_roles(
     if roles.id is not None or not may_be_id:
         return roles
     values = column(first)
-    if values.dtype.kind in "OUT" and _is_unique_text(values):
+    if is_text(values) and _is_unique_text(values):
         return replace(roles, id=first, bins=[place for place in roles.bins if place != first])
     if is_bin and values.dtype.kind in "iuf" and counts(values):
         check_not_counting(names[first], values.size, where)
     return roles
 
 
-def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
+def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:
     """Return rows and labels as ``fit`` takes them; a data frame loses the columns that hold its index.
 
     Raises
     ------
     DataError
-        For a series of labels in another order, for a first column that counts the rows, and for labels that name a
-        column when the rows have no named columns.
+        For a series of labels, or of ``weights`` of the rows, in another order; for missing labels; for a first column
+        that counts the rows; and for labels that name a column when the rows have no named columns.
     """
     if isinstance(y, str):
         raise DataError(
             f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
         )
-    check_same_order(X, y)
-    X = without_index(X)
+    for argument, values in {"y": y, **weights}.items():
+        check_same_order(X, values, argument=argument)
+    X, y = without_index(X), plain_labels(y)
     if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
         first = column_of(X, 0)
         if first.dtype.kind in "iu" and counts(first):
@@ -135,18 +138,19 @@ def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
     return X, y
 
 
-def check_same_order(X: object, y: object, name: str = "X") -> None:
-    """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
+def check_same_order(X: object, y: object, name: str = "X", argument: str = "y") -> None:
+    """Refuse rows, and labels, weights or groups of them, of pandas if they have the same index in another order."""
     index, label_index = getattr(X, "index", None), getattr(y, "index", None)
     if index is None or label_index is None or callable(index) or callable(label_index):
         return
     if not index.equals(label_index):
-        check_order(np.asarray(index, dtype=object), y, name, "X.index")
+        check_order(np.asarray(index, dtype=object), y, name, "X.index", argument)
 
 
-def _label_place(names: list[str], labels: Labels) -> int | None:
+def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int | None:
     if labels is None:
-        return next((names.index(name) for name in LABEL_NAMES if name in names), None)
+        usual = choice.usual_label(names, "data frame")
+        return None if usual is None else names.index(usual)
     if isinstance(labels, str) and labels in names:
         return names.index(labels)
     if isinstance(labels, str) and "::" not in labels and "." not in labels:  # what has these may be a file
@@ -233,4 +237,4 @@ def naming_index(table: Any) -> np.ndarray | None:
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     values = np.asarray(index)
-    return None if values.dtype.kind in "iu" and counts(values) else np.asarray(index.astype(str), dtype=str)
+    return None if values.dtype.kind in "iu" and counts(values) else texts_of(values)

@@ -18,6 +18,7 @@ from chimap.data.formats.stored_rows import StoredRows
 from chimap.data.io.containers import Container
 from chimap.data.io.files import split_member
 from chimap.data.io.range_source import RangeSource, Read
+from chimap.data.label_kinds import texts_of
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.labels import Labels, clean_labels
 
@@ -120,7 +121,7 @@ def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.
 
     Raises DataError for another number of them, and for repeats; ``remedy`` is a sentence on what to do about these.
     """
-    texts = np.asarray([str(value) for value in np.asarray(values).tolist()], dtype=str)
+    texts = texts_of(np.asarray(values))
     if texts.shape != (size,):
         raise DataError(f"{where}: {texts.size}, but the matrix has {size}. Write the file again.")
     order = np.argsort(texts, kind="stable")

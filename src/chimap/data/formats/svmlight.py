@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,12 +15,14 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
-from chimap.data.label_text import masked, whole_numbers
-from chimap.data.labels import Labels, is_number, read_labels
+from chimap.data.label_kinds import is_number, whole_numbers
+from chimap.data.label_text import masked
+from chimap.data.labels import UNREAD, Labels, read_labels
 from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
+_LABEL = re.compile(rb"^[^\s:#]+(?=\s|$)", re.MULTILINE)  # the first word of a line, if it is no column:value
 
 
 class SvmlightSource(StreamSource):
@@ -79,9 +82,9 @@ class SvmlightSource(StreamSource):
         if n_features is not None:
             check_positive(n_features, "n_features", integer=True)
         self.path = existing_file(path)
-        self.name = self.path.name
+        self.name, self._reads_labels = self.path.name, labels is not UNREAD
         scan = _LineStatistics(str(self.path), lowest=1 if zero_based is False else 0)
-        for first_line, block in _blocks(self.path):
+        for first_line, block in self._blocks_of_lines():
             scan.read(first_line, block)
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
@@ -102,8 +105,10 @@ class SvmlightSource(StreamSource):
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         replacing_labels = read_labels(labels, self.n_rows)
-        self._y = self._clean(np.concatenate(scan.labels)) if replacing_labels is None else replacing_labels
-        self.has_labels = True
+        self._y = replacing_labels
+        if replacing_labels is None and self._reads_labels:
+            self._y = self._clean(np.concatenate(scan.labels))
+        self.has_labels = self._y is not None
 
     def _clean(self, y: np.ndarray) -> np.ndarray:
         """Return the labels of the file, masked where they are ``nan``."""
@@ -112,7 +117,7 @@ class SvmlightSource(StreamSource):
         return masked(whole_numbers(y, missing), missing)
 
     def _blocks(self) -> Iterator[Rows]:
-        for first_line, block in _blocks(self.path):
+        for first_line, block in self._blocks_of_lines():
             if block.isspace():  # the parser would take a microsecond for each blank line
                 continue
             X, _ = _parse(block, str(self.path), first_line, self.first_column)
@@ -122,6 +127,11 @@ class SvmlightSource(StreamSource):
                     f"{self.path}: wider than when it was opened: the file has changed. Open it again."
                 )
             yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
+
+    def _blocks_of_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield blocks of whole lines with the number of the first; labels that are not read may be any word."""
+        for first_line, block in _blocks(self.path):
+            yield first_line, block if self._reads_labels else _LABEL.sub(b"0", block)
 
     def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}
