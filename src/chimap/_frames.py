@@ -26,6 +26,15 @@ def names_of(table: Any) -> Sequence[Hashable]:
     )
 
 
+def renamed(table: Any, names: list[str]) -> Any:
+    """Return a table with other names of its columns."""
+    if hasattr(table, "iloc"):
+        return table.set_axis(names, axis=1)
+    if hasattr(table, "with_columns"):
+        return table.rename(dict(zip(table.columns, names, strict=True)))
+    return table.rename_columns(names)
+
+
 def is_collection(X: object) -> bool:
     """Return whether X is a Dask array or data frame, without importing Dask."""
     return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")

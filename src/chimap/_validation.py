@@ -18,6 +18,7 @@ from chimap._errors import MemoryBudgetError as MemoryBudgetError
 from chimap._errors import ParameterError as ParameterError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
+from chimap._unicode import composed_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -156,29 +157,27 @@ def check_counted(names: Iterable[object], where: str) -> None:
 
 
 def _with_text_names(X: MatrixLike, fitted: object) -> MatrixLike:
-    """Return a frame of pandas or Dask, in memory, with names of columns that are text; any other X as it is.
+    """Return a data frame in memory, with names of columns that are text in the form NFC; any other X as it is.
 
     scikit-learn keeps and compares names only where all are text. Numbers that count the columns are no names, unless
     ``fitted`` was fitted on names. Raises DataError if they count the columns in another order than those of
     ``fitted``, which has no names.
     """
-    from chimap._frames import is_collection, is_frame
+    from chimap._frames import is_collection, is_frame, names_of, renamed
 
     frame = cast("pd.DataFrame", X)
     if is_collection(frame) and hasattr(frame, "columns"):
         frame = frame.compute()
-    if (
-        not is_frame(frame)
-        or not hasattr(frame, "iloc")
-        or all(isinstance(each, str) for each in frame.columns)
-    ):
+    if not is_frame(frame):
         return frame
+    names = [*names_of(frame)]
     if not hasattr(fitted, "feature_names_in_"):
         if hasattr(fitted, "n_features_in_"):
-            check_counted(frame.columns, type(frame).__name__)
-        if [*frame.columns] == [*range(frame.shape[1])]:
+            check_counted(names, type(frame).__name__)
+        if names == [*range(len(names))]:
             return frame
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+    text = [*composed_names(names)]
+    return frame if text == names else renamed(frame, text)
 
 
 def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:

@@ -65,7 +65,10 @@ def npz(frame, folder):
 
 def hdf5(frame, folder):
     with pytest.importorskip("h5py").File(folder / "rows.h5", "w") as file:
-        file["X"], file["column_names"] = frame.to_numpy(), np.array(frame.columns, "S")
+        file["X"], file["column_names"] = (
+            frame.to_numpy(),
+            np.char.encode(np.array(frame.columns, dtype=str), "utf-8"),
+        )
     return folder / "rows.h5"
 
 

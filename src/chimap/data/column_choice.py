@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._unicode import composed_names
 from chimap._validation import DataError, check_counted
 from chimap.data.ids import unique_ids
 from chimap.data.label_kinds import whole_numbers
@@ -61,14 +62,14 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
         if source.column_names is not None:
             check_counted(source.column_names, source.name)
         return source
-    model_names = tuple(str(name) for name in names)
-    if model_names == source.column_names:
+    model_names, source_names = composed_names(names), composed_names(source.column_names)
+    if model_names == source_names:
         return source
-    place_of_name = {name: i for i, name in enumerate(source.column_names)}
+    place_of_name = {name: i for i, name in enumerate(source_names)}
     places = [place_of_name[name] for name in present_names(model_names, place_of_name, source.name)]
     view = ChosenColumns(source, places)
     names_known = {*model_names}
-    unknown = [name for name in source.column_names if name not in names_known]
+    unknown = [name for name in source_names if name not in names_known]
     view.notes = (*source.notes, *ignored(unknown, source.name))
     return view
 
@@ -76,7 +77,7 @@ def matched(source: Source, names: Sequence[str] | None, n_features: int, owner:
 def fitted_names(model: object) -> tuple[str, ...] | None:
     """Return the names of the columns that a model was fitted on, or None where it knows none."""
     names = getattr(model, "feature_names_in_", None)
-    return None if names is None else tuple(map(str, names))
+    return None if names is None else composed_names(names)
 
 
 def choice_like(model: object) -> ColumnChoice:

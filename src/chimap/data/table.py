@@ -12,6 +12,7 @@ from chimap._errors import InputError
 from chimap._frames import INDEX
 from chimap._messages import Message
 from chimap._types import Blocks, Columns
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 
 # Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
@@ -171,7 +172,7 @@ def roles_of(
     DataError
         If a named column does not exist, or no bins are left.
     """
-    indices = {*index}
+    names, indices = composed_names(names), {*index}
     aside = [
         place_of_name
         for place_of_name, name in enumerate(names)
@@ -193,7 +194,9 @@ def roles_of(
     ]
     if choice.names is not None and has_names:
         place_of_name = {name: i for i, name in enumerate(names)}
-        bins = [place_of_name[name] for name in present_names(choice.names, place_of_name, where)]
+        bins = [
+            place_of_name[name] for name in present_names(composed_names(choice.names), place_of_name, where)
+        ]
         taken = {*bins}
         unknown = tuple(names[i] for i in candidates if i not in taken)
         return Roles(bins, label, id_place, True, unknown, is_index=is_index)
@@ -392,7 +395,7 @@ def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
     """Return names of columns as a tuple of text, or None where there are none or two are the same."""
     if names is None:
         return None
-    plain = tuple(str(name) for name in names)
+    plain = composed_names(names)
     return plain if len({*plain}) == len(plain) else None
 
 

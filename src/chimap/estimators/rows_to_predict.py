@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._types import MatrixLike
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data import Source, matched
 from chimap.data.column_choice import choice_like, fitted_names
@@ -55,6 +56,6 @@ def bind_columns(model: BaseEstimator, source: Source) -> None:
     """Keep on the model what the source says of its columns, or remove what an earlier fit has kept."""
     model.n_features_in_, model.first_column_ = source.n_features, source.first_column
     if source.column_names is not None:
-        model.feature_names_in_ = np.array(source.column_names, dtype=object)
+        model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)
     elif hasattr(model, "feature_names_in_"):
         del model.feature_names_in_

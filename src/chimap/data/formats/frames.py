@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._frames import is_frame, names_of, without_index
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.given_labels import plain_labels
@@ -160,7 +161,7 @@ def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int 
 
 def checked_names_of(table: pd.DataFrame | pl.DataFrame | pa.Table, name: str) -> list[str]:
     """Return the names of the columns as text. Raises DataError if one comes twice."""
-    names = [str(column) for column in names_of(table)]
+    names = [*composed_names(names_of(table))]
     check_distinct(names, name)
     return names
 

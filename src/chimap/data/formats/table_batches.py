@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
 from chimap.data.formats.batches import BatchSource
 from chimap.data.ids import check_not_counting, counts, index_notes, naming_note, unique_ids
@@ -94,7 +95,7 @@ class TableBatches:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns; None for lists."""
-        return None if self._list else tuple(self._bins)
+        return None if self._list else composed_names(self._bins)
 
     def __call__(self) -> Iterator[object]:
         """Yield X, or (X, y), of each batch."""

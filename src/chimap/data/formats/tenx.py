@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from chimap._types import JSON, Group, StoredArray
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
@@ -209,7 +210,7 @@ def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, 
     checked_names(ids, ids.size, f"{where}, ids of features", _UNIQUE_GENES)
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
-    return tuple(np.where(alone, symbols, ids).tolist())
+    return composed_names(np.where(alone, symbols, ids).tolist())
 
 
 def _runs_in(folder: str) -> list[str]:
