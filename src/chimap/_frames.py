@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from chimap._types import MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
 INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # names that pandas gives to a written index
@@ -26,7 +33,7 @@ def names_of(table: Any) -> Sequence[Hashable]:
     )
 
 
-def renamed(table: Any, names: list[str]) -> Any:
+def renamed(table: pd.DataFrame | pl.DataFrame | pa.Table, names: list[str]) -> MatrixLike:
     """Return a table with other names of its columns."""
     if hasattr(table, "iloc"):
         return table.set_axis(names, axis=1)

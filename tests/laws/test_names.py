@@ -64,11 +64,10 @@ def npz(frame, folder):
 
 
 def hdf5(frame, folder):
-    with pytest.importorskip("h5py").File(folder / "rows.h5", "w") as file:
-        file["X"], file["column_names"] = (
-            frame.to_numpy(),
-            np.char.encode(np.array(frame.columns, dtype=str), "utf-8"),
-        )
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(folder / "rows.h5", "w") as file:
+        file["X"] = frame.to_numpy()
+        file.create_dataset("column_names", data=[*frame.columns], dtype=h5py.string_dtype())
     return folder / "rows.h5"
 
 

@@ -133,7 +133,9 @@ class WordCounts(Reading):
         """Return the counts of known words; other words are skipped."""
         _check(fields, first, self.column, where)
         places = {composed(word): place for place, word in enumerate(self.vocabulary)}
-        counts, columns, borders = [], [], [0]
+        counts: list[int] = []
+        columns: list[int] = []
+        borders = [0]
         for text in fields:
             known = Counter(places[word] for word in TOKENS[self.tokens](text) if word in places)
             counts += known.values()
