@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._unicode import composed_names
 from chimap._validation import DataError, check_counted
 from chimap.data.ids import unique_ids
@@ -16,6 +17,8 @@ from chimap.data.rows import check_exact
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, ignored, present_names, roles_of
 from chimap.data.views import ChosenColumns
+
+GENES = "Gene Expression"  # the kind of column of 10x Genomics that is a bin by default
 
 
 def matched(source: Source, names: Sequence[str] | None, n_features: int, owner: str) -> Source:
@@ -95,6 +98,8 @@ def chosen(source: Source, choice: ColumnChoice) -> Source:
 
     Positions stand in for names that the source does not have. A column that names the rows is read once, as a whole.
     """
+    if choice.columns is None and choice.names is None:
+        source = _genes(source)
     if choice.is_silent:
         return source
     names = source.column_names or tuple(map(str, range(source.n_features)))
@@ -107,3 +112,19 @@ def chosen(source: Source, choice: ColumnChoice) -> Source:
         id_numbers = whole_numbers(values.astype(np.float64))
         source.row_ids = unique_ids(id_numbers.astype(str), source.name)
     return source if roles.bins == [*range(source.n_features)] else ChosenColumns(source, roles.bins)
+
+
+def _genes(source: Source) -> Source:
+    """Return only the genes of a source that says it has columns of other kinds too, such as proteins, with a note."""
+    others = [kind for kind in dict.fromkeys(source.column_kinds or ()) if kind != GENES]
+    if source.column_kinds is None or not others or GENES not in source.column_kinds:
+        return source
+    genes = [place for place, kind in enumerate(source.column_kinds) if kind == GENES]
+    view = ChosenColumns(source, genes)
+    note = Message(
+        "{}: {:,} columns that measure no genes ({}) are left out, as scanpy does. Name the bins with {columns} to "
+        "have them.",
+        source.name, source.n_features - len(genes), ", ".join(others),
+    )  # fmt: skip
+    view.notes = (*source.notes, note)
+    return view

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap._errors import InputError
 from chimap._frames import is_collection
@@ -24,6 +25,8 @@ from chimap._types import (
 )
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
+from chimap.data.doubts import Units, doubts_at_fit, first_look, say
+from chimap.data.group_columns import doubts_of_groups
 from chimap.data.ids import check_order
 from chimap.data.labelling import labelled
 from chimap.data.layouts import check_rows_order
@@ -186,8 +189,8 @@ class HistogramModel(RecipeModel):
             with the same result as without the interruption. It is removed at the end (a ``Checkpoint`` object is not).
         engine : str or dask.distributed.Client, default="local"
             "local", "dask" for workers on this machine, or a client.
-        groups : array of shape (n,) or None, default=None
-            Group of each row that has labels; see ``fit``.
+        groups : array of shape (n,), str or None, default=None
+            Group of each row that has labels, see ``fit``, or the name of the column that holds them.
         sample_weight : array of shape (rows of the source,) or None, default=None
             Weights of all rows of the source, used instead of its ``weights``; see ``fit``.
         learning_curve : bool, default=False
@@ -216,7 +219,14 @@ class HistogramModel(RecipeModel):
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
             source = with_weights(source, checked_sample_weight(weights, source.n_rows))
+        if isinstance(groups, str):
+            groups = source.column(groups)
         source = self._with_targets(labelled(source))
+        rows, y = first_look(source)
+        self.units_ = Units.of(rows)
+        say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
+        if groups is None:
+            say(doubts_of_groups(source))
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)
@@ -270,6 +280,8 @@ class HistogramModel(RecipeModel):
             )  # fmt: skip
         self._batches = None
         self._adopt(result)
+        if self._given().get("normalize") == "l1":
+            self.units_ = None  # shares are the same in all units
         self.stage_seconds_ = result.seconds
         self._folded()  # cached now, so that the first prediction is as fast as the next
         if checkpoint_file is not None and checkpoint_file is not checkpoint:

@@ -21,6 +21,7 @@ from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
+from chimap.data.doubts import Units
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     OTHERS,
@@ -48,7 +49,7 @@ def register(*classes: type) -> None:
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts)
+register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts, Units)
 
 
 def _import_folders() -> None:

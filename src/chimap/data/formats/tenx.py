@@ -83,6 +83,8 @@ class TenXFolderSource(OrderedSource):
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
         self.column_names = _gene_names(ids, symbols, str(self._files[2]))
+        if all(len(line) > 2 for line in features):
+            self.column_kinds = tuple(line[2] for line in features)
         self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None
         self._open()
@@ -158,7 +160,15 @@ class TenXHdf5Source(KeyedSource):
         rows = CsrRows(group, key, (n_cells, n_features), where)
         ids, symbols = (self._container.values(array) for array in _features(group, where))
         names = np.array(_gene_names(np.asarray(ids, str), np.asarray(symbols, str), where))
-        return Keyed(rows, self._container.values(group["barcodes"]), names, [], None)
+        kinds = (
+            self._container.values(group["features/feature_type"])
+            if "features/feature_type" in group
+            else None
+        )
+        return Keyed(
+            rows, self._container.values(group["barcodes"]), names, [], None,
+            kinds=None if kinds is None else tuple(map(str, kinds.tolist())),
+        )  # fmt: skip
 
 
 def is_tenx_folder(address: str) -> bool:
