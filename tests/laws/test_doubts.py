@@ -212,17 +212,15 @@ def test_test_rows_that_occur_in_training():
 def test_the_command_line_says_each_doubt_once(tmp_path):
     rows = np.vstack([COUNTS, COUNTS[:150]])
     frame = pd.DataFrame(rows, columns=list("abcdef")).assign(code=np.tile(KINDS == "more", 2)[:450] * 1)
-    frame.assign(kind=np.tile(KINDS, 2)[:450], name=[f"n{i}" for i in range(450)]).to_csv(
-        tmp_path / "rows.csv", index=False
-    )
+    frame.assign(kind=np.tile(KINDS, 2)[:450]).to_csv(tmp_path / "rows.csv", index=False)
     (frame / 7).to_csv(tmp_path / "shares.csv", index=False)
-    options = "--labels kind --id name --kernel chi2 --test-fraction 0.3 --output my.model"
-    fit = run(["fit", "rows.csv", *options.split()], cwd=tmp_path)
+    options = "--labels kind --kernel chi2 --test-fraction 0.3 --output my.model"
+    fit = run("fit", "rows.csv", *options.split(), cwd=tmp_path)
     assert fit.code == 0, fit.err
     assert fit.err.count("alone tells every label exactly") == 1
     assert "--exclude code" in fit.err
     assert fit.err.count("test rows also occur in training") == 1
-    told = run(["predict", "my.model", "shares.csv", "--output", "answers.csv"], cwd=tmp_path)
+    told = run("predict", "my.model", "shares.csv", "--output", "answers.csv", cwd=tmp_path)
     assert told.err.count("chimap: note: ") == told.err.count("chimap: note: shares.csv: fractions") == 1
 
 
