@@ -122,7 +122,15 @@ class Reading(ABC):
         """
 
     def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
-        """Return notes for the user where so many of the records have none of the bins."""
+        """Return notes for the user where so many of the records have none of the bins.
+
+        Parameters
+        ----------
+        n_unknown, n_records : int
+            Number of records without any of the bins, and of all records.
+        where : str
+            Name of the data.
+        """
         return ()
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:

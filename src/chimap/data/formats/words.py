@@ -145,7 +145,15 @@ class WordCounts(Reading):
         return _arrays.as_csr(sp.csr_matrix(csr, shape=(len(fields), len(self.vocabulary))))
 
     def doubts(self, n_unknown: int, n_texts: int, where: str) -> tuple[str, ...]:
-        """Return a note if most texts have no word that is counted."""
+        """Return a note if most texts have no word that is counted.
+
+        Parameters
+        ----------
+        n_unknown, n_texts : int
+            Number of records without any of the bins, and of all records.
+        where : str
+            Name of the data.
+        """
         if self.tokens != "words" or n_texts < _FEWEST_TEXTS or n_unknown <= n_texts / 2:
             return ()
         note = Message(
