@@ -11,6 +11,7 @@ from sklearn.base import is_classifier
 
 from chimap._errors import InputError
 from chimap._frames import is_collection
+from chimap._memory import parse_memory
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import (
@@ -222,9 +223,10 @@ class HistogramModel(RecipeModel):
         if isinstance(groups, str):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
-        rows, y = first_look(source)
-        self.units_ = Units.of(rows)
-        say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
+        if source.held_bytes < parse_memory(self.memory):  # the fit refuses others before it reads a row
+            rows, y = first_look(source)
+            self.units_ = Units.of(rows)
+            say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
         if groups is None:
             say(doubts_of_groups(source))
         self._look_for_gaps(source)
