@@ -245,11 +245,11 @@ def test_near_duplicates_can_be_fitted():
 
 def test_seconds_bound_the_race_and_must_be_positive():
     X, y = digits(100)
-    model = HistogramClassifier("auto", race_seconds=1e-6, random_state=0).fit(X, y)
+    model = HistogramClassifier("auto", time_limit=1e-6, random_state=0).fit(X, y)
     assert len(model.race_.trials) == 1
     assert model.bin_weights_ is None
-    with pytest.raises(ValueError, match="race_seconds must be a positive number"):
-        HistogramClassifier("auto", race_seconds=0).fit(X, y)
+    with pytest.raises(ValueError, match="time_limit must be a positive number"):
+        HistogramClassifier("auto", time_limit=0).fit(X, y)
 
 
 def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():

@@ -15,7 +15,7 @@ from chimap._loops.anchors import (
 from chimap._loops.bits import differing_bits, signs
 from chimap._loops.density import count_cells
 from chimap._loops.dirichlet import dirichlet_features
-from chimap._loops.exact import add_sparse_products
+from chimap._loops.exact import add_sparse_products, distances_to_values
 from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
 from chimap._loops.groups import group_norms, group_residuals, sweep_groups
 from chimap._loops.hadamard import structured_projection
@@ -55,6 +55,7 @@ __all__ = [
     "add_at_places",
     "add_by_class",
     "add_sparse_products",
+    "distances_to_values",
     "add_to_rows",
     "add_triangle",
     "blended_features",

@@ -116,7 +116,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     scoring : str, callable or None, default=None
         scikit-learn scorer by which the race and ``features="exact"`` choose. None is accuracy for classes and R^2 for
         regression; a race with a rare class among two uses ROC AUC.
-    race_seconds : float or None, default=None
+    time_limit : float or None, default=None
         Time limit of the race, in seconds: no trial starts after it, and the last complete round decides. None limits
         the counted work instead, so that every computer makes the same choice.
     memory : str or int, default="1GiB"

@@ -42,7 +42,7 @@ BinWeights = Annotated[
         "if they help on held-out rows; auto learns them with --kernel auto only.",
     ),
 ]
-RaceSeconds = Annotated[
+TimeLimit = Annotated[
     float | None,
     options.optional(
         "S",
