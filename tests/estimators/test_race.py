@@ -149,14 +149,14 @@ def test_auc_leads_where_a_class_is_rare():
     assert HistogramClassifier("auto", random_state=0).fit(X, rare).race_.measure == "roc_auc"
 
 
-def test_exact_machines_of_many_rows_become_landmarks_or_moments():
+def test_exact_machines_of_many_rows_stay_or_become_landmarks_or_moments():
     listed = {c.name: c for c in candidates(look(), 5000)}
     learned = {"gamma": 0.25, "alpha": 1.0}
     exponential, additive = listed["exp-chi2, l1 rows"], listed["chi2, l1 rows"]
     assert settings_for(exponential, learned, 5000, 100, True)["features"] == "exact"
-    many = settings_for(exponential, learned, 50_000, 100, True)
-    assert (many["features"], many["gamma"]) == ("landmarks", 0.25)
-    assert settings_for(exponential, learned, 5000, 100, False)["features"] == "landmarks"
+    assert settings_for(exponential, learned, 50_000, 100, True)["features"] == "exact"
+    beyond_memory = settings_for(exponential, learned, 50_000, 100, False)
+    assert (beyond_memory["features"], beyond_memory["gamma"]) == ("landmarks", 0.25)
     assert settings_for(additive, learned, 50_000, 100, True)["features"] == "additive"
     wide = settings_for(additive, learned, 50_000, 20_000, True, is_sparse=True)
     assert (wide["features"], wide["loss"], wide["n_terms"]) == ("additive", "square", 2)

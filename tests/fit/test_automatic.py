@@ -70,7 +70,7 @@ def test_the_number_of_landmarks_follows_rows_and_memory():
     rows = ArraySource(np.random.default_rng(0).dirichlet(np.ones(20), 40_000), np.arange(40_000) % 3)
 
     def landmarks(memory):
-        model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, memory=memory)
+        model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features="landmarks", memory=memory)
         model._settle(rows)
         return model._given()["n_components"]
 

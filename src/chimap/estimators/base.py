@@ -222,7 +222,8 @@ class HistogramModel(RecipeModel):
         can_keep = getattr(engine, "can_keep", engine == "local")
         is_plain = checkpoint is None and unlabelled is None and can_keep
         self._draw_seed()
-        self._ends_at = None if self.time_limit is None else time.monotonic() + self.time_limit
+        limit: float | None = getattr(self, "time_limit", None)
+        self._ends_at = None if limit is None else time.monotonic() + limit
         given: Parameters = self.get_params(deep=False)
         check_request(
             self._objective(given), self._device, given.get("n_principal"),

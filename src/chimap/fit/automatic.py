@@ -40,7 +40,9 @@ _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
 _LESS = 0.8  # factor on the number of landmarks while they do not fit in the memory
 _LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
 MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
-BLOCK_TERMS = 1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
+BLOCK_TERMS = (
+    1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
+)
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
 _SPARSE_ENTRY = 20  # dense columns whose products take as long as those of an entry of sparse rows
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
@@ -155,7 +157,9 @@ def block_plan(given: Parameters, source: Source, room: int, seconds: float | No
         n_targets = max(1, np.unique(y).size)
     outputs = _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
     rows_bytes = int(source.n_rows * (row_bytes + outputs))
-    sizes = [n for n in (MOST_BLOCK_ROWS - 500 * i for i in range(MOST_BLOCK_ROWS // 500)) if n <= source.n_rows]
+    sizes = [
+        n for n in (MOST_BLOCK_ROWS - 500 * i for i in range(MOST_BLOCK_ROWS // 500)) if n <= source.n_rows
+    ]
     fitting = [n for n in sizes if rows_bytes + block_bytes(n, row_bytes, dtype) <= room]
     block_rows = fitting[0] if fitting else 0
     least = rows_bytes + block_bytes(min(FEWEST_BLOCK_ROWS, source.n_rows), row_bytes, dtype)

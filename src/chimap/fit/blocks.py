@@ -15,7 +15,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chimap import _threads
-from chimap._messages import Message
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import FeatureBlock
@@ -34,7 +33,9 @@ from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed_exact import is_shared
 
 BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix between all of them
-MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores; larger blocks gain nothing that a sweep does not
+MOST_BLOCK_ROWS = (
+    10_000  # a factor takes two seconds of two cores; larger blocks gain nothing that a sweep does not
+)
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
 # Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
@@ -101,7 +102,9 @@ class BlockObjective:
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
             start = _leading(rows, borders[1])
-            choice = self.first.choice(start, start.matrix(self.loss), lambda alpha, value: progress.advance())
+            choice = self.first.choice(
+                start, start.matrix(self.loss), lambda alpha, value: progress.advance()
+            )
             rows.features.set_octaves(choice.octaves)
             del start
         with clock("blocks"):
@@ -147,7 +150,12 @@ class Sweep:
     """
 
     def __init__(
-        self, machine: BlockRidge, rows: KernelRows, borders: np.ndarray, progress: Progress, ends_at: float | None
+        self,
+        machine: BlockRidge,
+        rows: KernelRows,
+        borders: np.ndarray,
+        progress: Progress,
+        ends_at: float | None,
     ):
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(borders)]
@@ -181,7 +189,9 @@ class Sweep:
         self._scores.append((n_seen, self._score(outputs, block)))
         self._latest = time.monotonic() - began, block.stop
         self._progress.advance(block.stop - block.start)
-        self._progress.note(f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next")
+        self._progress.note(
+            f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next"
+        )
 
     def _score(self, outputs: np.ndarray, block: slice) -> float:
         rows = self._rows

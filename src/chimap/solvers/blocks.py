@@ -35,7 +35,9 @@ from chimap._validation import DataError
 from chimap.features.exact import RowKernel
 from chimap.solvers.exact import STEPS, DualRidge
 
-_RAISES = 6  # decades by which the strength of a single step may be raised if rounding makes its block singular
+_RAISES = (
+    6  # decades by which the strength of a single step may be raised if rounding makes its block singular
+)
 
 
 class BlockRidge:

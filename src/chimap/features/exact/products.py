@@ -141,7 +141,12 @@ class KeptRows:
         _threads.tasks(range(0, others.squares.size, _ROWS), part)
 
     def add_outputs(
-        self, others: OtherRows, gamma: float | None, weights: np.ndarray, out: np.ndarray, stop: int | None = None
+        self,
+        others: OtherRows,
+        gamma: float | None,
+        weights: np.ndarray,
+        out: np.ndarray,
+        stop: int | None = None,
     ) -> None:
         """Add sum_j k(u_i, u_j) weights_j over kept rows j to out (m, t), float64, for other rows u (m, p).
 
@@ -239,7 +244,9 @@ class KeptRows:
             columns = np.repeat(np.arange(self.n_columns), np.diff(self.starts))
             places = (self.rows // _TILE_COLUMNS).astype(np.int64) * self.n_columns + columns
             counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
-            self._made = np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + self.starts[:-1]
+            self._made = (
+                np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + self.starts[:-1]
+            )
         return self._made
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -15,11 +15,11 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.engines import Engine, Progress
 from chimap.engines.local import Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
+from chimap.fit.automatic import BlockPlan, block_plan
 from chimap.fit.blocks import FEWEST_BLOCK_ROWS, can_sweep
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.collecting.kernel import KernelCollector, order_of
-from chimap.fit.automatic import BlockPlan, block_plan
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
