@@ -28,14 +28,16 @@ from chimap.selection.left_out_rows import within
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.blocks import BlockRidge
-from chimap.solvers.held_out import HeldOut
+from chimap.solvers.held_out import HeldOut, noise_of
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed_exact import is_shared
+from chimap.solvers.posterior import DualPosterior
 
 BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix between all of them
 MOST_BLOCK_ROWS = (
     10_000  # a factor takes two seconds of two cores; larger blocks gain nothing that a sweep does not
 )
+POSTERIOR_ROWS = 3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
 # Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
@@ -116,16 +118,22 @@ class BlockObjective:
             sweep.run(choice.solution.weights)
         n = machine.n_seen
         rows.features.keep(slice(n))
-        held_out = np.full((rows.order.size, rows.Y.shape[1]), np.nan)
+        held_out = np.full((evidence.n_rows, rows.Y.shape[1]), np.nan)
         held_out[rows.order] = sweep.held_out + rows.shift
         evidence_rows = rows.order[sweep.recent]
         return Learned(
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), choice.result, 1, n,
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_},
-            HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)]),
-            curve=sweep.curve,
+            HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
+            lambda: _posterior(rows, machine.alpha), sweep.curve,
         )  # fmt: skip
+
+
+def _posterior(rows: KernelRows, alpha: float) -> DualPosterior | None:
+    """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
+    few = _leading(rows, min(POSTERIOR_ROWS, rows.features._n_features_out))
+    return few.matrix("square").posterior(alpha, 0)
 
 
 def _leading(rows: KernelRows, n: int) -> KernelRows:
@@ -145,6 +153,8 @@ class Sweep:
     held_out : ndarray of shape (n, t)
         Outputs for each row by a machine that has not seen it: that of the blocks before its own or, for the last rows
         of the last block, that of all other rows. NaN for the first block and for blocks that were not learned.
+    noise : ndarray of shape (t,) or None
+        Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
     recent : ndarray
         Places of the rows whose held-out outputs are by machines of at least half of the rows.
     """
@@ -160,6 +170,7 @@ class Sweep:
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
+        self.noise: np.ndarray | None = None
         self._scores: list[tuple[int, float]] = []
 
     def run(self, first_weights: np.ndarray) -> None:
@@ -206,18 +217,21 @@ class Sweep:
 
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""
-        n = self._machine.n_seen
+        rows, n = self._rows, self._machine.n_seen
         block = next(b for b in self._blocks if b.stop == n)
         if block.start == 0:
             return
-        if self._rows.groups is None:
-            first = max(0, block.stop - block.start - FEW_ROWS)
-            self.held_out[block.start + first : n] = self._machine.left_out(first)
+        if rows.groups is None:
+            first = max(block.start, n - FEW_ROWS)
+            self.held_out[first:n] = self._machine.left_out(first - block.start)
         else:
-            groups = [g - block.start for g in self._rows.groups if block.start <= g[0] < n]
-            self.held_out[block] = self._machine.left_out_together(groups)
-        last = slice(block.start + (first if self._rows.groups is None else 0), n)
+            first = block.start
+            groups = [group - first for group in rows.groups if first <= group[0] < n]
+            self.held_out[first:n] = self._machine.left_out_together(groups)
+        last = slice(first, n)
         self._scores.append((n, self._score(self.held_out[last], last)))
+        weights = None if rows.weights is None else of_rows(rows.weights)[last]
+        self.noise = noise_of(self._machine.residuals(last), rows.Y[last] - self.held_out[last], weights)
 
     @property
     def recent(self) -> np.ndarray:

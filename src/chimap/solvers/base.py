@@ -51,6 +51,8 @@ class Evidence:
         All rows, in the order of their kernel matrix.
     borders : ndarray of shape (blocks + 1,) or None, default=None
         Where the blocks of these rows begin, and the end of the last, if their matrix is too large.
+    n_rows : int, default=0
+        Rows of the source, of which blocks may take fewer.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -70,6 +72,7 @@ class Evidence:
     kept: KeptFeatures | None = None
     kernel: KernelRows | None = None
     borders: np.ndarray | None = None
+    n_rows: int = 0
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None

@@ -123,6 +123,11 @@ class BlockRidge:
         self.n_seen = max(self.n_seen, block.stop)
         self._last = block, ridge
 
+    def residuals(self, rows: slice) -> np.ndarray:
+        """Return the residuals (m, t) of rows of the latest block, alpha a_i / w_i."""
+        noise = self.alpha if self._row_weights is None else self.alpha / self._row_weights[rows, None]
+        return np.asarray(noise * self.weights[rows])
+
     def left_out(self, first: int) -> np.ndarray:
         """Return the outputs (m - first, t) for rows of the latest block from ``first`` on, each left out alone.
 
