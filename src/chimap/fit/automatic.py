@@ -44,6 +44,7 @@ BLOCK_TERMS = (
     1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 )
 _STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
+_FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
 _CHOICE = 3  # the first block takes as long as so many factors
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
 _SPARSE_ENTRY = 20  # dense columns whose products take as long as those of an entry of sparse rows
@@ -159,7 +160,10 @@ def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
     row_bytes = _mapped_row_bytes(given, source)
     kept_bytes = row_bytes + _OUTPUTS_OF_ROWS * _targets_of(source) * np.dtype(np.float64).itemsize
-    seconds, columns = given.get("time_limit") or USUAL_SECONDS, _dense_columns(given, source, row_bytes, dtype)
+    seconds, columns = (
+        given.get("time_limit") or USUAL_SECONDS,
+        _dense_columns(given, source, row_bytes, dtype),
+    )
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -169,7 +173,10 @@ def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
 
     sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
     plans = [of_blocks(size) for size in [*sizes, least]]
-    return next((plan for plan in plans if plan.n_bytes <= room and plan.first_seconds <= seconds), plans[-1])
+    return next(
+        (plan for plan in plans if plan.n_bytes <= room and plan.first_seconds <= _FIRST_SHARE * seconds),
+        plans[-1],
+    )
 
 
 def _targets_of(source: Source) -> int:

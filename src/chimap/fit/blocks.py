@@ -37,7 +37,9 @@ BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix be
 MOST_BLOCK_ROWS = (
     10_000  # a factor takes two seconds of two cores; larger blocks gain nothing that a sweep does not
 )
-POSTERIOR_ROWS = 3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
+POSTERIOR_ROWS = (
+    3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
+)
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
 # Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
@@ -124,7 +126,8 @@ class BlockObjective:
         return Learned(
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), choice.result, 1, n,
-            {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_},
+            {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
+             "n_unlearned_": evidence.n_rows - n},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
             lambda: _posterior(rows, machine.alpha), sweep.curve,
         )  # fmt: skip

@@ -22,7 +22,12 @@ def coded(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     >>> levels.tolist(), bool((decoded(codes, levels)[:2] == [[0.5, 2.0], [0.25, 2.0]]).all())
     ([[0.5, 0.25], [2.0, 0.0]], True)
     """
-    if values.ndim != 2 or values.shape[0] < _FEWEST_ROWS or not values.shape[1] or values.dtype not in _arrays.FLOATS:
+    if (
+        values.ndim != 2
+        or values.shape[0] < _FEWEST_ROWS
+        or not values.shape[1]
+        or values.dtype not in _arrays.FLOATS
+    ):
         return None
     bits = np.ascontiguousarray(_arrays.float_bits(np.ascontiguousarray(values)))
     levels = np.zeros((values.shape[1], _N_LEVELS), bits.dtype)
