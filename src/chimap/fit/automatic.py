@@ -83,8 +83,11 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
 
 
 def holds_matrix(given: Parameters, source: Source, budget: int) -> bool:
-    """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds."""
-    return source.n_rows <= MOST_ROWS and bytes_of_exact(given, source) <= budget
+    """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds, or the time limit."""
+    n, limit = source.n_rows, given.get("time_limit")
+    if n > MOST_ROWS or bytes_of_exact(given, source) > budget:
+        return False
+    return limit is None or _CHOICE * block_seconds(n, n, 0) <= limit
 
 
 def takes_blocks(given: Parameters, source: Source, budget: int) -> bool:
@@ -173,10 +176,8 @@ def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
 
     sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
     plans = [of_blocks(size) for size in [*sizes, least]]
-    return next(
-        (plan for plan in plans if plan.n_bytes <= room and plan.first_seconds <= _FIRST_SHARE * seconds),
-        plans[-1],
-    )
+    fitting = (p for p in plans if p.n_bytes <= room and p.first_seconds <= _FIRST_SHARE * seconds)
+    return next(fitting, plans[-1])
 
 
 def _targets_of(source: Source) -> int:

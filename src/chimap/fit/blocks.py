@@ -34,9 +34,7 @@ from chimap.solvers.observed_exact import is_shared
 from chimap.solvers.posterior import DualPosterior
 
 BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix between all of them
-MOST_BLOCK_ROWS = (
-    10_000  # a factor takes two seconds of two cores; larger blocks gain nothing that a sweep does not
-)
+MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
 POSTERIOR_ROWS = (
     3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
 )

@@ -37,7 +37,7 @@ def coded(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def decoded(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
-    """Return the matrix of ``coded``. Raises ValueError for codes beyond the levels, or of another number of columns."""
+    """Return the matrix of ``coded``. Raises ValueError for codes beyond the levels, or of other columns."""
     if codes.ndim != 2 or levels.ndim != 2 or codes.shape[1] != levels.shape[0] or codes.dtype != np.uint8:
         raise ValueError(f"codes {codes.shape} of {codes.dtype} do not belong to levels {levels.shape}")
     if codes.max(initial=0) >= levels.shape[1]:

@@ -28,7 +28,7 @@ Part = TypeVar("Part")
 
 Needs = Literal["moments", "rows", "features", "kernel", "blocks"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
-memory; the kernel matrix between all rows; or rows in memory, in blocks whose kernel matrices fit there one at a time."""
+memory; the kernel matrix between all rows; or all rows, in blocks whose kernel matrices fit in memory one at a time."""
 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
