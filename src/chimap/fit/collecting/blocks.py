@@ -12,8 +12,7 @@ from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError, MemoryBudgetError
-from chimap.engines import Engine, Progress
-from chimap.engines.local import Stopwatch
+from chimap.engines import Engine, Progress, Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan
 from chimap.fit.blocks import can_sweep
