@@ -10,13 +10,14 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from chimap import _threads
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
+from chimap.features.base import FittedFeatures
 from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import ExactObjective
 from chimap.fit.solving import Learned
@@ -102,7 +103,9 @@ class BlockObjective:
         """See ``Objective``."""
         return job
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+    def learn(
+        self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
+    ) -> Learned:
         """See ``Objective``. The features are set to the chosen gamma, and keep the rows that were learned from."""
         rows, borders = evidence.kernel, evidence.borders
         if rows is None or borders is None:
