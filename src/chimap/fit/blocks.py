@@ -138,14 +138,13 @@ class BlockObjective:
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
              "n_unlearned_": evidence.n_rows - n},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
-            lambda: _posterior(rows, machine.alpha), sweep.curve,
+            partial(_posterior, rows, min(POSTERIOR_ROWS, int(borders[1]) // 2), machine.alpha), sweep.curve,
         )  # fmt: skip
 
 
-def _posterior(rows: KernelRows, alpha: float) -> DualPosterior | None:
-    """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
-    few = _leading(rows, min(POSTERIOR_ROWS, rows.features._n_features_out))
-    return few.matrix("square").posterior(alpha, 0)
+def _posterior(rows: KernelRows, n: int, alpha: float) -> DualPosterior | None:
+    """Return how certain a machine of the first n rows is: variances that are at least those of all rows."""
+    return _leading(rows, n).matrix("square").posterior(alpha, 0)
 
 
 def _leading(rows: KernelRows, n: int) -> KernelRows:
