@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.io.files import existing_file, is_address, is_folder, split_member
-from chimap.data.labels import Labels, MarkedLabels, read_labels
+from chimap.data.labels import UNREAD, Labels, MarkedLabels, read_labels
 from chimap.data.table import is_path
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_array
                 f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels."
             )
         return DataError(f"{prefix}. It holds an array of that name: '::{name}'.")
-    if read(None).row_ids is not None:
+    if read(UNREAD).row_ids is not None:
         return DataError(
             f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
         )
