@@ -16,7 +16,7 @@ from chimap.data.label_kinds import is_text, texts_of
 from .commands import run, run_many
 from .readers import BINS, FILES, N_ROWS, OBJECTS, counts_of, frame_of
 
-for package in ("pandas", "pyarrow", "polars", "datasets", "anndata", "biom", "h5py", "zarr"):
+for package in ("pyarrow", "polars", "datasets", "anndata", "biom", "h5py", "zarr"):
     pytest.importorskip(package)
 
 QUICK = ["--kernel", "chi2", "--alpha", "1", "--overwrite"]

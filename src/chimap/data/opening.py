@@ -25,6 +25,7 @@ from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
@@ -265,6 +266,8 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:
         return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
+    if kind is jsonl_source:
+        return chosen(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
     return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
 
 
