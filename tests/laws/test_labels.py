@@ -128,6 +128,28 @@ def test_every_command_keeps_text(home, reader, kind, tmp_path):
         assert [line["prediction"] for line in csv.DictReader(file)] == answers.tolist()
 
 
+def test_labels_too_wide_for_an_array_go_through_every_command(tmp_path, monkeypatch):
+    """Many long labels are kept as references to words, an array of objects."""
+    for module in ("label_text", "labels"):
+        monkeypatch.setattr(f"chimap.data.{module}.WIDE_BYTES", 1)
+    words = repeated(KINDS["long"])
+    frame_of(words).to_csv(tmp_path / "rows.csv", index=False)
+    assert open_source(tmp_path / "rows.csv", "site").labels().dtype == object
+    named = ["rows.csv", "--labels", "site"]
+    commands = [
+        ["info", *named],
+        ["fit", *named, *QUICK, "--class-weight", "balanced", "--test-fraction", "0.3", "-o", "a.model"],
+        ["evaluate", "a.model", *named, "-o", "page.html"],
+        ["explain", "a.model", *named, "--json"],
+        ["predict", "a.model", "rows.csv", "-o", "p.npy"],
+        ["compare", *named, "--kernel", "chi2"],
+        ["export", "a.model", "-o", "a.onnx"],
+    ]
+    for command, result in zip(commands, run_many(commands, tmp_path), strict=True):
+        assert result.code == 0, (command, result.err)
+    assert np.mean(np.load(tmp_path / "p.npy", allow_pickle=False) == np.array(words)) > 0.9
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_exports_keep_text(home, kind, tmp_path):
     commands = [
@@ -336,6 +358,21 @@ def test_words_for_missing_among_numbers_are_refused(tmp_path, word):
     assert open_source(data, labels, missing=word).labels().tolist() == repeated([0, 1])[: N_ROWS * 2 // 3]
 
 
+def test_the_column_of_the_fit_is_read_or_its_fault_is_told(tmp_path, machines):
+    """A column of labels that is there but cannot be used is no missing column."""
+    frame_of(repeated(["gut", "skin"])).to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "bad.csv").write_text(
+        (tmp_path / "rows.csv").read_text().replace(",gut", ",1").replace(",skin", ",?")
+    )
+    frame_of(repeated(["gut"]))[BINS].to_csv(tmp_path / "none.csv", index=False)
+    told, none = run_many(
+        [["evaluate", machines / "classes.model", name] for name in ("bad.csv", "none.csv")], tmp_path
+    )
+    assert (told.code, none.code) == (2, 2)
+    assert "'?' among numbers such as '1'" in told.err
+    assert "none.csv has no labels. Name them; the model was fitted with --labels site" in none.err
+
+
 # --- groups and ids
 
 
@@ -351,3 +388,11 @@ def test_groups_and_ids_keep_text(tmp_path, kind):
         source = open_source(tmp_path / path, "site", id="name", aside="host")
         assert texts_of(source.column("host")).tolist() == groups
         assert source.row_ids.tolist() == frame["name"].tolist()
+
+
+@pytest.mark.parametrize("groups", [["a", None], ["a", "  "], ["a", float("nan")], [1, "a"]])
+def test_groups_are_checked_as_labels_are(groups):
+    """A group that is missing, and numbers among text, are refused wherever they stand."""
+    X, y = counts_of(repeated([0, 1])), repeated([0, 1])
+    with pytest.raises(DataError, match=r"groups, row [01]: "):
+        HistogramClassifier("chi2", alpha=1.0).fit(X, y, groups=np.array(repeated(groups), dtype=object))

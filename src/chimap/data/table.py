@@ -20,6 +20,10 @@ LABEL_NAMES = ("y", "label")
 ID_NAMES = ("id", "ids", "row_ids", "row_names", "sample_id")
 
 
+class NoColumnError(DataError):
+    """The data have no column, array or file of a name."""
+
+
 @dataclass(frozen=True)
 class ColumnChoice:
     """The caller's choice of columns of a table.
@@ -317,7 +321,7 @@ def _matching(
     else:
         places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
     if not places:
-        raise DataError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
+        raise NoColumnError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
     return places
 
 
