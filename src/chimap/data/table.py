@@ -177,7 +177,8 @@ def roles_of(
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
     is_index = bool(aside) and choice.id is None
-    if has_names and (usual := choice.usual_id(names, where)) not in (None, label, *aside):
+    usual = choice.usual_id(names, where) if has_names else None
+    if usual is not None and usual not in (label, *aside):
         aside.append(usual)
     id_place = aside[0] if aside else None
     aside += _present(names, choice.aside, has_names)

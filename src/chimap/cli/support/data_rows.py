@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
-    "rows each) and each occurs twice on average. Other numbers are a regression"
+    "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
 )
 
 
