@@ -127,7 +127,7 @@ class TextLabels:
         odd = [word for word in printed if stands_for_missing(word) or _is_infinite(word)]
         rest = [word for word in printed if word not in odd]
         if odd and rest and why_text(rest) is None:
-            self._refuse(odd[0], rest[0], int(np.flatnonzero(codes == self._codes[odd[0]])[0]))
+            raise self._odd_word(odd[0], rest[0], int(np.flatnonzero(codes == self._codes[odd[0]])[0]))
         return None
 
     def _plain(self, word: str | None) -> str | None:
@@ -169,8 +169,8 @@ class TextLabels:
         for place, word in enumerate(plain):
             number = as_number(word or "nan")
             if number is None or _is_infinite(word or ""):
-                self._refuse(str(word), next(iter(self._codes)), self._row(place, codes))
-            elif isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
+                raise self._odd_word(str(word), next(iter(self._codes)), self._row(place, codes))
+            if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
                 raise DataError(
                     f"{self._where}, row {self._row(place, codes)}: {word} does not fit in 64 bits. Write such labels "
                     "as text, with a letter before them, or targets as 1.0e23."
@@ -182,10 +182,11 @@ class TextLabels:
     def _row(self, place: int, codes: np.ndarray) -> int:
         return self._n_rows + int(np.flatnonzero(np.asarray(codes) == place)[0])
 
-    def _refuse(self, word: str, number: str, row: int) -> None:
+    def _odd_word(self, word: str, number: str, row: int) -> DataError:
+        """Return the error for a word among numbers."""
         if _is_infinite(word):
-            raise DataError(f"{self._where}, row {row}: {word}. Every label must be finite.")
-        raise DataError(
+            return DataError(f"{self._where}, row {row}: {word}. Every label must be finite.")
+        return DataError(
             Message(
                 "{}, row {}: {!r} among numbers such as {!r}. Mend that line or, if it marks a missing label, say so "
                 "with {missing=}.",

@@ -165,6 +165,8 @@ def read_labels(
         return clean_labels(y, n_rows, f"labels in {path}::{member}")
     delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
     texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
+    while delimiter is None and len(texts) > n_rows and not texts[-1]:
+        texts.pop()  # blank lines at the end, more than there are rows
     if delimiter is not None and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")

@@ -24,6 +24,7 @@ from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
@@ -99,8 +100,8 @@ def open_source(
         The columns that are bins, and those that are not: names, globs, positions and ranges, such as
         ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
     missing : object, default=None
-        A value that marks a missing label, besides None, NaN and empty text. Rows without a label are left out;
-        ``notes`` and ``n_left_out`` of the source give their number.
+        What marks a missing label, besides None, NaN and empty text: a value, a list of them, or a text with commas
+        between words. Rows without a label are left out; ``notes`` and ``n_left_out`` of the source give their number.
     aside : str or sequence of str, default=None
         Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
         or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns
@@ -274,6 +275,8 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:
         return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
+    if kind is jsonl_source:
+        return chosen(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
     return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
 
 

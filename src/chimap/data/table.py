@@ -21,6 +21,10 @@ LABEL_NAMES = ("y", "label")
 ID_NAMES = ("id", "ids", "row_ids", "row_names", "sample_id")
 
 
+class NoColumnError(DataError):
+    """The data have no column, array or file of a name."""
+
+
 @dataclass(frozen=True)
 class ColumnChoice:
     """The caller's choice of columns of a table.
@@ -183,7 +187,8 @@ def roles_of(
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
     is_index = bool(aside) and choice.id is None
-    if has_names and (usual := choice.usual_id(names, where)) not in (None, label, *aside):
+    usual = choice.usual_id(names, where) if has_names else None
+    if usual is not None and usual not in (label, *aside):
         aside.append(usual)
     id_place = aside[0] if aside else None
     aside += _present(names, choice.aside, has_names)
@@ -346,7 +351,7 @@ def _matching(
     else:
         places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
     if not places:
-        raise DataError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
+        raise NoColumnError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
     return places
 
 

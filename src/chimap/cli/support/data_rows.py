@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
-    "rows each) and each occurs twice on average. Other numbers are a regression"
+    "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
 )
 
 
@@ -144,21 +144,18 @@ def _with_labels_of_fit(
     opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
 ) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
-    from chimap._validation import DataError
     from chimap.cli.support.errors import say
-    from chimap.data.labelling import NoLabelsError
+    from chimap.data.table import NoColumnError
 
     labels = (getattr(model, "training_", None) or {}).get("labels")
     if labels is None or not _is_column(labels):
         return None
     try:
         source = opened(labels, True)
-    except NoLabelsError:
-        raise
     except (
-        DataError,
+        NoColumnError,
         FileNotFoundError,
-    ):  # without labels, the caller opens it again and raises if the file is at fault
+    ):  # if the file of the rows is missing, the next try raises again
         return None
     column = "column" if source.task_names is None else "columns"
     say("note", f"{source.name}: using the {column} {labels!r} as labels, as when the model was fitted.")

@@ -44,8 +44,8 @@ class TableOptions:
         str | None,
         options.optional(
             "VALUE",
-            "Value that marks a missing label, such as -1, in addition to empty text and NaN. Rows "
-            "without a label are left out.",
+            "Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas "
+            "between them. Rows without a label are left out.",
         ),
     ] = None
     transpose: Annotated[

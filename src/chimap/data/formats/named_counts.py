@@ -126,7 +126,7 @@ class NamedCounts(Reading):
             )
 
 
-def jsonl_source(path: str, labels: Labels = None) -> FieldSource:
+def jsonl_source(path: str, labels: Labels = None, *, id: str | int | None = None) -> FieldSource:
     """Return a source for ``.jsonl``: records with ``counts``, by name or as a list, and optional ``id`` and ``label``.
 
     {"id": ..., "counts": {"name": n}, "label": ...}
@@ -138,4 +138,4 @@ def jsonl_source(path: str, labels: Labels = None) -> FieldSource:
             f"{path}: the first record has no {reading.column!r}; it has {', '.join(records.columns)}. Write "
             '{"id": "a", "counts": {"name": 2}, "label": "b"}, or name a column of text or SMILES.'
         )
-    return FieldSource(records, reading, labels)
+    return FieldSource(records, reading, labels, id)
