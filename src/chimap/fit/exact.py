@@ -101,7 +101,7 @@ class ExactObjective:
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
             matrix = rows.matrix(self.loss)
-            choice = self._choice(rows, matrix, lambda alpha, value: progress.advance())
+            choice = self.choice(rows, matrix, lambda alpha, value: progress.advance())
         rows.features.set_octaves(choice.octaves)
         machine = choice.solution
         held_out = np.empty_like(choice.held_out)
@@ -115,7 +115,7 @@ class ExactObjective:
             self._posterior(rows, matrix, choice), choice.curve,
         )  # fmt: skip
 
-    def _choice(
+    def choice(
         self, rows: KernelRows, matrix: KernelMatrix, on_score: Callable[[float, float], None]
     ) -> ChosenSetting:
         """Choose the strength, and gamma if it is open, by the score of rows that are left out."""
