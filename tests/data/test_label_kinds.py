@@ -79,6 +79,8 @@ def test_text_of_each_kind():
     assert texts_of(np.array([0.1, 2.0])).tolist() == ["0.1", "2.0"]
     assert texts_of(np.array([True, False])).tolist() == ["True", "False"]
     assert texts_of(np.array([7, 7.0, 7.5, "007", b"x"], object)).tolist() == ["7", "7", "7.5", "007", "x"]
+    assert texts_of(np.array([2.0**53, 1.0])).tolist() == ["9007199254740992.0", "1.0"]  # it may be rounded
+    assert texts_of(np.array([2.0**53 - 1, 1.0])).tolist() == ["9007199254740991", "1"]
     assert is_real(np.array([0.5, 1.0]))
 
 
