@@ -7,8 +7,8 @@ Code behind the boundary does not check again. The checks import what they need,
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, cast, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -18,8 +18,10 @@ from chimap._errors import MemoryBudgetError as MemoryBudgetError
 from chimap._errors import ParameterError as ParameterError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
+from chimap._unicode import composed_names
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
@@ -101,17 +103,12 @@ def validated_rows(
 
     Raises DataError for NaN, infinite or (unless ``signed``) negative entries, ValueError for another width.
     """
-    from sklearn.utils.validation import validate_data
-
     from chimap import _arrays
 
     if on_device and _arrays.is_on_device(X):
         return _device_rows(estimator, X, signed)
     X = _arrays.to_host(X)
-    if reset:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    else:
-        X = rows_as_fitted(estimator, X)
+    X = validated(estimator, X) if reset else rows_as_fitted(estimator, X)
     rows = _arrays.as_rows(X)
     check_histograms(rows, signed=signed)
     return rows
@@ -132,6 +129,57 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     return rows
 
 
+def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: object) -> Any:
+    """Return rows X, and labels if they are given, as scikit-learn's ``validate_data`` checks them.
+
+    Numbers of any type stay, also NaN and infinity, whose places ``check_histograms`` names. Sparse rows become CSR.
+    ``checks`` go to ``validate_data``, which sets the number of columns and their names unless ``reset=False``.
+    """
+    from sklearn.utils.validation import validate_data
+
+    from chimap import _arrays
+
+    X = _with_text_names(X, None if checks.get("reset", True) else estimator)
+    ours = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    return validate_data(estimator, _arrays.as_csr(X) if _arrays.is_sparse(X) else X, *y, **ours | checks)
+
+
+def check_counted(names: Iterable[object], where: str) -> None:
+    """Raise DataError if the names are 0, 1, ... in another order: a model without names takes columns by place."""
+    order = [str(name) for name in names]
+    counted = [str(place) for place in range(len(order))]
+    if order != counted and {*order} == {*counted}:
+        raise DataError(
+            f"{where}: its columns are the numbers 0 to {len(order) - 1} in another order, "
+            f"{', '.join(order[:4])}, ..., and the model was fitted on columns without names, which are taken by "
+            "place. Sort them: X[sorted(X.columns)]."
+        )
+
+
+def _with_text_names(X: MatrixLike, fitted: object) -> MatrixLike:
+    """Return a data frame in memory, with names of columns that are text in the form NFC; any other X as it is.
+
+    scikit-learn keeps and compares names only where all are text. Numbers that count the columns are no names, unless
+    ``fitted`` was fitted on names. Raises DataError if they count the columns in another order than those of
+    ``fitted``, which has no names.
+    """
+    from chimap._frames import is_collection, is_frame, names_of, renamed
+
+    frame = cast("pd.DataFrame", X)
+    if is_collection(frame) and hasattr(frame, "columns"):
+        frame = frame.compute()
+    if not is_frame(frame):
+        return frame
+    names = [*names_of(frame)]
+    if not hasattr(fitted, "feature_names_in_"):
+        if hasattr(fitted, "n_features_in_"):
+            check_counted(names, type(frame).__name__)
+        if names == [*range(len(names))]:
+            return frame
+    text = [*composed_names(names)]
+    return frame if text == names else renamed(frame, text)
+
+
 def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
     """Check X of a fitted estimator's ``transform`` or ``predict``; return an array or CSR of the fitted width.
 
@@ -143,19 +191,10 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
     if fits and not hasattr(estimator, "feature_names_in_"):
         return cast(Rows, X)
 
-    from sklearn.utils.validation import validate_data
-
     from chimap._frames import without_index
 
     try:
-        return validate_data(
-            estimator,
-            without_index(X, estimator),
-            reset=False,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite=False,
-        )
+        return validated(estimator, without_index(X, estimator), reset=False)
     except ValueError as error:
         if not str(error).startswith("The feature names should match"):
             raise

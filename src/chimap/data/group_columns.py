@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_real, kind_of
@@ -40,6 +43,17 @@ def group_column(source: Source) -> str | None:
         if looks_like_groups(rows, codes[places], kinds):
             return name
     return None
+
+
+def doubts_of_groups(source: Source) -> Iterator[str]:
+    """Yield a sentence on the column that looks like a group, if there is one."""
+    name = group_column(source)
+    if name is not None:
+        yield Message(
+            "column {!r} looks like a group: rows that share its value are nearly equal. Name it with {groups=}, or "
+            "scores will be too optimistic.",
+            name, name,
+        )  # fmt: skip
 
 
 def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None = None) -> bool:

@@ -100,7 +100,7 @@ def _matches(
             )
         )  # fmt: skip
     ids, y = _id_and_label(address, str(column), id, missing)
-    place = {name: i for i, name in enumerate(unique_ids(ids, address).tolist())}
+    place = {name: i for i, name in enumerate(unique_ids(texts_of(ids), address).tolist())}
     row_ids = unique_ids(texts_of(source.row_ids), source.name)
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():

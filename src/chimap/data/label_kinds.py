@@ -13,6 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from chimap._unicode import composed_texts
 from chimap._validation import DataError
 
 _EXACT = 2.0**53  # up to here float64 holds every whole number
@@ -65,9 +66,11 @@ def texts_of(values: np.ndarray) -> np.ndarray:
     """
     values = np.asarray(values)
     if values.dtype.kind == "S":
-        return np.char.decode(values, "utf-8", "replace")
+        return composed_texts(np.char.decode(values, "utf-8", "replace"))
     if values.dtype.kind == "O":
-        return np.array([_text(value) for value in values.tolist()], dtype=str).reshape(values.shape)
+        values = np.array([_text(value) for value in values.tolist()], dtype=str).reshape(values.shape)
+    if values.dtype.kind == "U":
+        return composed_texts(values)
     return whole_numbers(values).astype(str) if values.dtype.kind == "f" else values.astype(str)
 
 
@@ -152,7 +155,9 @@ def known_labels(
 
 def alike(y: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return two arrays of labels that can be compared: both as text where one of them is text."""
-    return (y, others) if is_text(y) == is_text(others) else (texts_of(y), texts_of(others))
+    if not is_text(y) and not is_text(others):
+        return y, others
+    return texts_of(y), texts_of(others)
 
 
 def why_text(words: Sequence[str]) -> tuple[str, str] | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from chimap._messages import Message
+from chimap._unicode import composed
 from chimap._validation import DataError
 from chimap.data.label_kinds import as_number, is_number, same_value, whole_numbers, why_text
 
@@ -131,7 +132,7 @@ class TextLabels:
 
     def _plain(self, word: str | None) -> str | None:
         """Return a word without the blanks around it, which are part of it only where the file has types."""
-        text = "" if word is None else str(word)
+        text = "" if word is None else composed(str(word))
         stripped = text.strip()
         if not stripped or any(same_value(stripped, mark) for mark in self._marks):
             return None

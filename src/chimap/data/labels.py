@@ -14,6 +14,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import ArrayLike
+from chimap._unicode import composed_texts
 from chimap._validation import DataError
 from chimap.data.io.archive import Archive
 from chimap.data.io.compressed import uncompressed_name
@@ -243,7 +244,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
                 f"{where}: labels that are not text in UTF-8 ({error}). Write them again."
             ) from error
     if y.dtype.kind == "U":
-        return y, missing | (np.char.strip(y) == "")
+        return composed_texts(y), missing | (np.char.strip(y) == "")
     if y.dtype.kind in "iu":
         if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
             row = int(np.argmax(y))
@@ -274,7 +275,7 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
                 "marks a missing label, say so with missing=."
             )
     if label_type is str:
-        return _narrow(np.where(missing, "", y)), missing
+        return _narrow(composed_texts(np.where(missing, "", y))), missing
     try:
         values = np.array(y[present].tolist())
         if values.dtype == object:

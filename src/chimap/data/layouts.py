@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from chimap import _arrays
+from chimap._frames import is_collection
 from chimap.data.column_choice import chosen
 from chimap.data.formats.anndata import AnnDataSource, is_anndata_store
 from chimap.data.formats.anndata_objects import anndata_source, is_anndata
 from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
 from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
+from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.records import LINES
@@ -55,6 +57,7 @@ OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
     (is_anndata, _then_chosen(anndata_source)),
     (is_biom_table, _then_chosen(BiomObject)),
     (is_stream, stream_source),
+    (is_collection, DaskSource),
 )
 
 # The ids of the rows of objects, and how a user writes them.

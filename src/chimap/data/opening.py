@@ -14,13 +14,12 @@ from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.column_choice import chosen, fitted_names
+from chimap.data.column_choice import choice_like, chosen, fitted_names, matched
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
-from chimap.data.formats.dask import DaskSource, is_collection
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
@@ -111,7 +110,8 @@ def open_source(
         For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
-        others. Text, molecules and named counts become rows in the same way as those that the model was fitted on.
+        others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
+        svmlight text is read with the model's first column and width.
     with_labels : bool, default=None
         Whether labels are read and rows without a label left out. False keeps every row, whatever the column of labels
         holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
@@ -142,14 +142,16 @@ def open_source(
     if isinstance(path_or_array, Source):
         if labels is not None:
             raise InputError("labels must be None for a Source, because a source brings its labels.")
-        return path_or_array
+        return _matched(path_or_array, like)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
         bins = fitted_names(like) or ()
         aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
         labels = UNREAD
-    choice = ColumnChoice(id, columns, exclude, missing, fitted_names(like), aside_names)
+    choice = replace(
+        choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names
+    )
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
         fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
@@ -161,7 +163,7 @@ def open_source(
         )  # fmt: skip
         without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
         opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
-        return labelled(opened, missing)
+        return labelled(_matched(opened, like), missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
@@ -173,10 +175,17 @@ def open_source(
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
-    source = labelled(source, missing)
+    source = labelled(_matched(source, like), missing)
     if labels is None:
         _check_target(source)
     return source
+
+
+def _matched(source: Source, like: object) -> Source:
+    """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
+    if not hasattr(like, "n_features_in_"):
+        return source
+    return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__)
 
 
 def _check_target(source: Source) -> None:
@@ -246,8 +255,6 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     """Return the source of the data, restricted to the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)
-    if is_collection(data):
-        return chosen(DaskSource(data, labels), choice)
     if (opener := opener_of(data)) is not None:
         return opener(data, labels, choice)
     if callable(data) and (labels is None or labels is UNREAD):
@@ -260,6 +267,8 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
         raise DataError(
             f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
         )
+    if kind is SvmlightSource:
+        return chosen(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
         return CsvSource(path, labels, choice=choice)
     if kind is ArrowSource:
@@ -269,6 +278,12 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     if kind is jsonl_source:
         return chosen(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
     return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
+
+
+def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource:
+    """Return the rows of svmlight text, with the first column and the width of the model that they are read for."""
+    zero_based: bool | str = "auto" if choice.first_column is None else choice.first_column == 0
+    return SvmlightSource(path, labels, zero_based=zero_based, least_features=choice.width or 1)
 
 
 def _transposed(data: Any, labels: Labels) -> Source:

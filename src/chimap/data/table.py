@@ -12,6 +12,7 @@ from chimap._errors import InputError
 from chimap._frames import INDEX
 from chimap._messages import Message
 from chimap._types import Blocks, Columns
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 
 # Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
@@ -41,6 +42,9 @@ class ColumnChoice:
         others ignored.
     aside : tuple of str, default=()
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
+    width, first_column : int, default=None
+        The number of columns that a model was fitted on, and the number that their file gave the first of them, for
+        files that state neither.
     """
 
     id: str | int | None = None
@@ -49,6 +53,8 @@ class ColumnChoice:
     missing: object = None
     names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
+    width: int | None = None
+    first_column: int | None = None
 
     @property
     def is_silent(self) -> bool:
@@ -126,6 +132,10 @@ class Roles:
     doubts: tuple[str, ...] = ()
     is_index: bool = False
 
+    def aside(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the columns that are neither bins, labels nor ids."""
+        return tuple(name for i, name in enumerate(names) if i not in {*self.bins, self.label, self.id})
+
     def notes(self, where: str, id: str | None) -> tuple[str, ...]:
         """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
         return (*ignored([name for name in self.unknown if name != id], where), *self.doubts)
@@ -166,7 +176,7 @@ def roles_of(
     DataError
         If a named column does not exist, or no bins are left.
     """
-    indices = {*index}
+    names, indices = composed_names(names), {*index}
     aside = [
         place_of_name
         for place_of_name, name in enumerate(names)
@@ -189,7 +199,9 @@ def roles_of(
     ]
     if choice.names is not None and has_names:
         place_of_name = {name: i for i, name in enumerate(names)}
-        bins = [place_of_name[name] for name in present_names(choice.names, place_of_name, where)]
+        bins = [
+            place_of_name[name] for name in present_names(composed_names(choice.names), place_of_name, where)
+        ]
         taken = {*bins}
         unknown = tuple(names[i] for i in candidates if i not in taken)
         return Roles(bins, label, id_place, True, unknown, is_index=is_index)
@@ -245,6 +257,23 @@ def present_names(wanted: Sequence[str], there: Container[str], where: str) -> S
             "another name."
         )
     return wanted
+
+
+def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> None:
+    """Raise DataError if a batch or part of the rows has other columns than the first one, in whatever order."""
+    ours, theirs = {*names}, {*first}
+    unknown, missing = (
+        [name for name in names if name not in theirs],
+        [name for name in first if name not in ours],
+    )
+    if unknown or missing:
+        faults = [
+            f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty
+        ]
+        raise DataError(
+            f"{where}: it {' and '.join(faults)}, unlike the first. Columns are matched by name, and all parts need "
+            "the same ones."
+        )
 
 
 def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -371,7 +400,7 @@ def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
     """Return names of columns as a tuple of text, or None where there are none or two are the same."""
     if names is None:
         return None
-    plain = tuple(str(name) for name in names)
+    plain = composed_names(names)
     return plain if len({*plain}) == len(plain) else None
 
 

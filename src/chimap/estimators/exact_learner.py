@@ -10,13 +10,20 @@ from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
+from chimap._validation import (
+    DataError,
+    check_choice,
+    check_histograms,
+    check_positive,
+    rows_as_fitted,
+    validated,
+)
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import Encoding
 from chimap.features.fourier.width_groups import partition, width_groups
@@ -106,9 +113,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
             If the kernel has no widths, or blocks overlap or miss columns.
         """
         X, y = frame_rows(X, y, sample_weight=sample_weight)
-        all_rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
-        )
+        all_rows, labels = validated(self, X, y, **self._y_checks)
         self._kernel = self._checked_kernel()
         rows, y, weights = self._counted(all_rows, labels, sample_weight)
         rows = _arrays.as_rows(rows, np.float64)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
 from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import check_histograms, check_positive, rows_as_fitted
+from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.fit.result import HeldOutRows
@@ -213,9 +212,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
     ) -> tuple[CSR, np.ndarray]:
         table, y = frame_rows(X, y, sample_weight=sample_weight)
-        X, labels = validate_data(
-            self, table, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
+        X, labels = validated(self, table, y, reset=reset)
         rows = _arrays.as_rows(X)
         check_histograms(rows)
         return _arrays.to_sparse(rows), labels

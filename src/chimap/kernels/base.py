@@ -13,6 +13,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import InputError
+from chimap._frames import is_frame, names_of
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_histograms, check_positive
 
@@ -273,6 +274,10 @@ def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[R
 
     Raises DataError for negative (unless ``signed``), NaN or infinite entries, and for widths that differ.
     """
+    if is_frame(X) and is_frame(Y) and [*names_of(X)] != [*names_of(Y)]:
+        raise DataError(
+            "X and Y have other columns, or the same in another order. Give both the same: Y[X.columns]."
+        )
     left = _rows(X, "X", signed)
     right = left if Y is None else _rows(Y, "Y", signed)
     if left.shape[1] != right.shape[1]:

@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
-    from chimap.data import Source, SvmlightSource
+    from chimap.data import Source
     from chimap.data.formats.fields import Reading
-    from chimap.data.labels import Labels
 
 TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
@@ -86,7 +85,6 @@ def open_data(
     """
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
-    from chimap.data import SvmlightSource, matched
     from chimap.data.labels import UNREAD
 
     if image_models.holds_images(data):
@@ -106,19 +104,9 @@ def open_data(
         source = _opened(data, labels, model, not_bins, needs_labels, options)
         for note in source.notes:
             say("note", in_flags(note))
-        if model is None:
-            return source
-        if isinstance(source, SvmlightSource):
-            source = _as_in_training(source, labels if reads_labels else UNREAD, model)
-    if check_labels is not None:
+    if check_labels is not None and model is not None:
         check_labels(source.labels(), source.name)
-    check_bins(source, model)
-    matching = matched(
-        source, getattr(model, "feature_names_in_", None), model.n_features_in_, type(model).__name__
-    )
-    for note in matching.notes[len(source.notes) :]:
-        say("note", in_flags(note))
-    return matching
+    return source
 
 
 def _opened(
@@ -208,28 +196,6 @@ def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
         *tasks_known,
     ]
     return [name for name in not_bins if labels is None or name not in tasks_known]
-
-
-def _as_in_training(source: SvmlightSource, labels: Labels, model: BaseEstimator) -> SvmlightSource:
-    """Read svmlight text as in training: the text itself states neither its number of columns nor the first index."""
-    first = (getattr(model, "training_", None) or {}).get("zero_based")
-    first = source.zero_based if first is None else first
-    if source.n_features >= model.n_features_in_ and source.zero_based == first:
-        return source
-    n_features = max(source.n_features + (first and not source.zero_based), model.n_features_in_)
-    return type(source)(source.path, labels, n_features=n_features, zero_based=first)
-
-
-def check_bins(source: Source, model: BaseEstimator) -> None:
-    """Raise DataError if the number of bins differs from that of the model."""
-    from chimap._validation import DataError
-
-    is_named = source.column_names is not None and hasattr(model, "feature_names_in_")
-    if not is_named and source.n_features != model.n_features_in_:
-        raise DataError(
-            f"{source.name}: {source.n_features:,} bins per row, but the model was fitted on "
-            f"{model.n_features_in_:,}. Give rows with the same bins in the same order."
-        )
 
 
 def weigh(source: Source, table: TableOptions) -> None:

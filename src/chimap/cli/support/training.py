@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from chimap._errors import InputError
 from chimap.cli.support import data_rows, errors, flag_values, image_models, show
 from chimap.cli.support.fit_settings import Settings
-from chimap.cli.support.held_out_rows import Parts, warn_of_groups
+from chimap.cli.support.held_out_rows import Parts, warn_of_repeats
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Task
 from chimap.cli.support.table import AS_IT_IS, TableOptions
@@ -130,11 +130,11 @@ def train(
         source = data_rows.open_data(data, labels, table=table, reading=reading)
         data_rows.weigh(source, table)
         y = data_rows.labels_of(source)
-        warn_of_groups(source, table)
         task, reason = _decide(y, source.name, settings)
         source = with_numbers(source) if task is Task.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
+        warn_of_repeats(parts)
     model = settings.estimator(task).set_params(**settings.weighing(y))
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
@@ -201,7 +201,6 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
     import numpy as np
 
     from chimap._version import __version__
-    from chimap.data import SvmlightSource
 
     y = data_rows.labels_of(parts.training)
     about: JSON = {
@@ -215,7 +214,6 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
         "task": task.value,
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "zero_based": source.zero_based if isinstance(source, SvmlightSource) else None,
     }
     if y.ndim == 2:
         return about | {"n_tasks": y.shape[1]}

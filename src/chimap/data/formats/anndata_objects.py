@@ -32,6 +32,11 @@ class AnnDataObject(ArraySource):
             raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
         super().__init__(data.X, _labels_of(data, labels), "AnnData")
         self.metadata = tuple(str(name) for name in data.obs.columns)
+        self.matrices = (
+            *(f"layers/{name}" for name in data.layers),
+            *(() if data.raw is None else ("raw/X",)),
+        )
+        self.is_logged = "log1p" in data.uns
         ids, names = UNIQUE
         self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names", ids)
         self.column_names = tuple(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._types import JSON
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrow_columns import (
     FeatureColumns,
@@ -110,7 +111,7 @@ class ArrowSource(SeekableStream):
         self._id, self.notes = roles.id, roles.notes
         self._columns = FeatureColumns(first, roles.features, label, roles.beside)
         if not self._columns.is_list:
-            self.column_names = tuple(self._columns.names)
+            self.column_names = composed_names(self._columns.names)
         for part in self._parts[1:]:
             self._columns.check(part, first)
         groups = [(p, g) for p, part in enumerate(self._parts) for g in range(len(part.group_rows))]

@@ -13,6 +13,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._types import JSON
+from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.formats.csv_records import first_fault, read_records
@@ -238,7 +239,9 @@ class CsvSource(StreamSource):
         has_header = is_heading(fields, words, self._choice.names) if header == "auto" else bool(header)
         self._has_names = has_header
         self._names = (
-            [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
+            [composed(field.strip()) for field in fields]
+            if has_header
+            else [str(i) for i in range(len(fields))]
         )
         self._skip = number if has_header else 0
         check_distinct(self._names, str(self.path))

@@ -121,6 +121,18 @@ class Reading(ABC):
             If a field cannot be read; the message names the record.
         """
 
+    def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
+        """Return notes for the user where so many of the records have none of the bins.
+
+        Parameters
+        ----------
+        n_unknown, n_records : int
+            Number of records without any of the bins, and of all records.
+        where : str
+            Name of the data.
+        """
+        return ()
+
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
         """Return the rows of a file, a folder, a data frame or a sequence of fields, made by this reading.
 
@@ -211,6 +223,7 @@ class FieldSource(OrderedSource):
             self._y = labels_elsewhere(labels, self.n_rows, records.address, columns)
         self.has_labels = self._y is not None
         self._open()
+        self.notes = (*self.notes, *reading.doubts(self._n_unknown, self.n_rows, records.address))
 
     def _first_pass(self, label: str | None, id: str | None, labels: Fields, ids: Fields) -> Iterator[Fields]:
         """Yield the fields in batches, and append labels and ids to the lists."""
@@ -223,12 +236,14 @@ class FieldSource(OrderedSource):
 
     def _filled(self) -> RowFile:
         file = RowFile(self.n_rows, self.n_features, 128 * self.n_rows, self.dtype)
-        start = 0
+        start = n_known = 0
         for batch in self._records.batches([self._field]):
             rows = self.reading.rows([record[0] for record in batch], start, self._records.address).tocoo()
             file.add(rows.row.astype(np.int64) + start, rows.col, rows.data)
             start += rows.shape[0]
+            n_known += np.unique(rows.row).size
         file.finish()
+        self._n_unknown = self.n_rows - n_known
         return file
 
     def _labels_of(self, values: Fields, label: str) -> np.ndarray:

@@ -41,6 +41,10 @@ class Keyed:
         The labels, None if they are not in the container.
     matrices : tuple of str, default=()
         Names of other matrices of the same rows.
+    kinds : tuple of str, or None, default=None
+        What each column measures, where the container says so.
+    is_logged : bool, default=False
+        Whether the container says that the rows are logarithms.
     """
 
     rows: StoredRows
@@ -49,6 +53,8 @@ class Keyed:
     columns: list[str]
     y: np.ndarray | None
     matrices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] | None = None
+    is_logged: bool = False
 
 
 class KeyedSource(RangeSource):
@@ -84,6 +90,7 @@ class KeyedSource(RangeSource):
         )
         self.has_labels = self._y is not None
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
+        self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
 
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices; storage chunks without any of them are not read."""

@@ -18,7 +18,7 @@ from chimap.data.io.stream import StreamSource
 from chimap.data.label_kinds import is_number, whole_numbers
 from chimap.data.label_text import masked
 from chimap.data.labels import UNREAD, Labels, read_labels
-from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
+from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
@@ -42,6 +42,8 @@ class SvmlightSource(StreamSource):
         Number of columns; None takes the largest in the file.
     zero_based : bool or "auto", default="auto"
         Whether the first column is 0 (True) or 1 (False); "auto" takes 0 if the file has a column 0.
+    least_features : int, default=1
+        The least number of columns without ``n_features``: a file may have no entry in the last ones.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class SvmlightSource(StreamSource):
 
     is_sparse = True
     from_files = True
+    first_column: int
     dtype = np.dtype(np.float64)
 
     def __init__(
@@ -73,6 +76,7 @@ class SvmlightSource(StreamSource):
         *,
         n_features: int | None = None,
         zero_based: bool | str = "auto",
+        least_features: int = 1,
     ) -> None:
         check_choice(zero_based, "zero_based", (True, False, "auto"))
         if n_features is not None:
@@ -84,14 +88,13 @@ class SvmlightSource(StreamSource):
             scan.read(first_line, block)
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
-        self._first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
-        self.zero_based = self._first_column == 0
-        widest = scan.largest - self._first_column + 1
-        self.n_features = max(1, widest) if n_features is None else int(n_features)
+        self.first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
+        widest = scan.largest - self.first_column + 1
+        self.n_features = max(least_features, widest) if n_features is None else int(n_features)
         if widest > self.n_features:
             raise DataError(
                 f"{self.path}, line {scan.widest_line}: column {scan.largest}, but n_features={n_features} "
-                f"(columns count from {self._first_column}). Set n_features to {widest} or more."
+                f"(columns count from {self.first_column}). Set n_features to {widest} or more."
             )
         self.n_rows = scan.n_rows
         if widest > LARGEST_WIDTH:
@@ -104,15 +107,21 @@ class SvmlightSource(StreamSource):
         replacing_labels = read_labels(labels, self.n_rows)
         self._y = replacing_labels
         if replacing_labels is None and self._reads_labels:
-            self._y = _clean(np.concatenate(scan.labels))
+            self._y = self._clean(np.concatenate(scan.labels))
         self.has_labels = self._y is not None
+
+    def _clean(self, y: np.ndarray) -> np.ndarray:
+        """Return the labels of the file, masked where they are ``nan``."""
+        missing = np.isnan(y)
+        check_exact(y[~missing], f"{self.path}: the label")
+        return masked(whole_numbers(y, missing), missing)
 
     def _blocks(self) -> Iterator[Rows]:
         for first_line, block in self._blocks_of_lines():
             if block.isspace():  # the parser would take a microsecond for each blank line
                 continue
-            X, _ = _parse(block, str(self.path), first_line, self._first_column)
-            columns = X.indices - self._first_column
+            X, _ = _parse(block, str(self.path), first_line, self.first_column)
+            columns = X.indices - self.first_column
             if columns.max(initial=0) >= self.n_features:
                 raise DataError(
                     f"{self.path}: wider than when it was opened: the file has changed. Open it again."
@@ -218,12 +227,6 @@ def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: in
         fault = _fault(line, lowest) if b"_" in line else None
         if fault:
             raise DataError(f"{where}, line {number}: {fault}")
-
-
-def _clean(y: np.ndarray) -> np.ndarray:
-    """Return the labels of the file, masked where they are ``nan``."""
-    missing = np.isnan(y)
-    return masked(whole_numbers(y, missing), missing)
 
 
 def _lines(block: bytes) -> list[bytes]:

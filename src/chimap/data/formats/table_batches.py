@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
 from chimap.data.formats.batches import BatchSource
 from chimap.data.ids import check_not_counting, counts, index_notes, naming_note, unique_ids
@@ -15,7 +16,7 @@ from chimap.data.io.files import needed
 from chimap.data.label_names import shown
 from chimap.data.labels import Unread, clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import ColumnChoice, Roles, roles_of
+from chimap.data.table import ColumnChoice, Roles, check_same_names, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,7 +62,7 @@ class TableBatches:
     ) -> None:
         self._types = needed("pyarrow", name).types
         self._tables, self._name, schema = tables, name, schema_of(tables, name)
-        names = list(schema.names)
+        names = self._columns = list(schema.names)
         if isinstance(label, str) and label not in names:
             raise DataError(f"{name}: no column {label!r} for labels; there are {shown(names)}.")
         self._label = label if isinstance(label, str) else None
@@ -94,13 +95,14 @@ class TableBatches:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns; None for lists."""
-        return None if self._list else tuple(self._bins)
+        return None if self._list else composed_names(self._bins)
 
     def __call__(self) -> Iterator[object]:
         """Yield X, or (X, y), of each batch."""
         first_row = 0
         for number, table in enumerate(self._tables()):
             if table.num_rows:
+                check_same_names(table.schema.names, self._columns, f"{self._name}, batch {number}")
                 X = self._rows(table, number)
                 check_histograms(X, name=self._name, signed=True, first_row=first_row, columns=self.names)
                 first_row += table.num_rows
