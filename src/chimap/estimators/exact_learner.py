@@ -15,7 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from chimap import _arrays
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
+from chimap._validation import (
+    DataError,
+    check_choice,
+    check_histograms,
+    check_positive,
+    finite_outputs,
+    rows_as_fitted,
+)
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import Encoding
 from chimap.features.fourier.width_groups import partition, width_groups
@@ -139,7 +146,8 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
-        return self._weights.outputs(exact_kernel(self._distances(rows, self._rows), np.log(self.widths_)))
+        kernel = exact_kernel(self._distances(rows, self._rows), np.log(self.widths_))
+        return finite_outputs(self._weights.outputs(kernel))
 
     def _checked_kernel(self) -> Exponential:
         kernel = as_kernel(self.kernel)

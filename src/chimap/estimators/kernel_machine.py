@@ -15,7 +15,13 @@ from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import MemoryBudgetError, check_choice, check_histograms, rows_as_fitted
+from chimap._validation import (
+    MemoryBudgetError,
+    check_choice,
+    check_histograms,
+    finite_outputs,
+    rows_as_fitted,
+)
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
@@ -268,7 +274,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
         self._refresh()
-        return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
+        return finite_outputs(self._outputs_of_prepared(self._checked(rows_as_fitted(self, X))))
 
     @property
     def _is_precomputed(self) -> bool:

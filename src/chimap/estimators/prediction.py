@@ -11,7 +11,7 @@ import numpy as np
 from chimap import _arrays, _products
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
-from chimap._validation import rows_as_fitted
+from chimap._validation import finite_outputs, rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source
 from chimap.data.io.read_ahead import chunks_ahead
@@ -54,7 +54,7 @@ class Prediction:
         if rows.shape[0] > self._rows_at_once:
             return self.predict_source(ArraySource(rows))
         with threads(self.n_jobs):
-            return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
+            return finite_outputs(self._outputs_of(rows, 0, "X", self._room(rows.shape[0])))
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""
@@ -108,7 +108,8 @@ class Prediction:
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
             for chunk in chunks_ahead(source, self._rows_at_once):
-                yield chunk.start, self._outputs_of(chunk.X, chunk.start, source.name, room)
+                outputs = self._outputs_of(chunk.X, chunk.start, source.name, room)
+                yield chunk.start, finite_outputs(outputs, chunk.start, source.name)
                 progress.advance(chunk.X.shape[0])
 
     @property

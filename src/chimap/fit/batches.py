@@ -18,6 +18,7 @@ from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.design import sample_rows
+from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.holding_out import HoldingOut
 from chimap.fit.passes import empty_moments, learning_pass, witnesses_of
 from chimap.fit.plan import largest_job
@@ -64,6 +65,7 @@ class Batches:
         sample = preparation(first.block(0, size).X, 0, first.name)
         if first.weights is not None:
             sample = _arrays.take_rows(sample, rows_by_weight(first.weights[:size], size, recipe.seed))
+        warn_of_dominance(sample, np.arange(size), preparation.parts, first.name, preparation.columns)
         features = recipe.design.fit(sample, recipe.seed)
         features = in_bfloat16(features, sample) if recipe.is_rounded else features
         self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))

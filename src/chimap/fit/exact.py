@@ -35,6 +35,9 @@ from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor
 
 MOST_MAPPED = 4096  # features of a map whose scatter is still factorised for the deviations of predictions
+_MOST_ALPHA = (
+    1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
+)
 _RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 _PIECE_ROWS = 2048
 
@@ -129,7 +132,7 @@ class ExactObjective:
         """Strengths to choose from, or None for a search."""
         if self.alpha is None:
             return None
-        alphas = sorted(np.atleast_1d(self.alpha).tolist())
+        alphas = sorted({min(alpha, _MOST_ALPHA) for alpha in np.atleast_1d(self.alpha).tolist()})
         return [alphas[0] * 10.0**decades for decades in range(_RAISES)] if self.is_settled else alphas
 
     def _is_certain(self, rows: KernelRows) -> bool:

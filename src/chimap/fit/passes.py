@@ -15,6 +15,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
+from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.backends.base import BlockedFeatures, Keep, RowFeatures, Sums
 from chimap.data import Source
@@ -147,6 +148,23 @@ class Passes:
                 PCA.of(block, min(most, block.n_features), self.recipe.device)
                 for block in work.moments.blocks
             ]
+
+    def overflow(self, features: RowFeatures) -> DataError:
+        """Return the error for sums that are not finite, which names the first row whose features are not."""
+        rows = self.rows
+        for chunk in rows.source.chunks(FIRST_ROWS):
+            prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
+            Z = np.empty((prepared.shape[0], features._n_features_out), self.recipe.dtype)
+            features.features_into(prepared, Z)
+            most = np.sqrt(np.finfo(Z.dtype).max)  # above it, squares overflow
+            for row in np.flatnonzero(~(np.abs(Z) < most).all(axis=1)):
+                return DataError(
+                    f"{rows.source.name}, row {chunk.start + row}: the features of this row overflow, because its bins "
+                    "are many orders of magnitude larger than those of other rows. Check the row."
+                )
+        return DataError(
+            f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down."
+        )
 
     def reached(self, stage: str, place: int = 0) -> Reached:
         """Return the callback for the end of a chunk, which writes the checkpoint if it is due.

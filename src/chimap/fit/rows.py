@@ -152,7 +152,7 @@ class PreparedRows:
 
     def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
         """Return the sample and the prepared rows at the places ``others``; a source is not read through twice."""
-        sampled = self._sampled()
+        sampled = self.sampled()
         if self.source.weights is None and (self.source.can_seek or not others.size):
             return self.take(sampled), self.take(others) if others.size else None
         both = np.union1d(sampled, others)
@@ -207,7 +207,7 @@ class PreparedRows:
         """
         if self._are_weighed:
             return choose_rows(self.source.n_rows, size, self.seed + 1)
-        sampled = self._sampled()
+        sampled = self.sampled()
         drawn = choose_rows(self.source.n_rows, size + sampled.size, self.seed + 1)
         outside = np.setdiff1d(drawn, sampled, assume_unique=True)
         if 2 * outside.size < min(size, self.source.n_rows):
@@ -220,7 +220,7 @@ class PreparedRows:
         weights = self.source.weights
         return weights is not None and bool(np.ptp(of_rows(weights)) > 0)
 
-    def _sampled(self) -> np.ndarray:
+    def sampled(self) -> np.ndarray:
         """Return the places of the sample that features are fitted on."""
         size, apart = sample_size(self.source, self.prepare.parts), self._apart()
         weights = self.source.weights

@@ -240,14 +240,17 @@ def exponentials(products: np.ndarray, ahead: np.ndarray, behind: np.ndarray, ga
     """Replace products u'v (m, n) by exp(-gamma |u - v|^2), given the squares |u|^2 (m,) and |v|^2 (n,)."""
     factor = products.dtype.type(gamma)
     ahead, behind = -factor * ahead[:, None], -factor * behind
+    is_far = np.isneginf(ahead[:, 0])
 
     def rows(first: int) -> None:
         block = slice(first, first + _ROWS)
         for start in range(0, products.shape[1], _COLUMNS):
             part = products[block, start : start + _COLUMNS]
-            part *= 2 * factor
-            part += ahead[block]
-            part += behind[start : start + _COLUMNS]
+            with np.errstate(over="ignore", invalid="ignore"):
+                part *= 2 * factor
+                part += ahead[block]
+                part += behind[start : start + _COLUMNS]
+            part[is_far[block]] = -np.inf  # where the squares overflow, so may the products
             np.minimum(part, 0, out=part)  # rounding may make it positive for equal rows
             np.exp(part, out=part)
 

@@ -129,6 +129,8 @@ class SumsCollector:
             passes.reached("learning"),
         )  # fmt: skip
         work.finish()
+        if not all(np.isfinite(part.scatter_diagonal()).all() for part in moments.parts):
+            raise passes.overflow(features)
         moments.release_buffers()
         sums: list[Moments] = []
         if self.rows.folds.n_held < self.rows.n_folds:
