@@ -99,8 +99,8 @@ def finite_outputs(outputs: np.ndarray, first_row: int = 0, name: str = "X") -> 
     if not np.isfinite(outputs).all():
         row = first_row + int(np.argmin(np.isfinite(outputs).all(axis=1)))
         raise DataError(
-            f"{name}, row {row}: the outputs of the model overflow, because bins of this row are many orders of magnitude "
-            "larger than those that it was fitted on. Check the row."
+            f"{name}, row {row}: the outputs of the model overflow, because bins of this row are many orders of "
+            "magnitude larger than those that it was fitted on. Check the row."
         )
     return outputs
 
@@ -110,7 +110,8 @@ def check_weights(coef: np.ndarray, alpha: float) -> None:
     if not np.isfinite(coef).all():
         raise DataError(
             Message(
-                "{alpha=:g} is too small: rounding leaves no digit of the weights. Use a larger one, or {alpha='auto'}.",
+                "{alpha=:g} is too small: rounding leaves no digit of the weights. Use a larger one, or "
+                "{alpha='auto'}.",
                 alpha,
             )
         )

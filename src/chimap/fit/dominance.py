@@ -1,4 +1,4 @@
-"""Rows that drown all others: a kernel that sums up a bin of 1e10 beside bins of 10 tells the other rows hardly apart."""
+"""Rows that drown all others: a kernel that sums up bins of 1e10 and of 10 hardly tells the rows of 10 apart."""
 
 from __future__ import annotations
 
