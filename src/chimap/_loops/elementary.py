@@ -149,7 +149,7 @@ def _waves_of(x):
     return (lambda x: cos_sin_single(x)) if x == nb.float32 else (lambda x: cos_sin(x))
 
 
-def largest_angle_of(x: Any) -> Any:
+def largest_angle_of(x: float | np.floating) -> float | np.floating:
     """Return the largest angle for which ``waves_of`` is accurate in the type of x."""
 
 

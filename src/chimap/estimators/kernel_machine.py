@@ -105,6 +105,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         The kernel, with its parameters set to numbers.
     rows_ : array or sparse matrix of shape (n, bins)
         The training rows.
+    row_numbers_ : ndarray of shape (n,)
+        Places of these rows in the array that was fitted on; rows of weight 0 are left out.
     map_ : additive map
         The fitted map, if one was given; it replaces ``kernel_`` and ``rows_``.
     coef_ : ndarray of shape (t, features)
@@ -191,6 +193,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         rows, labels, weights = self._counted(rows, labels, weights)
         if self._is_precomputed:
             rows = rows[:, places]
+        self.row_numbers_ = places
         self._learn_targets(labels)
         self._check_memory(rows.shape[0])
         for name, row in mean_and_deviation(rows).items():
