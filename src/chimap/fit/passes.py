@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
+from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
 
@@ -98,6 +100,35 @@ def witnesses_of(
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
     weights = rows.source.weights
     return Witnesses(places, Z, Y, folds, None if weights is None else weights[places])
+
+
+def witnesses_and_tried(
+    recipe: Recipe,
+    rows: PreparedRows,
+    features: RowFeatures,
+    moments: FoldMoments,
+    places: np.ndarray,
+    seen: Rows | None,
+    n_tried: int,
+    needs_folds: bool,
+) -> tuple[Witnesses | None, TriedRows | None]:
+    """Return the rows to compute held-out outputs for, and the rows whose score helps choose the strength.
+
+    The former are those at ``places``, prepared in ``seen`` unless that is None. The latter are rows of the fold that
+    is held out, at most ``n_tried`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
+    unseen ones (the former, if they are the same rows), or None if ``n_tried`` is 0.
+    """
+    make = partial(witnesses_of, recipe, rows, features, moments, needs_folds=needs_folds)
+    witnesses = make(places, rows.take(places) if seen is None else seen) if places.size else None
+    if not n_tried:
+        return witnesses, None
+    # The number of scored rows is independent of the budget, which would otherwise influence the choice.
+    scored_places = (
+        rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
+    )
+    is_there = witnesses is not None and np.array_equal(scored_places, places)
+    scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
+    return witnesses, None if scored is None else rows.tried(scored, recipe.scoring)
 
 
 @dataclass
