@@ -142,7 +142,7 @@ def test_every_estimator_takes_or_refuses_extreme_strengths(name, alpha):
 # --- one huge entry
 
 
-HUGE = (1e10, 1e30, 3e38)
+HUGE = (1e10, 3e38)
 
 
 @every_machine

@@ -123,9 +123,7 @@ def witnesses_and_tried(
     if not n_tried:
         return witnesses, None
     # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-    scored_places = (
-        rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
-    )
+    scored_places = rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
     is_there = witnesses is not None and np.array_equal(scored_places, places)
     scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
     return witnesses, None if scored is None else rows.tried(scored, recipe.scoring)

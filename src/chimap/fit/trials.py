@@ -39,7 +39,9 @@ from chimap.selection.scoring import OutputScore
 from chimap.solvers.exact_machines import has_exact_machine
 
 _LOOKED_AT = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
-_WELL_FILLED = 0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
+_WELL_FILLED = (
+    0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
+)
 _EACH = 0.05  # seconds of a trial that are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
