@@ -140,7 +140,7 @@ def log_single(x):
     return n * f(0.693145751953125) + (n * f(1.42860682030941723212e-6) + f(2.0) * s * z * tail + f(2.0) * s)
 
 
-def waves_of(x: Any) -> Any:
+def waves_of(x: float | np.floating) -> Any:
     """Return (cos x, sin x) by ``cos_sin_single`` for float32 and by ``cos_sin`` for float64."""
 
 
@@ -150,7 +150,8 @@ def _waves_of(x):
 
 
 def largest_angle_of(x: float | np.floating) -> float | np.floating:
-    """Return the largest angle for which ``waves_of`` is accurate in the type of x."""
+    """Return the largest angle for which ``waves_of`` is accurate in the type of x; for compiled loops only."""
+    raise NotImplementedError
 
 
 @overload(largest_angle_of)

@@ -213,8 +213,8 @@ class Trials:
         """
         if not isinstance(self.n_terms, str):
             return self.n_terms
-        filled = np.count_nonzero(_arrays.stored_values(self.rows)) / max(1, np.prod(self.rows.shape))
-        return 1 if filled > _WELL_FILLED else 2
+        n_filled, (n, n_bins) = np.count_nonzero(_arrays.stored_values(self.rows)), self.rows.shape
+        return 1 if n_filled > _WELL_FILLED * n * n_bins else 2
 
     def _margins(self, settings: Parameters, splits: Sequence[Split]) -> list[Machine]:
         """Return LIBLINEAR machines on the features of an additive map."""
