@@ -162,6 +162,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The settings that the race chose, by parameter; empty without a race.
     bin_weights_ : ndarray of shape (bins,) or None
         Weights of the bins, with mean 1 if they were learned; None if all are equal.
+    row_numbers_ : ndarray of shape (n,)
+        With ``features="exact"``: places of the kept rows, in their order in the kernel matrix, in the array or file
+        that was fitted on.
     held_out_ : ndarray of shape (n, t)
         With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
         of rows it is the machine of the blocks before, and the first block has NaN. Where the

@@ -23,6 +23,7 @@ from chimap.estimators.kept_results import KeptResults
 from chimap.estimators.posterior_variances import checked_posterior, posterior_variances
 from chimap.estimators.prediction import Prediction, scores
 from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
+from chimap.explain.effects import BinUnit
 from chimap.features.base import Folded, fold
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
@@ -266,6 +267,9 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     @property
     def _takes_signs(self) -> bool:
         return any(part.settings.exact.is_signed for part in self._parts(self.n_features_in_))
+
+    def _unit_of_bin(self, place: int) -> BinUnit:
+        return self._preparation.unit_of_bin(place)
 
     def _mapping(self) -> RowFeatures:
         """Return the features that are multiplied by the weights."""
