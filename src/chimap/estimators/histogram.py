@@ -131,8 +131,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         project: it is faster on CUDA devices and on CPUs with AMX or AVX-512's bfloat16 (oneDNN, extra "bfloat16").
         "auto" is "bfloat16" on such hardware and "float32" elsewhere; see ``precision_``.
     device : str, default="cpu"
-        Where features, moments and the solution are computed with ``loss="square"``: "cpu", or "cuda", which needs
-        torch.
+        Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
+        exact machines of many rows: "cpu", or "cuda", which needs torch.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores, or one for up to 300 rows, which more threads would not speed up.
     random_state : int, RandomState or None, default=None

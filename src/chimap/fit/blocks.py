@@ -125,6 +125,7 @@ class BlockObjective:
             machine = BlockRidge(
                 rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights),
                 choice.solution.alpha, choice.solution.intercept, int(most_rows), rows.dtype, n_core,
+                evidence.device,
             )  # fmt: skip
             sweep = Sweep(machine, rows, borders, progress, self.ends_at)
             sweep.run(choice.solution.weights)

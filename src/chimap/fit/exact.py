@@ -21,7 +21,8 @@ from chimap._messages import Message, Setting
 from chimap._types import Parameters
 from chimap.backends import on_host
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.features.exact import KeptRows
+from chimap.features.base import FeatureSettings
+from chimap.features.exact import KeptRows, has_map
 from chimap.fit.design import FeatureBlock
 from chimap.fit.solving import Learned
 from chimap.losses import CATALOGUE, Loss, check_loss
@@ -50,6 +51,18 @@ _MOST_ROUNDING = 0.005  # share of the spread of the targets that rounding may m
 def exact_bytes(n_rows: int, row_bytes: float, dtype: np.dtype) -> int:
     """Return the bytes of an exact fit: the matrix, three copies of the rows, and columns of the inverse per thread."""
     return int(dtype.itemsize * n_rows * (n_rows + 512 * _threads.count()) + 3 * n_rows * row_bytes)
+
+
+def kernels_of_blocks(given: Parameters) -> list[FeatureSettings]:
+    """Return the settings of the features of each block of columns, for the parameters of an estimator."""
+    gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
+    kernels = given["kernel"] if isinstance(given["kernel"], list | tuple) else [given["kernel"]]
+    return [FeatureSettings(kernel, gamma, n_terms=given["n_terms"], map=given["map"]) for kernel in kernels]
+
+
+def has_form_on_device(given: Parameters) -> bool:
+    """Return whether the device of an estimator can compute the values of its kernels: the host can of any."""
+    return on_host(given["device"]) or all(has_map(block.exact) for block in kernels_of_blocks(given))
 
 
 @dataclass(frozen=True)
@@ -84,7 +97,6 @@ class ExactObjective:
             "n_principal": given["n_principal"] is not None,
             "loss": not has_exact_machine(self.loss),
             "precision": given["precision"] == "bfloat16",
-            "device": not on_host(given["device"]),
         }
         for name, is_refused in refused.items():
             if is_refused:
@@ -95,6 +107,15 @@ class ExactObjective:
                         Setting(name, given[name]),
                     )
                 )
+        if not has_form_on_device(given):
+            raise InputError(
+                Message(
+                    "{features='exact'} on {device=}: kernel {} has no map, and its values are computed on this "
+                    "machine only. Use {device='cpu'}, or {features='landmarks'}.",
+                    given["device"],
+                    ", ".join(repr(k.exact.name) for k in kernels_of_blocks(given) if not has_map(k.exact)),
+                )
+            )
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""
