@@ -264,7 +264,7 @@ class Sweep:
     def recent(self) -> np.ndarray:
         """See the class."""
         n = self._machine.n_seen
-        first = next((b.start for b in self._blocks if b.start >= n / 2), n)
+        first = min(b.start for b in self._blocks if b.start >= n / 2 or b.stop == n)
         places = np.arange(first, n)
         return places[~np.isnan(self.held_out[first:n]).all(axis=1)]
 
