@@ -22,8 +22,11 @@ from chimap.engines import Progress
 from chimap.estimators.internals import codec_for, codec_of, seed_of, without_posterior
 from chimap.estimators.race_candidates import Look, is_free
 from chimap.estimators.race_rows import (
+    FEW,
     ROUNDS,
     held_out_rows,
+    in_groups,
+    left_out_together,
     most_held_out,
     rounds_of,
     rows_of_round,
@@ -59,7 +62,11 @@ class Race:
 
     rows, y, groups, weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows
     to score); there are several if rows are few. splits_of: number of splits that a round takes, by its number of rows.
-    trials: machines that share their products; None if the estimator has settings that these do not support.
+    trials: machines that share their products; None if the estimator has settings that these do not support. left_out:
+    adjacent rows that are left out together; None for single rows.
+
+    Few rows have one round: every machine of ``trials`` learns from all of them, and its outputs for the rows that are
+    left out, in closed form, are scored. Rounds on parts of them would choose by some dozen rows.
     """
 
     model: BaseEstimator
@@ -74,10 +81,12 @@ class Race:
     seed: int
     weights: np.ndarray | None
     trials: Trials | None
+    left_out: Sequence[np.ndarray] | None = None
     best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
     _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
     leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
     separate: list[float] = field(default_factory=list)  # work of each fit that shares nothing with others
+    compared: dict[int, list[Outcome]] = field(default_factory=dict)  # of every setting, by the rows of the round
 
     @classmethod
     def on(
@@ -104,11 +113,17 @@ class Race:
             ids=source.row_ids,
         )
         sampled = None if groups is None else np.asarray(groups)[places]
-        scoring = scoring_of(model, labels)
-        splits = held_out_rows(y, sampled, is_classifier(model), seed)
-        rounds = rounds_of(splits)
-        y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         weights = None if source.weights is None else of_rows(source.weights[places])
+        is_few, shares_products = places.size < FEW, is_free(model, or_named=True)
+        if is_few:  # rows that are left out together have to be adjacent
+            order = in_groups(sampled, places.size, seed)
+            rows, y = _arrays.take_rows(rows, order), y[order]
+            sampled = None if sampled is None else sampled[order]
+            weights = None if weights is None else weights[order]
+        scoring = scoring_of(model, labels, is_few)
+        splits = held_out_rows(y, sampled, is_classifier(model), seed)
+        rounds = {places.size: len(splits)} if is_few and shares_products else rounds_of(splits)
+        y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         codec = codec_for(model, y)
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
@@ -117,15 +132,22 @@ class Race:
         )  # fmt: skip
         return cls(
             model, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, seed, weights,
-            trials if is_free(model, or_named=True) else None,
+            trials if shares_products else None,
+            left_out_together(sampled, trials.Y),
         )  # fmt: skip
 
     @property
     def look(self) -> Look:
         """Properties of the sample on which settings depend."""
-        if not is_classifier(self.model):
-            return Look.at(self.rows, 0)
-        return Look.at(self.rows, np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1)
+        n_classes = 0
+        if is_classifier(self.model):
+            n_classes = np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1
+        return Look.at(self.rows, n_classes, self.leaves_out)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether machines learn from all rows, and are scored by the outputs of left-out ones."""
+        return self.trials is not None and self.rows.shape[0] < FEW
 
     @property
     def n_held_out(self) -> int:
@@ -135,7 +157,12 @@ class Race:
     @property
     def footprint(self) -> int:
         """Bytes of the largest machines that share their products: those of the last round."""
-        return 0 if self.trials is None else self.trials.footprint(self.splits_at(max(self.splits_of)))
+        if self.trials is None:
+            return 0
+        everything = np.arange(self.rows.shape[0])
+        return self.trials.footprint(
+            [(everything, everything[:0])] if self.leaves_out else self.splits_at(max(self.splits_of))
+        )
 
     @property
     def work(self) -> float:
@@ -202,7 +229,9 @@ class Race:
         rounds keep it, because strength and gamma depend little on the number of rows. If few rows are held out in
         turn, the last round, which covers all of them, searches beyond it.
         """
-        splits = self.splits_at(n_rows)
+        leaves_out = self.leaves_out and trials.leaves_out(candidate.settings)
+        everything = np.arange(self.rows.shape[0])
+        splits = [(everything, everything)] if leaves_out else self.splits_at(n_rows)
         last_setting = self.best.get(candidate.name)
         start = self._starts.get(candidate.family) if last_setting is None else last_setting
         settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
@@ -217,13 +246,24 @@ class Race:
             errors = HOPELESS if last_setting is None else CLOSE
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
-        fitted = trials.best(settings, splits, start, looks_on)
+        if leaves_out:
+            fitted = trials.best_left_out(settings, self.left_out, start, looks_on)
+        else:
+            fitted = trials.best(settings, splits, start, looks_on)
         self.best[candidate.name] = fitted.setting
         self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
         outcome = self.outcome_of(trials, fitted, splits)
+        self._keep(trials, fitted, splits, n_rows)
         if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
             self.leaders[n_rows] = outcome
         return outcome
+
+    def _keep(self, trials: Trials, fitted: BestSetting, splits: list[Split], n_rows: int) -> None:
+        """Keep the scores of all settings that were tried, from which the luck of the best is estimated."""
+        kept = self.compared.setdefault(n_rows, [])
+        for score, _, outputs in fitted.tried:
+            deviations = self._all_deviations(trials, splits, outputs)
+            kept.append(Outcome(score, deviations=tuple(deviations.tolist())))
 
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""

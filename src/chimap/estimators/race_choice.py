@@ -20,7 +20,7 @@ from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
-from chimap.estimators.race_candidates import candidates, is_free, settings_for, within, within_room
+from chimap.estimators.race_candidates import candidates, is_free, most_candidates, settings_for, within, within_room
 from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
@@ -58,9 +58,8 @@ def race_of(
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
-    entered = within_room(
-        candidates(running.look, running.rows.shape[0]), running.look.density, source, room, running.footprint
-    )
+    most = None if running.leaves_out else most_candidates(running.rows.shape[0])
+    entered = within_room(candidates(running.look, most), running.look.density, source, room, running.footprint)
     entered = entered if is_free(model) and running.footprint <= room else within(entered)
     raced = running.run(entered, progress)
     if raced.failures:
@@ -93,7 +92,7 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     )
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
     if settings.get("features") == "exact" or _is_wide(running.model, trial, settings, source):
-        settings |= _settled(running.model, trial.learned, source.n_rows)
+        settings |= _settled(running, trial, source.n_rows)
     return settings
 
 
@@ -105,16 +104,21 @@ def _is_wide(model: BaseEstimator, trial: Trial, settings: Parameters, source: S
     return takes_wide(model.get_params(deep=False) | settings, mapped, source)
 
 
-def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Parameters:
-    """Return the strength and gamma that the race found, if a new search would take several times the fit.
+def _settled(running: Race, trial: Trial, n_rows: int) -> Parameters:
+    """Return the strength and gamma that the race found, if the fit would find none that are better.
 
-    This is so for exact machines of many rows. Strength and gamma correspond to the noise and width of a Gaussian
-    process, which do not depend on the number of rows. For few rows, a search over all of them is fast, and knows more
-    than the rows of the race.
+    This is so for few rows, all of which the race left out, unless bins got weights since. For exact machines of many
+    rows, a new search would take several times the fit: strength and gamma correspond to the noise and width of a
+    Gaussian process, which do not depend on the number of rows. Between the two, a search over all rows is fast, and
+    knows more than the rows of the race.
     """
-    if n_rows <= FEW_ROWS or not (is_automatic(model.alpha) and is_automatic(model.selection)):
+    model = running.model
+    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.settings
+    if not (is_automatic(model.alpha) and is_automatic(model.selection)):
         return {}
-    return {name: learned[name] for name in ("alpha", "gamma") if name in learned}
+    if not knows_all and n_rows <= FEW_ROWS:
+        return {}
+    return {name: trial.learned[name] for name in ("alpha", "gamma") if name in trial.learned}
 
 
 def weigh_bins(
@@ -179,7 +183,7 @@ def _named_candidate(running: Race) -> Candidate:
     settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
     exact_settings, kernel = settings | {"features": "exact", "loss": "square"}, parameters["kernel"]
     is_free = running.trials is not None and not isinstance(kernel, list | tuple)
-    return Candidate(_named(kernel), exact_settings if is_free and Trials.takes(exact_settings) else settings)
+    return Candidate(_named(kernel), exact_settings if is_free and Trials.weighs(exact_settings) else settings)
 
 
 def _bins_raced(running: Race, candidate: Candidate, progress: Progress) -> tuple[RaceResult, Parameters]:

@@ -24,6 +24,8 @@ from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.scaled import ScaledFeatures
+from chimap.normalizations import Log1p, Normalization, Presence, Roots, Shares, TfIdf
+from chimap.normalizations.log_shares import LogShares
 
 if TYPE_CHECKING:
     import onnx
@@ -48,7 +50,9 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
     """
     g = Graph()
     rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
-    x = _normalised(Value(g, "X", parts.dtype), parts)
+    x = Value(g, "X", parts.dtype)
+    if parts.normalize is not None:
+        x = normalised(parts.normalize, x, parts)
     if parts.factors is not None:
         x = x * parts.factors
     outputs = features(parts.features, g, x) @ parts.coef.astype(parts.dtype) + parts.intercept
@@ -59,15 +63,24 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
     return g.model([rows], declared, notes)
 
 
-def _normalised(x: Value, parts: ModelParts) -> Value:
-    return x if parts.normalize is None else NORMALIZED[parts.normalize](x, parts)
+@singledispatch
+def normalised(normalize: Normalization, x: Value, parts: ModelParts) -> Value:
+    """Return the normalised rows (n, bins) of rows x."""
+    raise ValueError(
+        Message("{normalize=} cannot be written as ONNX. Export the weights ({format='weights'}).", normalize.name)
+    )
 
 
-def _l1(x: Value, parts: ModelParts) -> Value:
+@normalised.register
+def _shares(normalize: Shares, x: Value, parts: ModelParts) -> Value:
+    return _divided_by(x, parts, row_sums)
+
+
+def _divided_by(x: Value, parts: ModelParts, norms: Callable[[Value], Value]) -> Value:
+    """Return rows divided, block by block, by the norms (n, 1) of their parts."""
     for columns in parts.blocks:
         is_whole = np.array_equal(columns, np.arange(parts.n_bins))
-        sums = row_sums(x if is_whole else x.take(columns, 1))
-        scaled = x / sums
+        scaled = x / norms(x if is_whole else x.take(columns, 1))
         if is_whole:
             x = scaled
             continue
@@ -77,12 +90,18 @@ def _l1(x: Value, parts: ModelParts) -> Value:
     return x
 
 
-def _log1p(x: Value, parts: ModelParts) -> Value:
+@normalised.register
+def _log1p(normalize: Log1p, x: Value, parts: ModelParts) -> Value:
+    return _signed(x, _log_of_one_more(x.apply("Abs")))
+
+
+def _log_of_one_more(x: Value) -> Value:
     # ONNX has no log1p, so the logarithm of 1 + x is taken in double precision.
-    return _signed(x, (x.cast(np.float64).apply("Abs") + 1.0).apply("Log").cast(x.dtype))
+    return (x.cast(np.float64) + 1.0).apply("Log").cast(x.dtype)
 
 
-def _sqrt(x: Value, parts: ModelParts) -> Value:
+@normalised.register
+def _roots(normalize: Roots, x: Value, parts: ModelParts) -> Value:
     return _signed(x, x.apply("Abs").apply("Sqrt"))
 
 
@@ -90,8 +109,27 @@ def _signed(x: Value, size: Value) -> Value:
     return x.apply("Sign") * size
 
 
-NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p": _log1p, "sqrt": _sqrt}
-"""Each entry of ``NORMALIZATIONS`` as ONNX nodes."""
+@normalised.register
+def _log_shares(normalize: LogShares, x: Value, parts: ModelParts) -> Value:
+    return _log_of_one_more(_divided_by(x, parts, row_sums) * normalize.total)
+
+
+@normalised.register
+def _presence(normalize: Presence, x: Value, parts: ModelParts) -> Value:
+    return (x > 0.0).cast(x.dtype)
+
+
+@normalised.register
+def _tf_idf(normalize: TfIdf, x: Value, parts: ModelParts) -> Value:
+    damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
+    return _divided_by(damped * normalize.idf, parts, _lengths)
+
+
+def _lengths(x: Value) -> Value:
+    """Return the l2 norms (n, 1), with 1 for empty rows; squares are summed in float64."""
+    wide = x.cast(np.float64)
+    squares = (wide * wide).sum(1, keep=True)
+    return (squares > 0.0).where(squares, 1.0).apply("Sqrt").cast(x.dtype)
 
 
 @singledispatch

@@ -56,7 +56,7 @@ class Batches:
             raise ValueError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
-        self.recipe = recipe
+        self.recipe = recipe = recipe.fitted_to(first)
         preparation = recipe.preparation(recipe.design.parts(first.n_features), first.column_names)
         folds = recipe.holding.folds(None, None, None, recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
@@ -66,7 +66,8 @@ class Batches:
             sample = _arrays.take_rows(sample, rows_by_weight(first.weights[:size], size, recipe.seed))
         features = recipe.design.fit(sample, recipe.seed)
         features = in_bfloat16(features, sample) if recipe.is_rounded else features
-        self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
+        attributes = mean_and_deviation(sample) | {"normalization_": recipe.normalize}
+        self.known = Known(recipe.seed, codec, features, attributes)
         self.moments = empty_moments(
             self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )

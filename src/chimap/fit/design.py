@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
@@ -180,9 +180,13 @@ def check_rows(
     name: str,
     first_row: int | np.ndarray,
     columns: tuple[str, ...] | None = None,
+    takes_signs: bool = True,
 ) -> None:
-    """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
-    signed = [part.settings.exact.is_signed for part in parts]
+    """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``.
+
+    ``takes_signs`` says whether what comes before the kernels accepts negative entries.
+    """
+    signed = [part.settings.exact.is_signed and takes_signs for part in parts]
     check_histograms(rows, name=name, signed=any(signed), first_row=first_row, columns=columns)
     if any(signed) and not all(signed):
         for part, is_signed in zip(parts, signed, strict=True):
@@ -190,19 +194,3 @@ def check_rows(
             names = None if columns is None else [columns[place] for place in part.columns]
             where = f"{name}, block {part.name!r}"
             check_histograms(block, name=where, signed=is_signed, first_row=first_row, columns=names)
-
-
-def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Divide each row, block by block, by its l1 norm; empty blocks stay empty."""
-    if len(blocks) == 1 and blocks[0].size == rows.shape[1]:
-        return _scaling.scale_rows(rows, _inverse_norms(rows))
-    rows = rows.copy()
-    for columns in blocks:
-        _scaling.scale_entries(rows, columns, _inverse_norms(_arrays.take_columns(rows, columns)))
-    return rows
-
-
-def _inverse_norms(rows: Rows) -> np.ndarray:
-    """Return 1 over the l1 norm of each row, (n,), and 1 for empty rows."""
-    norms = _scaling.row_norms_l1(rows)
-    return 1 / np.where(norms > 0, norms, 1)

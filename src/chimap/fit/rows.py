@@ -7,7 +7,6 @@ fitted on, and the rows beside it that held-out outputs and scores are computed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -21,33 +20,16 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
 from chimap.features.weighted import BinWeights
-from chimap.fit.design import FeatureBlock, check_rows, normalised, rows_apart, sample_size
+from chimap.fit.design import FeatureBlock, check_rows, rows_apart, sample_size
 from chimap.fit.precision import rows_in
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight
+from chimap.normalizations import Normalization
 from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
-
-
-def _log1p(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Return ln(1 + |x|) of every entry, with the sign of x."""
-    return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
-
-
-def _sqrt(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Return the square root of |x| of every entry, with the sign of x."""
-    return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
-
-
-NORMALIZATIONS: dict[str, Callable[[Rows, Sequence[np.ndarray]], Rows]] = {
-    "l1": normalised,
-    "log1p": _log1p,
-    "sqrt": _sqrt,
-}
-"""Values of ``normalize`` besides None: functions of checked rows and the columns of each block that return rows."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +42,8 @@ class Preparation:
         The blocks of columns and their kernels, which decide which entries are allowed.
     dtype : dtype
         Precision of the prepared rows.
-    normalize : str or None
-        A key of ``NORMALIZATIONS``, or None.
+    normalize : Normalization or None
+        The fitted normalisation, or None.
     bin_weights : array of shape (bins,) or None, default=None
         Weights of the bins.
     columns : tuple of str or None, default=None
@@ -70,7 +52,7 @@ class Preparation:
 
     parts: list[FeatureBlock]
     dtype: np.dtype
-    normalize: str | None
+    normalize: Normalization | None
     bin_weights: np.ndarray | None = None
     columns: tuple[str, ...] | None = None
 
@@ -87,9 +69,10 @@ class Preparation:
         """Prepare rows as a call does. The argument is freed once converted, if nothing else refers to it."""
         rows = rows_in(X, self.dtype, first_row, name)
         del X  # frees the original where the rows were converted
-        check_rows(rows, self.parts, name, first_row, self.columns)
+        takes_signs = self.normalize is None or self.normalize.takes_signs
+        check_rows(rows, self.parts, name, first_row, self.columns, takes_signs)
         if self.normalize is not None:
-            rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
+            rows = self.normalize(rows, [part.columns for part in self.parts])
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)
 

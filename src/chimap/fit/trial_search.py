@@ -53,6 +53,8 @@ class BestSetting:
         Seconds to compute the outputs of one row.
     machines : sequence of Machine
         The machines of the splits.
+    tried : list of (float, float, list of arrays)
+        Score, mean squared error and outputs of each setting that was tried and could be solved.
     """
 
     setting: Setting
@@ -62,6 +64,7 @@ class BestSetting:
     gamma: float | None
     seconds: float
     machines: Sequence[Machine]
+    tried: list[tuple[float, float, list[np.ndarray]]]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
         """Return the next bin weights (bins,) from the machine of the only split, which was fitted with ``weights``."""
@@ -132,8 +135,9 @@ class Search:
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
         alpha = self._alpha(fitted[0])
+        tried = [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs]
         return BestSetting(
-            fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
+            fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines, tried
         )
 
     def _solved_from(self, start: Setting) -> Setting:

@@ -98,10 +98,10 @@ def gamma_of(text: str) -> float | str:
 
 def check_normalization(name: str | None) -> None:
     """Raise ValueError if the name is not a normalisation."""
-    from chimap.fit.rows import NORMALIZATIONS
+    from chimap.normalizations import CATALOGUE
 
     if name is not None:
-        check_known(name, NORMALIZATIONS, "--normalization")
+        check_known(name, CATALOGUE, "--normalization")
 
 
 def check_scoring(name: str | None) -> None:
