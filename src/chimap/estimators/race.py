@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
@@ -43,7 +43,7 @@ from chimap.fit.trials import Trials
 from chimap.moments import of_rows
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import CLOSE, HOPELESS, race
+from chimap.selection.race import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
 from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
 from chimap.selection.scoring import OutputScore
 
@@ -86,7 +86,8 @@ class Race:
     _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
     leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
     separate: list[float] = field(default_factory=list)  # work of each fit that shares nothing with others
-    compared: dict[int, list[Outcome]] = field(default_factory=dict)  # of every setting, by the rows of the round
+    # Outcomes of the settings among which a candidate's was chosen, by the rows of the round and its name
+    compared: dict[int, dict[str, list[Outcome]]] = field(default_factory=dict)
 
     @classmethod
     def on(
@@ -148,6 +149,17 @@ class Race:
     def leaves_out(self) -> bool:
         """Whether machines learn from all rows, and are scored by the outputs of left-out ones."""
         return self.trials is not None and self.rows.shape[0] < FEW
+
+    @property
+    def by_error(self) -> bool:
+        """Whether strength and gamma are those of the least squared error: for left-out rows of two classes.
+
+        Scores of few rows of two classes move by steps, and the best of a dozen settings by luck. Squared errors are
+        smooth, and count every row. More classes, each against all others, have squared errors mostly of the others.
+        """
+        return self.leaves_out and is_classifier(self.model) and self.trials is not None and (
+            self.y.ndim == 2 or self.trials.Y.shape[1] == 1
+        )
 
     @property
     def n_held_out(self) -> int:
@@ -247,23 +259,42 @@ class Race:
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
         if leaves_out:
-            fitted = trials.best_left_out(settings, self.left_out, start, looks_on)
+            fitted = trials.best_left_out(settings, self.left_out, start, looks_on, self.by_error)
         else:
             fitted = trials.best(settings, splits, start, looks_on)
         self.best[candidate.name] = fitted.setting
         self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
         outcome = self.outcome_of(trials, fitted, splits)
-        self._keep(trials, fitted, splits, n_rows)
+        self.compared.setdefault(n_rows, {})[candidate.name] = self._tried(trials, fitted, splits)
         if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
             self.leaders[n_rows] = outcome
         return outcome
 
-    def _keep(self, trials: Trials, fitted: BestSetting, splits: list[Split], n_rows: int) -> None:
-        """Keep the scores of all settings that were tried, from which the luck of the best is estimated."""
-        kept = self.compared.setdefault(n_rows, [])
-        for score, _, outputs in fitted.tried:
-            deviations = self._all_deviations(trials, splits, outputs)
-            kept.append(Outcome(score, deviations=tuple(deviations.tolist())))
+    def _tried(self, trials: Trials, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
+        """Return the outcomes of the settings among which the score chose: one if the squared error did."""
+        among = [(fitted.score, fitted.outputs)] if self.by_error else [(s, o) for s, _, o in fitted.tried]
+        return [
+            Outcome(score, deviations=tuple(self._all_deviations(trials, splits, outputs).tolist()))
+            for score, outputs in among
+        ]
+
+    @property
+    def errors(self) -> float:
+        """Standard errors by which the best must beat the candidates listed before it; see ``preferred``."""
+        return BELIEVED if self.by_error else 0.0
+
+    def judged(self, result: RaceResult, names: Sequence[str]) -> RaceResult:
+        """Return the result led by the preferred candidate, with the score to expect of it on unseen rows.
+
+        names: of the candidates, those that are preferred first. Where only some rounds were run, it is among those of
+        the last.
+        """
+        n_rows = result.trials[0].n_rows
+        compared = [tried for name in names if (tried := self.compared.get(n_rows, {}).get(name))]
+        trials = {trial.candidate.name: trial for trial in result.trials if trial.n_rows == n_rows and not trial.error}
+        raced = [name for name in names if name in trials]
+        leader = preferred([trials[name] for name in raced], self.errors)
+        return replace(result.led_by(trials[raced[leader]]), expected=expected_score(compared, self.errors))
 
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""

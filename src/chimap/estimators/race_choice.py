@@ -64,6 +64,7 @@ def race_of(
     raced = running.run(entered, progress)
     if raced.failures:
         warnings.warn(raced.failures, stacklevel=2)
+    raced = running.judged(raced, [candidate.name for candidate in entered])
     if is_in_time(model, raced):
         raced = running.improved(raced)
     result, exact = rehearsed(

@@ -97,6 +97,8 @@ class Search:
         Strengths to choose from, or None for half decades about the scale of the first machine.
     chooses_gamma : bool
         Whether gamma is chosen too.
+    by_error : bool, default=False
+        Whether the setting with the least squared error is the best, whatever its score.
     """
 
     machines: Sequence[Machine]
@@ -106,6 +108,7 @@ class Search:
     score: OutputScore
     alphas: Sequence[float] | None
     chooses_gamma: bool
+    by_error: bool = False
 
     def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
         """Return the best setting.
@@ -170,7 +173,11 @@ class Search:
     def _better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats the best one so far."""
         candidate, incumbent = self._trial(setting), self._trial(best)
-        return candidate is not None and incumbent is not None and candidate[0].beats(incumbent[0])
+        if candidate is None or incumbent is None:
+            return False
+        if self.by_error:
+            return candidate[0].error < incumbent[0].error
+        return candidate[0].beats(incumbent[0])
 
     def _trial(self, setting: Setting) -> tuple[Scored, list[np.ndarray]] | None:
         """Return the score and the outputs of a setting; None out of range."""

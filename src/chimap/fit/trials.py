@@ -169,16 +169,20 @@ class Trials:
         groups: Sequence[np.ndarray] | None,
         start: Setting | None,
         looks_on: LooksOn = lambda score, outputs: True,
+        by_error: bool = False,
     ) -> BestSetting:
         """Return the best strength and gamma of an exact machine of all rows, by its outputs for left-out rows.
 
-        ``groups`` are adjacent rows that are left out together, and cover all rows in order; None for single rows. See
-        ``best`` for the other parameters, and for what it raises.
+        ``groups`` are adjacent rows that are left out together, and cover all rows in order; None for single rows.
+        ``by_error`` takes the setting of the least squared error in place of the best score. See ``best`` for the other
+        parameters, and for what it raises.
         """
         everything = np.arange(self.rows.shape[0])
         products, kernel, outer = self._kernel_of(settings, [(everything, everything[:0])])
         machine = LeftOutMachine(products[0], kernel, self.Y, self.row_weights, settings["loss"], groups)
-        return self._searched([machine], outer, settings, [(everything, everything)], start, looks_on)
+        return self._searched(
+            [machine], outer, settings, [(everything, everything)], start, looks_on, by_error
+        )
 
     def _searched(
         self,
@@ -188,10 +192,11 @@ class Trials:
         splits: Sequence[Split],
         start: Setting | None,
         looks_on: LooksOn,
+        by_error: bool = False,
     ) -> BestSetting:
         """Return the best setting of machines, one for each split."""
         chooses = gamma is not None and settings.get("gamma") == "auto"
-        search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses)
+        search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses, by_error)
         try:
             fitted = search.best(start, looks_on)
         finally:

@@ -133,6 +133,9 @@ class RaceResult:
         Seconds of the race.
     history : list of Trial, default=[]
         All trials in the order in which they ran; they give the curve of each candidate over the rounds.
+    expected : tuple of float, or None, default=None
+        Score to expect of the winner on unseen rows, and its standard error: its own score less the luck of the best
+        of many. None if it is not known.
 
     Examples
     --------
@@ -149,6 +152,7 @@ class RaceResult:
     n_held_out: int
     seconds: float
     history: list[Trial] = field(default_factory=list)
+    expected: tuple[float, float] | None = None
 
     @property
     def winner(self) -> Candidate:
