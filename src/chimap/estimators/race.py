@@ -280,8 +280,13 @@ class Race:
 
     @property
     def errors(self) -> float:
-        """Standard errors by which the best must beat the candidates listed before it; see ``preferred``."""
-        return BELIEVED if self.by_error else 0.0
+        """Standard errors by which the best must beat the candidates listed before it; see ``preferred``.
+
+        Many rows tell candidates apart, and need no preference.
+        """
+        if not self.leaves_out:
+            return 0.0
+        return BELIEVED if self.by_error else CLOSE
 
     def judged(self, result: RaceResult, names: Sequence[str]) -> RaceResult:
         """Return the result led by the preferred candidate, with the score to expect of it on unseen rows.

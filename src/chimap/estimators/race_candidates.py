@@ -46,12 +46,18 @@ PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
     ("exp-hellinger", "log-cp10k"), ("gaussian", "presence"), ("linear", "presence"), ("linear", "log-cpm"),
     ("minmax", "log1p"), ("exp-hellinger", "log1p"), ("gaussian", "log1p"), ("exp-chi2", None), ("exp-chi2", "l1"),
 )  # fmt: skip
+PREFERRED_CELLS: tuple[tuple[str, str | None], ...] = (
+    ("exp-hellinger", "log-cp10k"), ("minmax", "log-cp10k"), ("exp-hellinger", "log-cpm"), ("minmax", "log-cpm"),
+    ("linear", "log-cp10k"), ("linear", "log-cpm"), ("exp-hellinger", "log1p"), ("gaussian", "log1p"),
+    ("exp-hellinger", "l1"), ("exp-chi2", "l1"), ("exp-chi2", None),
+)  # fmt: skip
 PREFERRED: tuple[tuple[str, str | None], ...] = (
     ("exp-chi2", None), ("minmax", None), ("gaussian", "log1p"), ("minmax", "log1p"), ("exp-chi2", "l1"),
     ("exp-hellinger", None), ("exp-hellinger", "log1p"), ("gaussian", None),
 )  # fmt: skip
-"""Machines in the order in which few rows prefer them: those of species and genes (amounts with a long tail) in the
-first list, all others in the second. Measured on half of the tables of ``benchmarks/accuracy/fields.py``: on tables of
+"""Machines in the order in which few rows prefer them. Amounts with a long tail are those of species, mostly of two
+classes, for which the first list is, or of genes in cells of many types, for which the second is; the third is for all
+other tables. Measured on half of the tables of ``benchmarks/accuracy/fields.py``: on tables of
 some dozen rows the best of twenty machines is mostly the luckiest, and the first of these lists beats it by two points.
 """
 
@@ -229,7 +235,9 @@ def within_room(
 
 def _preference(candidate: Candidate, look: Look) -> int:
     """Return the place of a candidate of few rows in the list for the kind of table; others follow those listed."""
-    order = PREFERRED_AMOUNTS if look.has_log_shares and look.has_tail else PREFERRED
+    order = PREFERRED
+    if look.has_log_shares and look.has_tail:
+        order = PREFERRED_CELLS if look.n_classes > 2 else PREFERRED_AMOUNTS
     machine = candidate.settings["kernel"], candidate.settings["normalize"]
     return order.index(machine) if machine in order else len(order)
 
