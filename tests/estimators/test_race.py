@@ -12,7 +12,7 @@ from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.estimators.race import Race
-from chimap.estimators.race_candidates import Look, candidates, settings_for
+from chimap.estimators.race_candidates import Look, candidates, most_candidates, settings_for
 from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
 from chimap.estimators.race_work import work_of_fit
 from chimap.losses import SquaredHinge
@@ -81,7 +81,7 @@ def test_a_saved_model_predicts_the_same_and_keeps_its_table(tmp_path):
 
 def test_sparse_rows_run_margins_too():
     rng = np.random.default_rng(0)
-    X = sp.random(600, 300, density=0.05, random_state=rng, format="csr")
+    X = sp.random(2100, 300, density=0.05, random_state=rng, format="csr")
     X.data = np.ceil(5 * X.data)
     y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)
@@ -114,8 +114,8 @@ def test_rows_of_one_sum_are_not_normalised():
     assert all(c.settings["normalize"] != "l1" for c in candidates(look(has_sums=False), 5000))
 
 
-def test_few_rows_have_few_candidates_and_baselines_are_among_them():
-    few, many = candidates(look(), 50), candidates(look(), 5000)
+def test_rounds_on_few_rows_have_few_candidates_and_baselines_are_among_them():
+    few, many = candidates(look(), most_candidates(50)), candidates(look(), most_candidates(5000))
     assert len(few) == 3
     assert sum(c.is_baseline for c in few) == 2
     assert len({c.name for c in many}) == len(many) > 15
@@ -278,6 +278,7 @@ def test_many_classes_run_margins_on_kernel_matrices():
 
 def test_margins_that_win_are_fitted(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race_candidates.MOST_CLASSES", 9)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
 
     def entered(*given):
         return [c for c in candidates(*given) if c.settings["loss"] == "squared_hinge" or c.is_baseline]
@@ -306,6 +307,7 @@ def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch
 
 def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
+    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
     monkeypatch.setattr("chimap.estimators.race_candidates.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.estimators.race_rehearsal.landmarks_of", lambda n_rows: landmarks)
@@ -449,6 +451,7 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_bins.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 600)
     X, y = digits(1000)
     gains = {200: -0.1, 400: 0.1}
 
@@ -471,6 +474,7 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
 def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 600)
     X, y = digits(1000)
     race = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y).race_
     *before, again = [t for t in race.history if t.candidate.name == race.winner.name]

@@ -211,7 +211,14 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     @cache
     def _settings_names(cls) -> list[str]:
         """Return the attributes that decide how rows are prepared: parameters, values of "auto", and the columns."""
-        return [*cls._get_param_names(), "chosen_", "_taken", "normalization_", "feature_names_in_", "n_features_in_"]
+        return [
+            *cls._get_param_names(),
+            "chosen_",
+            "_taken",
+            "normalization_",
+            "feature_names_in_",
+            "n_features_in_",
+        ]
 
     @property
     def _kept(self) -> KeptResults:

@@ -62,8 +62,9 @@ class Race:
 
     rows, y, groups, weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows
     to score); there are several if rows are few. splits_of: number of splits that a round takes, by its number of rows.
-    trials: machines that share their products; None if the estimator has settings that these do not support. left_out:
-    adjacent rows that are left out together; None for single rows.
+    trials: machines that share their products; None if the estimator has settings that these do not support.
+    leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent rows
+    that are left out together; None for single rows.
 
     Few rows have one round: every machine of ``trials`` learns from all of them, and its outputs for the rows that are
     left out, in closed form, are scored. Rounds on parts of them would choose by some dozen rows.
@@ -81,6 +82,7 @@ class Race:
     seed: int
     weights: np.ndarray | None
     trials: Trials | None
+    leaves_out: bool = False
     left_out: Sequence[np.ndarray] | None = None
     best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
     _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
@@ -91,11 +93,17 @@ class Race:
 
     @classmethod
     def on(
-        cls, model: BaseEstimator, source: Source, groups: np.ndarray | None, most_rows: int | None = None
+        cls,
+        model: BaseEstimator,
+        source: Source,
+        groups: np.ndarray | None,
+        most_rows: int | None = None,
+        keeps_rows: bool = True,
     ) -> Race:
         """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does.
 
-        most_rows: largest sample, if memory allows fewer rows than its share of it holds.
+        most_rows: largest sample, if memory allows fewer rows than its share of it holds. keeps_rows: whether the fit
+        may keep all rows in memory; else it is not the machine that a race on few rows leaves rows out of.
         """
         labels = source.labels()
         assert labels is not None
@@ -115,7 +123,8 @@ class Race:
         )
         sampled = None if groups is None else np.asarray(groups)[places]
         weights = None if source.weights is None else of_rows(source.weights[places])
-        is_few, shares_products = places.size < FEW, is_free(model, or_named=True)
+        shares_products = is_free(model, or_named=True)
+        is_few = source.n_rows < FEW and places.size == source.n_rows and keeps_rows and shares_products
         if is_few:  # rows that are left out together have to be adjacent
             order = in_groups(sampled, places.size, seed)
             rows, y = _arrays.take_rows(rows, order), y[order]
@@ -123,7 +132,7 @@ class Race:
             weights = None if weights is None else weights[order]
         scoring = scoring_of(model, labels, is_few)
         splits = held_out_rows(y, sampled, is_classifier(model), seed)
-        rounds = {places.size: len(splits)} if is_few and shares_products else rounds_of(splits)
+        rounds = {places.size: len(splits)} if is_few else rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         codec = codec_for(model, y)
         trials = Trials(
@@ -134,7 +143,7 @@ class Race:
         return cls(
             model, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, seed, weights,
             trials if shares_products else None,
-            left_out_together(sampled, trials.Y),
+            is_few, left_out_together(sampled, trials.Y) if is_few else None,
         )  # fmt: skip
 
     @property
@@ -146,19 +155,17 @@ class Race:
         return Look.at(self.rows, n_classes, self.leaves_out)
 
     @property
-    def leaves_out(self) -> bool:
-        """Whether machines learn from all rows, and are scored by the outputs of left-out ones."""
-        return self.trials is not None and self.rows.shape[0] < FEW
-
-    @property
     def by_error(self) -> bool:
         """Whether strength and gamma are those of the least squared error: for left-out rows of two classes.
 
         Scores of few rows of two classes move by steps, and the best of a dozen settings by luck. Squared errors are
         smooth, and count every row. More classes, each against all others, have squared errors mostly of the others.
         """
-        return self.leaves_out and is_classifier(self.model) and self.trials is not None and (
-            self.y.ndim == 2 or self.trials.Y.shape[1] == 1
+        return (
+            self.leaves_out
+            and is_classifier(self.model)
+            and self.trials is not None
+            and (self.y.ndim == 2 or self.trials.Y.shape[1] == 1)
         )
 
     @property
@@ -296,7 +303,11 @@ class Race:
         """
         n_rows = result.trials[0].n_rows
         compared = [tried for name in names if (tried := self.compared.get(n_rows, {}).get(name))]
-        trials = {trial.candidate.name: trial for trial in result.trials if trial.n_rows == n_rows and not trial.error}
+        trials = {
+            trial.candidate.name: trial
+            for trial in result.trials
+            if trial.n_rows == n_rows and not trial.error
+        }
         raced = [name for name in names if name in trials]
         leader = preferred([trials[name] for name in raced], self.errors)
         return replace(result.led_by(trials[raced[leader]]), expected=expected_score(compared, self.errors))

@@ -119,9 +119,7 @@ class WeighedBins:
         if normalization is not None:
             rows = normalization.fitted(ArraySource(rows))(rows, columns)
         targets = self.race.codec.encode(self.race.y)
-        return screened_weights(
-            Roots()(rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks
-        )
+        return screened_weights(Roots()(rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks)
 
     @property
     def _blocks(self) -> list[np.ndarray] | None:

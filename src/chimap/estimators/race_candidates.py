@@ -38,7 +38,9 @@ _TOTALS = (1.0, 100.0)  # sums of rows of shares; bins that were left out may be
 _MISSING, _ROUNDED = 0.5, 1.01  # share of the total that may be missing, and how far rounding may exceed it
 _TAIL = 20  # times the median of filled entries: a 99th percentile beyond it spans more than an order of magnitude
 _FILLED = 0.9  # on rows with a larger share of filled bins, presence says little
-_MOST_FILLED = 300  # filled bins of a row of many: the min-max kernel compares them pair by pair, without products
+_MOST_FILLED = (
+    300  # filled bins of a row of many: the min-max kernel compares them pair by pair, without products
+)
 _LOGS_OF_SHARES = ("log-cpm", "log-cp10k")
 
 PREFERRED_AMOUNTS: tuple[tuple[str, str | None], ...] = (
@@ -101,7 +103,8 @@ class Look:
             n_classes=n_classes,
             is_counted=bool((filled == np.round(filled)).all()),
             has_shares=any(
-                bool(np.median(sums) > _MISSING * total and sums.max(initial=0) < _ROUNDED * total) for total in _TOTALS
+                bool(np.median(sums) > _MISSING * total and sums.max(initial=0) < _ROUNDED * total)
+                for total in _TOTALS
             ),
             has_tail=bool(high > _TAIL * middle),
             n_bins=rows.shape[1],
@@ -117,7 +120,9 @@ class Look:
     @property
     def _has_amounts(self) -> bool:
         """Whether rows are counts whose totals mean nothing, or shares."""
-        return not self.is_signed and (self.has_shares or (self.is_counted and self.has_counts and self.has_sums))
+        return not self.is_signed and (
+            self.has_shares or (self.is_counted and self.has_counts and self.has_sums)
+        )
 
     @property
     def has_log_shares(self) -> bool:
@@ -131,7 +136,9 @@ class Look:
     @property
     def has_presence(self) -> bool:
         """Whether it may matter more which bins are filled than by how much."""
-        return self._has_amounts and self.density < _FILLED and (self.is_few or (self.has_tail and self.is_wide))
+        return (
+            self._has_amounts and self.density < _FILLED and (self.is_few or (self.has_tail and self.is_wide))
+        )
 
     @property
     def has_words(self) -> bool:
@@ -141,7 +148,9 @@ class Look:
     @property
     def compares_pairs(self) -> bool:
         """Whether the min-max kernel is worth its time, as it compares rows pair by pair and bin by bin."""
-        return not self.is_signed and (self.is_few or (self.is_counted and self.density * self.n_bins < _MOST_FILLED))
+        return not self.is_signed and (
+            self.is_few or (self.is_counted and self.density * self.n_bins < _MOST_FILLED)
+        )
 
 
 def candidates(look: Look, most: int | None = None) -> list[Candidate]:
@@ -288,7 +297,12 @@ def _additive(look: Look) -> list[Candidate]:
             settings = {"kernel": kernel, "normalize": normalize}
             additive.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
             # For raw rows, the baseline on square roots covers margins already.
-            if look.takes_margins and not look.is_few and kernel in ("chi2", "hellinger") and (normalize or not look.has_sums):
+            if (
+                look.takes_margins
+                and not look.is_few
+                and kernel in ("chi2", "hellinger")
+                and (normalize or not look.has_sums)
+            ):
                 additive.append(Candidate(f"{_name(kernel, normalize)}, SVM", {**settings, **_margins()}))
     return additive
 
@@ -331,7 +345,9 @@ def _shares_of_rows(look: Look) -> list[Candidate]:
         *(("gaussian", normalize) for normalize in presence),
     ]
     shares += [
-        Candidate(_name(kernel, normalize), {"kernel": kernel, "normalize": normalize, **_squares(gamma="auto")})
+        Candidate(
+            _name(kernel, normalize), {"kernel": kernel, "normalize": normalize, **_squares(gamma="auto")}
+        )
         for kernel, normalize in exponential
     ]
     if not look.compares_pairs:

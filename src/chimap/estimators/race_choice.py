@@ -20,7 +20,14 @@ from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
-from chimap.estimators.race_candidates import candidates, is_free, most_candidates, settings_for, within, within_room
+from chimap.estimators.race_candidates import (
+    candidates,
+    is_free,
+    most_candidates,
+    settings_for,
+    within,
+    within_room,
+)
 from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
@@ -57,9 +64,11 @@ def race_of(
     DataError
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
-    running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
+    running, room = Race.on(model, source, groups, keeps_rows=keeps_rows), room_in(parse_memory(model.memory))
     most = None if running.leaves_out else most_candidates(running.rows.shape[0])
-    entered = within_room(candidates(running.look, most), running.look.density, source, room, running.footprint)
+    entered = within_room(
+        candidates(running.look, most), running.look.density, source, room, running.footprint
+    )
     entered = entered if is_free(model) and running.footprint <= room else within(entered)
     raced = running.run(entered, progress)
     if raced.failures:
@@ -184,7 +193,9 @@ def _named_candidate(running: Race) -> Candidate:
     settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
     exact_settings, kernel = settings | {"features": "exact", "loss": "square"}, parameters["kernel"]
     is_free = running.trials is not None and not isinstance(kernel, list | tuple)
-    return Candidate(_named(kernel), exact_settings if is_free and Trials.weighs(exact_settings) else settings)
+    return Candidate(
+        _named(kernel), exact_settings if is_free and Trials.weighs(exact_settings) else settings
+    )
 
 
 def _bins_raced(running: Race, candidate: Candidate, progress: Progress) -> tuple[RaceResult, Parameters]:

@@ -67,7 +67,9 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
 def normalised(normalize: Normalization, x: Value, parts: ModelParts) -> Value:
     """Return the normalised rows (n, bins) of rows x."""
     raise ValueError(
-        Message("{normalize=} cannot be written as ONNX. Export the weights ({format='weights'}).", normalize.name)
+        Message(
+            "{normalize=} cannot be written as ONNX. Export the weights ({format='weights'}).", normalize.name
+        )
     )
 
 

@@ -6,7 +6,6 @@ design does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -180,13 +179,9 @@ def check_rows(
     name: str,
     first_row: int | np.ndarray,
     columns: tuple[str, ...] | None = None,
-    takes_signs: bool = True,
 ) -> None:
-    """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``.
-
-    ``takes_signs`` says whether what comes before the kernels accepts negative entries.
-    """
-    signed = [part.settings.exact.is_signed and takes_signs for part in parts]
+    """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
+    signed = [part.settings.exact.is_signed for part in parts]
     check_histograms(rows, name=name, signed=any(signed), first_row=first_row, columns=columns)
     if any(signed) and not all(signed):
         for part, is_signed in zip(parts, signed, strict=True):

@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._messages import Message
 from chimap._types import Rows, Scoring
-from chimap._validation import DataError
+from chimap._validation import DataError, check_histograms
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
@@ -69,9 +70,14 @@ class Preparation:
         """Prepare rows as a call does. The argument is freed once converted, if nothing else refers to it."""
         rows = rows_in(X, self.dtype, first_row, name)
         del X  # frees the original where the rows were converted
-        takes_signs = self.normalize is None or self.normalize.takes_signs
-        check_rows(rows, self.parts, name, first_row, self.columns, takes_signs)
+        check_rows(rows, self.parts, name, first_row, self.columns)
         if self.normalize is not None:
+            if not self.normalize.takes_signs:
+                remedy = Message(
+                    "{normalize=} takes amounts, which are not below 0: leave it out, or shift or clip the data.",
+                    self.normalize.name,
+                )
+                check_histograms(rows, name=name, first_row=first_row, columns=self.columns, remedy=remedy)
             rows = self.normalize(rows, [part.columns for part in self.parts])
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)

@@ -91,8 +91,8 @@ class Products:
     """Products u_i'u_j of mapped rows to learn from, and their products with the rows to score.
 
     ``square`` (n, n) holds the former below the diagonal, ``squares`` |u_i|^2, and ``cross`` (m, n) the latter.
-    ``spread`` is that of both kinds of rows, ``seconds`` the time that ``cross`` took, and ``work`` as in ``Machine``.
-    Of a kernel without a map they are its values themselves, and ``train`` and ``spread`` are None.
+    ``spread`` is that of both kinds of rows, ``seconds`` the time that ``cross`` took, or would take for as many rows
+    if there are none to score, and ``work`` as in ``Machine``. Of a kernel without a map they are its values themselves, and ``train`` and ``spread`` are None.
     """
 
     square: np.ndarray
@@ -117,8 +117,11 @@ class Products:
             began = time.perf_counter()
             train.values_of(others, None, cross[block])
             seconds += time.perf_counter() - began
-        square = np.empty((train.n_rows, train.n_rows), dtype)
+        square, began = np.empty((train.n_rows, train.n_rows), dtype), time.perf_counter()
         train.gram_into(square, None)
+        seconds = (
+            seconds if test.size else 2 * (time.perf_counter() - began)
+        )  # half of the matrix is computed
         counts, share = np.diff(train.starts).astype(float), test.size / max(1, train.n_rows)
         pairs = float(counts @ counts) * (0.5 + share)
         work = 2 * train.columns.size * (square.size / 2 + cross.size) / _PRODUCTS + pairs / _PAIRS
@@ -128,9 +131,11 @@ class Products:
     def of_values(cls, kernel: Kernel, rows: Rows, split: Split) -> Products:
         """Return the values of a kernel without a map, for the rows of a split."""
         train, test = (_arrays.take_rows(rows, part) for part in split)
-        square, began = kernel(train), time.perf_counter()
+        began = time.perf_counter()
+        square = kernel(train)
+        halfway = time.perf_counter()
         cross = kernel(test, train) if split[1].size else np.empty((0, split[0].size), square.dtype)
-        seconds = time.perf_counter() - began
+        seconds = time.perf_counter() - halfway if split[1].size else halfway - began
         filled = _arrays.stored_values(rows).size / max(1, rows.shape[0])
         work = filled * (square.size + cross.size) / _ENTRIES
         return cls(square, kernel.diagonal(train), cross, kernel.diagonal(test), None, None, seconds, work)
@@ -315,7 +320,7 @@ class LeftOutMachine(KernelMachine):
         before = self._ridge.operations
         solution = self._ridge.solve(alpha)
         if solution is not None:
-            left_out = self._left_out(solution)
+            left_out, self.seconds = self._left_out(solution), self._preparing
         # A row that is left out costs as much as its share of the factor.
         self.work += 2 * (self._ridge.operations - before) / _FACTORS
         if solution is None or np.isnan(left_out[~np.isnan(self.Y)]).any():
@@ -323,7 +328,7 @@ class LeftOutMachine(KernelMachine):
         return np.asarray(np.nan_to_num(self.Y) - np.nan_to_num(left_out) + self._shifts)
 
     def _left_out(self, solution: DualSolution) -> np.ndarray:
-        """Return the residuals (n, t) of rows that are left out; NaN where the target is missing or rounding hides it."""
+        """Return the residuals (n, t) of left-out rows; NaN where a target is missing, or rounding hides it."""
         if self._groups is None:
             return self._ridge.leave_one_out(solution)
         return np.concatenate(self._ridge.leave_out(solution, self._groups))

@@ -140,7 +140,14 @@ class Search:
         alpha = self._alpha(fitted[0])
         tried = [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs]
         return BestSetting(
-            fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines, tried
+            fitted,
+            trial[0].score,
+            trial[1],
+            np.nan if alpha is None else alpha,
+            None,
+            0.0,
+            self.machines,
+            tried,
         )
 
     def _solved_from(self, start: Setting) -> Setting:

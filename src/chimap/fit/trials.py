@@ -89,7 +89,9 @@ class Trials:
     work: float = 0.0
     # (what identifies the rows and the kernel, the scale of the rows, products of each split)
     _shared: tuple[object, Scale, list[Products]] = _NOTHING
-    _normalizations: dict[str | None, Normalization | None] = field(default_factory=dict)  # fitted to the sample
+    _normalizations: dict[str | None, Normalization | None] = field(
+        default_factory=dict
+    )  # fitted to the sample
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
@@ -196,7 +198,9 @@ class Trials:
     ) -> BestSetting:
         """Return the best setting of machines, one for each split."""
         chooses = gamma is not None and settings.get("gamma") == "auto"
-        search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses, by_error)
+        search = Search(
+            machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses, by_error
+        )
         try:
             fitted = search.best(start, looks_on)
         finally:

@@ -256,7 +256,9 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     (n_parts,) = sizes
     values = []
     for part in range(n_parts):
-        chosen = [max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared]
+        chosen = [
+            max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared
+        ]
         place = preferred([rest for rest, _ in chosen], errors)
         values.append(chosen[place][1])
     error = float(np.std(values, ddof=1) / np.sqrt(n_parts))
