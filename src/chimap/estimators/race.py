@@ -35,6 +35,7 @@ from chimap.estimators.race_rows import (
     shared_tasks,
 )
 from chimap.estimators.race_work import work_of_fit
+from chimap.fit.automatic import is_automatic
 from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.targets import Codec
 from chimap.fit.trial_machines import Split
@@ -63,8 +64,8 @@ class Race:
     rows, y, groups, weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows
     to score); there are several if rows are few. splits_of: number of splits that a round takes, by its number of rows.
     trials: machines that share their products; None if the estimator has settings that these do not support.
-    leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent rows
-    that are left out together; None for single rows.
+    leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent
+    rows that are left out together; None for single rows.
 
     Few rows have one round: every machine of ``trials`` learns from all of them, and its outputs for the rows that are
     left out, in closed form, are scored. Rounds on parts of them would choose by some dozen rows.
@@ -289,9 +290,9 @@ class Race:
     def errors(self) -> float:
         """Standard errors by which the best must beat the candidates listed before it; see ``preferred``.
 
-        Many rows tell candidates apart, and need no preference.
+        Many rows tell candidates apart, and need no preference; those that a user lists have no order.
         """
-        if not self.leaves_out:
+        if not self.leaves_out or not is_automatic(self.model.kernel):
             return 0.0
         return BELIEVED if self.by_error else CLOSE
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -203,6 +204,24 @@ def _family(candidate: Candidate) -> str:
         return "" if settings["kernel"] == "linear" else candidate.name
     form = "exponential" if settings["kernel"].startswith("exp-") else "additive"
     return f"{form} {settings['normalize']}"
+
+
+def on_normalizations(
+    entered: list[Candidate], normalizations: Sequence[str | None], look: Look
+) -> list[Candidate]:
+    """Return the candidates on these normalisations: those that enter anyway, and the most different kernels."""
+    kept = [c for c in entered if c.settings["normalize"] in normalizations]
+    names = {(c.settings["kernel"], c.settings["normalize"]) for c in kept}
+    kernels = (
+        ("linear", "gaussian") if look.is_signed else ("linear", "gaussian", "exp-chi2", "exp-hellinger")
+    )
+    for normalize in normalizations:
+        for kernel in kernels:
+            if (kernel, normalize) not in names:
+                settings: Parameters = {"kernel": kernel, "normalize": normalize, **_squares()}
+                settings |= {} if kernel == "linear" else {"gamma": "auto"}
+                kept.append(Candidate(_name(kernel, normalize), settings, kernel == "linear"))
+    return [replace(each, shares=_shared(each), family=_family(each)) for each in kept]
 
 
 def within(entered: list[Candidate]) -> list[Candidate]:

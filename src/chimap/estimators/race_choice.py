@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from chimap.estimators.race_candidates import (
     candidates,
     is_free,
     most_candidates,
+    on_normalizations,
     settings_for,
     within,
     within_room,
@@ -34,6 +35,7 @@ from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
 from chimap.fit.automatic import is_automatic, takes_wide
 from chimap.fit.exact import exact_bytes
+from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
@@ -65,11 +67,7 @@ def race_of(
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
     running, room = Race.on(model, source, groups, keeps_rows=keeps_rows), room_in(parse_memory(model.memory))
-    most = None if running.leaves_out else most_candidates(running.rows.shape[0])
-    entered = within_room(
-        candidates(running.look, most), running.look.density, source, room, running.footprint
-    )
-    entered = entered if is_free(model) and running.footprint <= room else within(entered)
+    entered = _entered(running, source, room)
     raced = running.run(entered, progress)
     if raced.failures:
         warnings.warn(raced.failures, stacklevel=2)
@@ -91,6 +89,24 @@ def race_of(
             weights = bins.weights if result.trials[0] is bins.trial else weights
     settings = settings_of_all(running, result.trials[0], source, keeps_rows)
     return result, settings if weights is None else settings | {"bin_weights": weights}
+
+
+def _entered(running: Race, source: Source, room: int) -> list[Candidate]:
+    """Return the candidates of a race: of the kernel and the normalisations that the user gave, if any."""
+    model = running.model
+    if not is_automatic(model.kernel):
+        return [_named_candidate(running, normalize, Trials.takes) for normalize in _normalizations(model)]
+    most = None if running.leaves_out else most_candidates(running.rows.shape[0])
+    entered = candidates(running.look, most)
+    if model.normalize is not None:
+        entered = on_normalizations(entered, _normalizations(model), running.look)
+    entered = within_room(entered, running.look.density, source, room, running.footprint)
+    return entered if is_free(model) and running.footprint <= room else within(entered)
+
+
+def _normalizations(model: BaseEstimator) -> list[str | None]:
+    """Return the names of the normalisations that the user gave."""
+    return [None if each is None else each.name for each in checked_normalizations(model.normalize)]
 
 
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
@@ -170,7 +186,10 @@ def _race_within(model: BaseEstimator, source: Source, groups: np.ndarray | None
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
     while True:
-        candidate, n_rows = _named_candidate(running), running.rows.shape[0]
+        candidate, n_rows = (
+            _named_candidate(running, running.model.normalize, Trials.weighs),
+            running.rows.shape[0],
+        )
         needed = WeighedBins(running).footprint(candidate) + _COPIES * n_rows * source.row_bytes
         if needed <= room:
             return running, candidate
@@ -187,15 +206,19 @@ def _too_small(memory: str | int, needed: float) -> MemoryBudgetError:
     )
 
 
-def _named_candidate(running: Race) -> Candidate:
-    """Return the candidate with the kernel that the user named: an exact machine, or the estimator itself."""
+def _named_candidate(running: Race, normalize: str | None, takes: Callable[[Parameters], bool]) -> Candidate:
+    """Return the candidate with the kernel that the user named: an exact machine, or the estimator itself.
+
+    takes: whether the machines that share their products have given settings, and what is asked of them.
+    """
     parameters = running.model.get_params(deep=False)
-    settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
+    settings = {name: parameters[name] for name in ("kernel", "gamma")} | {"normalize": normalize}
     exact_settings, kernel = settings | {"features": "exact", "loss": "square"}, parameters["kernel"]
     is_free = running.trials is not None and not isinstance(kernel, list | tuple)
-    return Candidate(
-        _named(kernel), exact_settings if is_free and Trials.weighs(exact_settings) else settings
-    )
+    name = _named(kernel)
+    if not isinstance(parameters["normalize"], str | None):
+        name += f", {normalize or 'raw'} rows"
+    return Candidate(name, exact_settings if is_free and takes(exact_settings) else settings)
 
 
 def _bins_raced(running: Race, candidate: Candidate, progress: Progress) -> tuple[RaceResult, Parameters]:

@@ -216,7 +216,7 @@ def checked_recipe(
     holding = holding_of(alpha, selection, objective, n_principal)
     return Recipe(
         estimator, given, design, codec, objective, holding.n_folds, holding, given.get("scoring"), n_principal,
-        checked_normalizations(normalize)[0],
+        _single(normalize),
         given_weights(given),
         np.dtype("float64" if precision == "float64" else "float32"), is_rounded, device, parse_memory(memory),
         seed,
@@ -249,6 +249,18 @@ def checked_normalizations(normalize: str | Sequence[str | None] | None) -> list
     for name in names:
         check_choice(name, "normalize", (*CATALOGUE, None))
     return [None if name is None else CATALOGUE[name] for name in names]
+
+
+def _single(normalize: str | Sequence[str | None] | None) -> Normalization | None:
+    """Return the normalisation of a fit. Raise ValueError for several, which need a race."""
+    named = checked_normalizations(normalize)
+    if len(named) > 1:
+        raise ValueError(
+            Message(
+                "several {normalize} are compared by the race of HistogramClassifier and HistogramRegressor: give one."
+            )
+        )
+    return named[0]
 
 
 def given_weights(given: Parameters) -> np.ndarray | None:

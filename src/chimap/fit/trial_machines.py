@@ -92,7 +92,8 @@ class Products:
 
     ``square`` (n, n) holds the former below the diagonal, ``squares`` |u_i|^2, and ``cross`` (m, n) the latter.
     ``spread`` is that of both kinds of rows, ``seconds`` the time that ``cross`` took, or would take for as many rows
-    if there are none to score, and ``work`` as in ``Machine``. Of a kernel without a map they are its values themselves, and ``train`` and ``spread`` are None.
+    if there are none to score, and ``work`` as in ``Machine``. Of a kernel without a map they are its values
+    themselves, and ``train`` and ``spread`` are None.
     """
 
     square: np.ndarray
