@@ -28,6 +28,7 @@ from chimap.estimators.race_rows import (
     in_groups,
     left_out_together,
     most_held_out,
+    n_repeated,
     rounds_of,
     rows_of_round,
     score_name,
@@ -311,7 +312,10 @@ class Race:
         }
         raced = [name for name in names if name in trials]
         leader = preferred([trials[name] for name in raced], self.errors)
-        return replace(result.led_by(trials[raced[leader]]), expected=expected_score(compared, self.errors))
+        return replace(
+            result.led_by(trials[raced[leader]]), expected=expected_score(compared, self.errors),
+            n_repeated=n_repeated(self.rows, self.groups), n_sampled=self.rows.shape[0],
+        )  # fmt: skip
 
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+_SEARCHED_AGAIN = (
+    2  # times the rows that settings are compared on: a search of so many takes as long as their fit
+)
 _COPIES = 4  # of the sample: as taken, converted, scaled and weighted
 _FEWER = 0.9  # largest factor on the rows of a sample whose machines do not fit in the memory budget
 
@@ -72,6 +75,8 @@ def race_of(
     if raced.failures:
         warnings.warn(raced.failures, stacklevel=2)
     raced = running.judged(raced, [candidate.name for candidate in entered])
+    if raced.repeats:
+        warnings.warn(raced.repeats, stacklevel=2)
     if is_in_time(model, raced):
         raced = running.improved(raced)
     result, exact = rehearsed(
@@ -142,7 +147,7 @@ def _settled(running: Race, trial: Trial, n_rows: int) -> Parameters:
     knows_all = running.leaves_out and "bin_weights" not in trial.candidate.settings
     if not (is_automatic(model.alpha) and is_automatic(model.selection)):
         return {}
-    if not knows_all and n_rows <= FEW_ROWS:
+    if not knows_all and n_rows <= _SEARCHED_AGAIN * FEW_ROWS:
         return {}
     return {name: trial.learned[name] for name in ("alpha", "gamma") if name in trial.learned}
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from chimap._types import Scoring
+from chimap import _arrays
+from chimap._types import Rows, Scoring
 from chimap._validation import DataError
 from chimap.selection.left_out_rows import parts_of
 from chimap.solvers.observed_exact import is_shared
@@ -92,6 +93,19 @@ def left_out_together(groups: np.ndarray | None, Y: np.ndarray) -> list[np.ndarr
         edges = np.flatnonzero(groups[1:] != groups[:-1]) + 1
         parts = np.split(np.arange(groups.size), edges)
     return parts if is_shared(Y, None) else parts_of(parts, *Y.shape)
+
+
+def n_repeated(rows: Rows, groups: np.ndarray | None) -> int:
+    """Return the number of rows, dense or CSR, that have an identical copy in another group; each is one without."""
+    rows = _arrays.without_zeros(_arrays.to_sparse(rows))
+    edges = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    keys = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in edges]
+    _, number = np.unique(np.array([hash(key) for key in keys]), return_inverse=True)
+    of_row = np.arange(rows.shape[0]) if groups is None else np.unique(groups, return_inverse=True)[1]
+    pairs = np.unique(
+        np.column_stack([number, of_row]), axis=0
+    )  # each content once for every group that has it
+    return int((np.bincount(pairs[:, 0])[number] > 1).sum())
 
 
 def most_held_out(y: np.ndarray) -> int:

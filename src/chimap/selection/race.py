@@ -224,6 +224,10 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     jackknife deviations; the score of part k alone is the pseudo-value K s - (K - 1) s_-k, which is exact for means
     such as the accuracy. The result is the mean of the K pseudo-values of the winners without each part.
 
+    Its variance is that of the pseudo-values times 1 / K + 1 / (K - 1): the machines share most of their rows, so that
+    the values of the parts vary together. What the winner loses by the correction is added to the error, as the luck of
+    the best is not known more closely than that.
+
     Parameters
     ----------
     compared : sequence of sequences of Outcome
@@ -240,7 +244,8 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     References
     ----------
     Varma and Simon, Bias in error estimation when using cross-validation for model selection, BMC Bioinformatics 2006
-    (nested cross-validation). Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11 (pseudo-values).
+    (nested cross-validation). Nadeau and Bengio, Inference for the generalization error, Machine Learning 2003 (the
+    variance). Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11 (pseudo-values).
 
     Examples
     --------
@@ -248,7 +253,7 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
     >>> steady = Outcome(0.58, deviations=(0.0, 0.0, 0.0, 0.0))
     >>> score, error = expected_score([[steady], [lucky]], 0.0)
     >>> round(score, 3), round(error, 3)
-    (0.543, 0.012)
+    (0.543, 0.06)
     """
     sizes = {len(outcome.deviations) for tried in compared for outcome in tried}
     if len(sizes) != 1 or min(sizes) < 2:
@@ -261,8 +266,11 @@ def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tupl
         ]
         place = preferred([rest for rest, _ in chosen], errors)
         values.append(chosen[place][1])
-    error = float(np.std(values, ddof=1) / np.sqrt(n_parts))
-    return float(np.mean(values)), error
+    score = float(np.mean(values))
+    own = [max(tried, key=lambda outcome: outcome.score) for tried in compared]
+    luck = own[preferred(own, errors)].score - score
+    error = np.std(values, ddof=1) * np.sqrt(1 / n_parts + 1 / (n_parts - 1))
+    return score, float(np.hypot(error, luck))
 
 
 def _without(outcome: Outcome, part: int) -> tuple[Outcome, float]:
