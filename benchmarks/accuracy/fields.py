@@ -4,7 +4,8 @@ Every table has its own splits. A line of the results is one fit; a run that is 
 
 python -m benchmarks.accuracy.fields                                   # all tables and methods, every split: hours
 python -m benchmarks.accuracy.fields --tables deepmicro,cell_seg --methods chimap,forest
-python -m benchmarks.accuracy.fields --report                          # only the tables of what has been measured
+python -m benchmarks.accuracy.fields --report                          # only the table of what has been measured
+python -m benchmarks.accuracy.fields --figures docs/assets             # and the pictures of the guides
 """
 
 from __future__ import annotations
@@ -277,6 +278,46 @@ def means(lines: Sequence[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+PAGES = {
+    "microbes": ("microbes, DeepMicro", "microbes, MLRepo"),
+    "cells": ("cells",),
+    "molecules": ("molecules", "peptides"),
+    "text": ("text",),
+}
+"""Fields of the guide of each name."""
+
+
+def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
+    """Write a picture with a line for each table: the mean score of each method, and its standard error over splits."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    tables = list(dict.fromkeys(line["table"] for line in lines))
+    methods = list(dict.fromkeys(line["method"] for line in lines))
+    figure, axes = plt.subplots(figsize=(8, 1.6 + 0.34 * len(tables)), layout="constrained")
+    colours = dict(zip(methods, ["tab:red", *(f"C{i}" for i in (0, 2, 1, 4, 5))], strict=False))
+    for shift, method in zip(np.linspace(0.2, -0.2, len(methods)), methods, strict=True):
+        by_table = _by_table(lines, method, "score")
+        places = [i for i, name in enumerate(tables) if name in by_table]
+        values = [list(by_table[tables[i]].values()) for i in places]
+        means = [np.mean(v) for v in values]
+        errors = [np.std(v, ddof=1) / np.sqrt(len(v)) if len(v) > 1 else 0.0 for v in values]
+        axes.errorbar(
+            means, np.array(places) + shift, xerr=errors, fmt="o" if method == "chimap" else "s", label=method,
+            color=colours[method], markersize=7 if method == "chimap" else 4, linewidth=1,
+        )  # fmt: skip
+    axes.set_yticks(range(len(tables)), tables)
+    axes.invert_yaxis()
+    axes.grid(axis="x", alpha=0.3)
+    measures = {"roc_auc": "ROC AUC", "accuracy": "accuracy", "r2": "R²"}
+    axes.set_xlabel(" or ".join(measures[each] for each in dict.fromkeys(line["scoring"] for line in lines)))
+    figure.legend(loc="outside upper center", ncols=len(methods), frameon=False)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
 def _by_table(lines: Sequence[dict[str, Any]], method: str, key: str) -> dict[str, dict[int, float]]:
     """Return the numbers of a method by table and split."""
     found: dict[str, dict[int, float]] = {}
@@ -307,6 +348,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=100, help="at most so many splits of a table")
     parser.add_argument("--results", type=Path, default=RESULTS, help="where lines are kept, and found again")
     parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--figures", type=Path, help="folder of the pictures; measures nothing")
     options = parser.parse_args()
     lines = (
         [json.loads(text) for text in options.results.read_text().splitlines()]
@@ -318,7 +360,7 @@ def main() -> None:
     chosen = [
         n for n in names if not options.tables or any(n.startswith(t) for t in options.tables.split(","))
     ]
-    for name in [] if options.report else chosen:
+    for name in [] if options.report or options.figures else chosen:
         table = Table.read(name)
         methods = options.methods.split(",") if options.methods else ["chimap", *RIVALS_OF[table.field]]
         for method in methods:
@@ -332,6 +374,8 @@ def main() -> None:
                 with options.results.open("a") as out:
                     out.write(json.dumps(lines[-1]) + "\n")
     print(means([line for line in lines if line["table"] in chosen]))
+    for page, fields in PAGES.items() if options.figures else ():
+        draw([line for line in lines if line["field"] in fields], options.figures / f"fields_{page}.png")
 
 
 if __name__ == "__main__":
