@@ -16,11 +16,13 @@ from chimap._messages import Message
 from chimap._types import Parameters
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import Source
+from chimap.data.doubts import say
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.estimators.race_candidates import (
+    HISTOGRAM_KERNELS,
     candidates,
     is_free,
     most_candidates,
@@ -33,8 +35,7 @@ from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
-from chimap.fit.automatic import is_automatic, takes_wide
-from chimap.fit.exact import exact_bytes
+from chimap.fit.automatic import holds_matrix, is_automatic, takes_blocks, takes_wide
 from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
@@ -70,6 +71,12 @@ def race_of(
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
     running, room = Race.on(model, source, groups, keeps_rows=keeps_rows), room_in(parse_memory(model.memory))
+    if running.look.is_signed and is_automatic(model.kernel):
+        say([Message(
+            "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
+            "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
+            source.name, ", ".join(HISTOGRAM_KERNELS),
+        )])  # fmt: skip
     entered = _entered(running, source, room)
     raced = running.run(entered, progress)
     if raced.failures:
@@ -116,8 +123,9 @@ def _normalizations(model: BaseEstimator) -> list[str | None]:
 
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
     """Return the settings of a candidate for all rows of the source."""
-    needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    fits = keeps_rows and needed <= room_in(parse_memory(running.model.memory))
+    given = running.model.get_params(deep=False) | trial.candidate.settings | {"bin_weights": None}
+    room = room_in(parse_memory(running.model.memory))
+    fits = keeps_rows and (holds_matrix(given, source, room) or takes_blocks(given, source, room))
     settings = settings_for(
         trial.candidate, trial.learned, source.n_rows, source.n_features, fits, source.is_sparse
     )

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, checked_weights
 from chimap.data import Source
+from chimap.data.doubts import Units, first_look
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import check_bin_weights
@@ -22,6 +24,7 @@ from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches
+from chimap.fit.blocks import BLOCKS, BlockObjective
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
@@ -59,18 +62,20 @@ class RecipeModel(Encoding, LinearModel):
     blocks: Any
     memory: str | int
     n_jobs: int | None
-    race_seconds: Sometimes[float | None]
+    time_limit: Sometimes[float | None]
     random_state: Any
     n_principal: Any
     task_names_: Sometimes[np.ndarray | None]
     chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
+    n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     loss_: Loss | None
     selection_: SelectionResult | None
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
     _spread: Sometimes[float | None]  # spread of targets with missing entries; None if no entry is missing
     _seed: int
+    _ends_at: float | None = None  # when a fit with a time limit ends, by time.monotonic
     _stale: bool = False  # whether batches have arrived since the weights were solved for
     _batches: Batches | None
 
@@ -97,6 +102,8 @@ class RecipeModel(Encoding, LinearModel):
                 self._race(source, None, Progress(), False)
                 self._settle(source, None, is_batch=True)
                 batches = Batches(self._recipe(), self._codec, source)
+                is_share = self._given().get("normalize") == "l1"
+                self.units_ = None if is_share else Units.of(first_look(source)[0])
             batches.add(source)
         self._batches, self._stale = batches, True
         self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
@@ -153,8 +160,8 @@ class RecipeModel(Encoding, LinearModel):
         self.__dict__.pop("_taken", None)
         if not hasattr(self, "bin_weights"):
             return
-        if self.race_seconds is not None:
-            check_positive(self.race_seconds, "race_seconds")
+        if self.time_limit is not None:
+            check_positive(self.time_limit, "time_limit")
         check_bin_weights(self.bin_weights, source.n_features)
         with threads(self.n_jobs), progress:
             is_raced = is_automatic(self.kernel) or not isinstance(self.normalize, str | None)
@@ -180,6 +187,7 @@ class RecipeModel(Encoding, LinearModel):
         about = Circumstances(
             self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
             self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
+            keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)
 
@@ -242,7 +250,8 @@ class RecipeModel(Encoding, LinearModel):
         loss, alpha = self._checked_loss(given), checked_alpha(given["alpha"])
         if keeps_rows(given):
             has_raced = "alpha" in getattr(self, "chosen_", {})
-            return ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+            exact = ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+            return BlockObjective(exact, self._ends_at) if given.get("solver") == BLOCKS else exact
         spread = getattr(self, "_spread", None)
         if spread is not None and loss != "hinge":
             loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
@@ -253,7 +262,7 @@ class RecipeModel(Encoding, LinearModel):
         if not isinstance(loss, Loss):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
                 f"{self._domain!r}; got {loss!r}."
             )
@@ -275,6 +284,7 @@ class RecipeModel(Encoding, LinearModel):
         self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
+        self.__dict__.pop("n_unlearned_", None)
         for name, value in (fitted.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)

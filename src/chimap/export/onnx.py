@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.backends.base import RowFeatures
 from chimap.export.graph import Graph, Value
@@ -66,7 +67,7 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
 @singledispatch
 def normalised(normalize: Normalization, x: Value, parts: ModelParts) -> Value:
     """Return the normalised rows (n, bins) of rows x."""
-    raise ValueError(
+    raise InputError(
         Message(
             "{normalize=} cannot be written as ONNX. Export the weights ({format='weights'}).", normalize.name
         )
@@ -137,7 +138,7 @@ def _lengths(x: Value) -> Value:
 @singledispatch
 def features(fitted: RowFeatures, g: Graph, x: Value) -> Value:
     """Return the features (n, D) of prepared rows x (n, bins)."""
-    raise ValueError(
+    raise InputError(
         Message(
             "{} cannot be written as ONNX. Export the weights ({format='weights'}) and compute the features with "
             "chimap.",

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chimap import _threads
+from chimap._errors import InputError
 from chimap._messages import Message, Setting
 from chimap._types import Parameters
 from chimap.backends import on_host
@@ -80,7 +81,7 @@ class ExactObjective:
         }
         for name, is_refused in refused.items():
             if is_refused:
-                raise ValueError(
+                raise InputError(
                     Message(
                         "{features='exact'} solves {loss='square'} or {loss='squared_hinge'} on the kernel matrix, and "
                         "does not support {}. Leave that out, or use {features='landmarks'}.",
@@ -100,7 +101,7 @@ class ExactObjective:
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
             matrix = rows.matrix(self.loss)
-            choice = self._choice(rows, matrix, lambda alpha, value: progress.advance())
+            choice = self.choice(rows, matrix, lambda alpha, value: progress.advance())
         rows.features.set_octaves(choice.octaves)
         machine = choice.solution
         held_out = np.empty_like(choice.held_out)
@@ -114,7 +115,7 @@ class ExactObjective:
             self._posterior(rows, matrix, choice), choice.curve,
         )  # fmt: skip
 
-    def _choice(
+    def choice(
         self, rows: KernelRows, matrix: KernelMatrix, on_score: Callable[[float, float], None]
     ) -> ChosenSetting:
         """Choose the strength, and gamma if it is open, by the score of rows that are left out."""

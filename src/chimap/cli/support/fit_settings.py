@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import fit_options, flag_values, options
 from chimap.cli.support.declared import default, either, names
 from chimap.cli.support.options import IN_PROCESS, EngineChoice, Precision, Task
@@ -78,7 +79,7 @@ class Settings:
     normalize: fit_options.Normalize = False
     normalization: fit_options.Normalization = None
     bin_weights: fit_options.BinWeights = default("bin_weights")
-    race_seconds: fit_options.RaceSeconds = default("race_seconds")
+    time_limit: fit_options.TimeLimit = default("time_limit")
     scoring: fit_options.Scoring = None
     task: fit_options.TaskOption = Task.auto
     test_fraction: fit_options.TestFraction = 0.0
@@ -130,7 +131,7 @@ class Settings:
         if self.terms == "auto":
             return None
         if not self.terms.isdecimal():
-            raise ValueError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
+            raise InputError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
         return int(self.terms)
 
     @property
@@ -140,7 +141,7 @@ class Settings:
         if text == "auto":
             return text
         if not text.isdecimal():
-            raise ValueError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
+            raise InputError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
         return int(text)
 
     def check_components(self) -> None:
@@ -162,7 +163,7 @@ class Settings:
         blocks = flag_values.blocks_of(self.blocks)
         n_blocks = n_descriptors if blocks is None else len(blocks)
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
-            raise ValueError(
+            raise InputError(
                 f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks."
             )
         flag_values.check_features(self.features)
@@ -171,7 +172,7 @@ class Settings:
         flag_values.check_loss(self.loss)
         flag_values.gamma_of(self.gamma)
         if self.normalize and self.normalization not in (None, "l1"):
-            raise ValueError(
+            raise InputError(
                 f"--normalize means --normalization l1, but {self.normalization} is given: leave one of them out."
             )
         flag_values.normalization_of(self.normalization)
@@ -187,8 +188,8 @@ class Settings:
             flag_values.check_least(value, flag, least)
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
-            raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
-        flag_values.check_seconds(self.race_seconds, "--race-seconds")
+            raise InputError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
+        flag_values.check_seconds(self.time_limit, "--time-limit")
         flag_values.class_weight_of(self.class_weight)
         flag_values.threshold_of(self.threshold)
         flag_values.check_share(self.test_fraction, "--test-fraction")
@@ -220,7 +221,7 @@ class Settings:
             normalize=self.preparation,
             blocks=flag_values.blocks_of(self.blocks),
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
-            race_seconds=self.race_seconds,
+            time_limit=self.time_limit,
             n_principal=flag_values.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             alpha=flag_values.number_or("auto", self.alpha, "--alpha"),

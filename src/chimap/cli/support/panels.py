@@ -14,10 +14,10 @@ _PANELS = {
     "Data": (
         "labels", "task", "test_fraction", "unlabelled", "blocks", "normalize", "part", "all_rows", "splits",
         "per_class", "rows", "id", "columns", "exclude", "missing", "sample_weight", "groups", "split",
-        "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
+        "text", "tokens", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
     ),
     "Model": (
-        "kernel", "normalization", "scoring", "bin_weights", "race_seconds",
+        "kernel", "normalization", "scoring", "bin_weights", "time_limit",
         "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
         "class_weight", "threshold", "kernel_errors", "kind",
         "principal", "method", "widths", "tune_components", "tune_rows", "objective",

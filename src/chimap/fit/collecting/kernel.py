@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Rows, Scoring
@@ -57,13 +58,13 @@ class KernelCollector:
     def check(cls, request: Request) -> None:
         """Refuse what would need chunks or sums."""
         if request.has_checkpoint or request.has_unlabelled:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{features='exact'} supports neither a checkpoint nor unlabelled rows: leave them out."
                 )
             )
         if not request.can_keep:
-            raise ValueError(
+            raise InputError(
                 Message("{features='exact'} keeps all rows in one process: use {engine='local'}.")
             )
 
@@ -84,7 +85,7 @@ class KernelCollector:
                     whole_mebibytes(budget_for(needed)),
                 )
             )
-        return cls(recipe, rows, *_order_of(rows.folds, n_rows, recipe.seed))
+        return cls(recipe, rows, *order_of(rows.folds, n_rows, recipe.seed))
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return all rows, with their weights."""
@@ -121,7 +122,7 @@ class KernelCollector:
         return learned.curve
 
 
-def _order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
+def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
     """Return a random order in which the rows of a fold are adjacent, and their places in it; None without folds."""
     rng = np.random.default_rng(seed)
     if folds.n_folds == 1:
