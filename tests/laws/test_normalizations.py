@@ -187,3 +187,21 @@ def test_tables_hold_the_frequencies(tmp_path):
     document = json.loads((tmp_path / "a.json").read_text())
     assert document["normalize"] == "tf-idf"
     np.testing.assert_allclose(document["idf"], model.normalization_.idf)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_effects_are_over_values_as_they_came(name):
+    weights = np.array([1.0, 2, 1, 1, 1, 1, 0.5, 1])
+    model = HistogramClassifier("chi2", normalize=name, alpha=1.0, bin_weights=weights).fit(X, Y)
+    (effect,) = model.effects([1], X)
+    units = {"log1p": X, "sqrt": X, "log-cpm": 1e6 * shares(X), "log-cp10k": 1e4 * shares(X)}
+    column = units.get(name, FORMULAS[name](X))[:, 1]
+    assert effect.values[-1] == pytest.approx(np.quantile(column, 0.995), rel=0.1)
+    assert effect.values[0] == 0
+    assert effect.edges[[0, -1]] == pytest.approx(effect.values[[0, -1]])
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_rows_like_those_of_the_fit_are_prepared_once(name):
+    model = HistogramClassifier("chi2", normalize=name, alpha=1.0).fit(X, Y)
+    np.testing.assert_allclose(model._rows_like_the_fit().mean(axis=0), model.mean_row_, rtol=0.4, atol=1e-3)

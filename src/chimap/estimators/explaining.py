@@ -158,6 +158,8 @@ class Explaining:
         """Return how the scores change with each of these bins, the others being as in the mean row.
 
         For an additive model, the effects are the functions of the bins whose sum the scores are, up to a constant.
+        Values are those of the bins as they came, if each entry was normalised by itself; of normalised rows they are
+        shares ("l1"), counts per million or per ten thousand, or entries of tf-idf.
 
         Parameters
         ----------
@@ -186,10 +188,16 @@ class Explaining:
         reference, names = mean_row_of_fit(self), bin_names(self)
         places = places_of_bins(names, bins, type(self).__name__)
         with threads(self.n_jobs):
-            return [
+            effects = [
                 bin_effect(self._outputs_of_prepared, reference, i, str(names[i]), rows, X is not None)
                 for i in places
             ]
+        return [
+            replace(
+                each, values=self._undone(each.values, each.bin), edges=self._undone(each.edges, each.bin)
+            )
+            for each in effects
+        ]
 
     @property
     def is_additive(self) -> bool:
@@ -268,14 +276,24 @@ class Explaining:
     # --- steps of explanations
 
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
+        rows, name = self._rows_as_they_came(X)
+        return self._prepared(rows, 0, name)
+
+    def _rows_as_they_came(self, X: MatrixLike) -> tuple[Rows, str]:
+        """Return rows with the columns of the fit, as they are before they are prepared, and their name."""
         source = X if isinstance(X, Source) else source_to_predict(self, X)
         if source is None:
-            return self._prepared(rows_as_fitted(self, X), 0, "X")
+            return rows_as_fitted(self, X), "X"
         source = source_as_fitted(self, source)
-        return self._prepared(source.block(0, source.n_rows).X, 0, source.name)
+        return source.block(0, source.n_rows).X, source.name
+
+    def _undone(self, values: np.ndarray, place: int) -> np.ndarray:
+        """Return prepared values of a bin as they were before, as far as this depends on the bin alone."""
+        return values
 
     def _rows_like_the_fit(self) -> Rows:
-        return self._prepared(rows_like_fit(self, self._takes_signs), 0, "rows like those of the fit")
+        """Return rows with the means and deviations of the fit's sample, which was prepared already."""
+        return rows_like_fit(self, self._takes_signs)
 
     def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)

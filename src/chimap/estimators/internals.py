@@ -69,7 +69,7 @@ def mapped_model_of(model: BaseEstimator) -> MappedModel | None:
     return mapped
 
 
-def rows_to_explain(model: BaseEstimator, X: MatrixLike | Source) -> Rows:
-    """Return rows X as the features take them."""
-    rows: Rows = model._rows_to_explain(X)
+def rows_as_they_came(model: BaseEstimator, X: MatrixLike | Source) -> Rows:
+    """Return rows X with the columns of the fit, before they are prepared."""
+    rows: Rows = model._rows_as_they_came(X)[0]
     return rows

@@ -272,6 +272,12 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
 
     # --- for explanations
 
+    def _undone(self, values: np.ndarray, place: int) -> np.ndarray:
+        preparation = self._preparation
+        factor = 1.0 if preparation.factors is None else preparation.factors[place]
+        values = values / factor if factor else values
+        return values if preparation.normalize is None else preparation.normalize.undone(values)
+
     def _mapped_model(self) -> MappedModel | None:
         """See ``Explaining``: None for rounded features, which are step functions and have no gradient."""
         return None if self._is_rounded else mapped_model(self.features_, self._coef, self._intercept)

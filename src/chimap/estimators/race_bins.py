@@ -94,7 +94,9 @@ class WeighedBins:
             if not learned.is_promising:
                 break
         if self.race.leaves_out:
-            score = min(first.score + learned.gain, max(1.0, first.score))  # gains of parts can add up to too much
+            score = min(
+                first.score + learned.gain, max(1.0, first.score)
+            )  # gains of parts can add up to too much
             learned = replace(learned, trial=replace(learned.trial, score=score, deviations=first.deviations))
         if learned.weights is not None and learned.is_screened:
             everything = self._screened(first.candidate, np.arange(self.race.rows.shape[0]))

@@ -46,6 +46,10 @@ class Normalization(Protocol):
         """
         ...
 
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return normalised values as they came, or in units of the total of their row where that is not known."""
+        ...
+
 
 class OfRows:
     """Base of normalisations that learn nothing."""
@@ -53,3 +57,7 @@ class OfRows:
     def fitted(self, source: Source) -> Self:
         """See ``Normalization``."""
         return self
+
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return the values, which are units of their row (shares) or of nothing (presence)."""
+        return values

@@ -25,3 +25,7 @@ class Log1p(OfRows):
     def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
         """See ``Normalization``."""
         return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
+
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """See ``Normalization``."""
+        return np.copysign(np.expm1(np.abs(values)), values)

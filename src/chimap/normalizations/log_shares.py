@@ -31,6 +31,10 @@ class LogShares(OfRows):
         shares = Shares()(rows, blocks)
         return _arrays.map_values(shares, lambda values: np.log1p(values * values.dtype.type(self.total)))
 
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return counts in the total that rows are scaled to."""
+        return np.asarray(np.expm1(values))
+
 
 @dataclass(frozen=True)
 class LogCPM(LogShares):

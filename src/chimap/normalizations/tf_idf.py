@@ -64,6 +64,10 @@ class TfIdf:
         rows = _scaling.scale_columns(_arrays.map_values(rows, _damped), self.idf)
         return divided_by(rows, blocks, lambda part: np.sqrt(_scaling.row_squares(part)))
 
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return the entries of tf-idf: the count behind one depends on the length of its row."""
+        return values
+
 
 def _damped(values: np.ndarray) -> np.ndarray:
     """Return 1 + ln x from 1 on, and x below."""

@@ -134,13 +134,13 @@ def explained_rows(
     import numpy as np
 
     from chimap._validation import DataError
-    from chimap.estimators.internals import rows_to_explain
+    from chimap.estimators.internals import rows_as_they_came
     from chimap.report import ExplainedRow, Likeness
 
     rows, names = taken(source, places), row_names(source)
     explanation = model.explain(rows)
     outputs = explanation.scores
-    values = np.asarray(_dense(rows_to_explain(model, rows)), np.float64)
+    values = np.asarray(_dense(rows_as_they_came(model, rows)), np.float64)
     answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
     task_names = tasks.names_of(model)
     if task_names is not None:
