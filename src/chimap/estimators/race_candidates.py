@@ -333,10 +333,10 @@ def _exponential(look: Look) -> list[Candidate]:
     ]
     if look.is_signed:
         return exponential
-    for normalize, is_there in (("log1p", look.has_counts), ("tf-idf", look.has_words)):
+    for transformed, is_there in (("log1p", look.has_counts), ("tf-idf", look.has_words)):
         if is_there:
-            settings = {"kernel": "gaussian", "normalize": normalize, **_squares(gamma="auto")}
-            exponential.append(Candidate(_name("gaussian", normalize), settings))
+            settings = {"kernel": "gaussian", "normalize": transformed, **_squares(gamma="auto")}
+            exponential.append(Candidate(_name("gaussian", transformed), settings))
     for normalize in _normalisations(look):
         for kernel in HISTOGRAM_KERNELS:
             settings = {"kernel": f"exp-{kernel}", "normalize": normalize, **_squares(gamma="auto")}

@@ -25,8 +25,7 @@ from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.scaled import ScaledFeatures
-from chimap.normalizations import Log1p, Normalization, Presence, Roots, Shares, TfIdf
-from chimap.normalizations.log_shares import LogShares
+from chimap.normalizations import LogCP10K, LogCPM, Log1p, Normalization, Presence, Roots, Shares, TfIdf
 
 if TYPE_CHECKING:
     import onnx
@@ -112,8 +111,9 @@ def _signed(x: Value, size: Value) -> Value:
     return x.apply("Sign") * size
 
 
-@normalised.register
-def _log_shares(normalize: LogShares, x: Value, parts: ModelParts) -> Value:
+@normalised.register(LogCPM)
+@normalised.register(LogCP10K)
+def _log_shares(normalize: LogCPM | LogCP10K, x: Value, parts: ModelParts) -> Value:
     return _log_of_one_more(_divided_by(x, parts, row_sums) * normalize.total)
 
 
@@ -125,7 +125,7 @@ def _presence(normalize: Presence, x: Value, parts: ModelParts) -> Value:
 @normalised.register
 def _tf_idf(normalize: TfIdf, x: Value, parts: ModelParts) -> Value:
     damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
-    return _divided_by(damped * normalize.idf, parts, _lengths)
+    return _divided_by(damped * np.asarray(normalize.idf), parts, _lengths)
 
 
 def _lengths(x: Value) -> Value:

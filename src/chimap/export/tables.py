@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ class BinTables:
         return None if self.normalize is None else self.normalize.name
 
     @property
-    def learned(self) -> dict[str, np.ndarray]:
+    def learned(self) -> dict[str, Any]:
         """What the normalisation learned, by name: ``idf`` of tf-idf."""
         return {} if self.normalize is None else vars(self.normalize)
 
