@@ -25,7 +25,7 @@ from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.scaled import ScaledFeatures
-from chimap.normalizations import LogCP10K, LogCPM, Log1p, Normalization, Presence, Roots, Shares, TfIdf
+from chimap.normalizations import Log1p, LogCP10K, LogCPM, Normalization, Presence, Roots, Shares, TfIdf
 
 if TYPE_CHECKING:
     import onnx
