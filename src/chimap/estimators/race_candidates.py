@@ -10,6 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows
+from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
 from chimap.features.base import FeatureSettings
@@ -261,6 +262,11 @@ def within_room(
     return [candidate for candidate in entered if fits(candidate)]
 
 
+def on_device(entered: list[Candidate], device: str) -> list[Candidate]:
+    """Return the candidates that can be fitted with a device: LIBLINEAR's margins are for the host alone."""
+    return [candidate for candidate in entered if on_host(device) or candidate.settings["loss"] != "hinge"]
+
+
 def _preference(candidate: Candidate, look: Look) -> int:
     """Return the place of a candidate of few rows in the list for the kind of table; others follow those listed."""
     order = PREFERRED
@@ -451,7 +457,6 @@ def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
         "map": None,
         "blocks": None,
         "n_principal": None,
-        "device": "cpu",
     }
     parameters = model.get_params(deep=False)
     if or_named and not _same(parameters["kernel"], "auto"):

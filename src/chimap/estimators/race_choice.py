@@ -26,6 +26,7 @@ from chimap.estimators.race_candidates import (
     candidates,
     is_free,
     most_candidates,
+    on_device,
     on_normalizations,
     settings_for,
     within,
@@ -109,7 +110,7 @@ def _entered(running: Race, source: Source, room: int) -> list[Candidate]:
     if not is_automatic(model.kernel):
         return [_named_candidate(running, normalize, Trials.takes) for normalize in _normalizations(model)]
     most = None if running.leaves_out else most_candidates(running.rows.shape[0])
-    entered = candidates(running.look, most)
+    entered = on_device(candidates(running.look, most), model.get_params(deep=False)["device"])
     if model.normalize is not None:
         entered = on_normalizations(entered, _normalizations(model), running.look)
     entered = within_room(entered, running.look.density, source, room, running.footprint)

@@ -79,10 +79,11 @@ def _shares(normalize: Shares, x: Value, parts: ModelParts) -> Value:
 
 
 def _divided_by(x: Value, parts: ModelParts, norms: Callable[[Value], Value]) -> Value:
-    """Return rows divided, block by block, by the norms (n, 1) of their parts."""
+    """Return rows divided, block by block, by the norms (n, 1) of their parts, in float64."""
     for columns in parts.blocks:
         is_whole = np.array_equal(columns, np.arange(parts.n_bins))
-        scaled = x / norms(x if is_whole else x.take(columns, 1))
+        wide = x.cast(np.float64)
+        scaled = (wide / norms(wide if is_whole else wide.take(columns, 1))).cast(x.dtype)
         if is_whole:
             x = scaled
             continue
@@ -129,10 +130,9 @@ def _tf_idf(normalize: TfIdf, x: Value, parts: ModelParts) -> Value:
 
 
 def _lengths(x: Value) -> Value:
-    """Return the l2 norms (n, 1), with 1 for empty rows; squares are summed in float64."""
-    wide = x.cast(np.float64)
-    squares = (wide * wide).sum(1, keep=True)
-    return (squares > 0.0).where(squares, 1.0).apply("Sqrt").cast(x.dtype)
+    """Return the l2 norms (n, 1), with 1 for empty rows."""
+    squares = (x * x).sum(1, keep=True)
+    return (squares > 0.0).where(squares, 1.0).apply("Sqrt")
 
 
 @singledispatch

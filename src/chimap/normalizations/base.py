@@ -50,6 +50,10 @@ class Normalization(Protocol):
         """Return normalised values as they came, or in units of the total of their row where that is not known."""
         ...
 
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """Return what ``undone`` returns these values of: its inverse."""
+        ...
+
 
 class OfRows:
     """Base of normalisations that learn nothing."""
@@ -60,4 +64,8 @@ class OfRows:
 
     def undone(self, values: np.ndarray) -> np.ndarray:
         """Return the values, which are units of their row (shares) or of nothing (presence)."""
+        return values
+
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """Return the values."""
         return values

@@ -29,3 +29,7 @@ class Log1p(OfRows):
     def undone(self, values: np.ndarray) -> np.ndarray:
         """See ``Normalization``."""
         return np.copysign(np.expm1(np.abs(values)), values)
+
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """See ``Normalization``."""
+        return np.copysign(np.log1p(np.abs(values)), values)

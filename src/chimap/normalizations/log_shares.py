@@ -35,6 +35,10 @@ class LogShares(OfRows):
         """Return counts in the total that rows are scaled to."""
         return np.asarray(np.expm1(values))
 
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """See ``Normalization``."""
+        return np.asarray(np.log1p(values))
+
 
 @dataclass(frozen=True)
 class LogCPM(LogShares):

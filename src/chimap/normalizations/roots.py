@@ -29,3 +29,7 @@ class Roots(OfRows):
     def undone(self, values: np.ndarray) -> np.ndarray:
         """See ``Normalization``."""
         return np.copysign(np.square(values), values)
+
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """See ``Normalization``."""
+        return np.copysign(np.sqrt(np.abs(values)), values)
