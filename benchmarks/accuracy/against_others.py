@@ -28,6 +28,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.kernel_approximation import AdditiveChi2Sampler
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import get_scorer
@@ -108,6 +109,37 @@ def lightgbm(data: LabelledSet, seed: int) -> Any:
     return model.fit(X, y, eval_set=[(X_held, y_held)], callbacks=[lgb.early_stopping(20, verbose=False)])
 
 
+def catboost(data: LabelledSet, seed: int) -> Any:
+    from catboost import CatBoostClassifier, CatBoostRegressor
+
+    stratify = data.y if data.scoring != "r2" else None
+    X, X_held, y, y_held = train_test_split(
+        data.X, data.y, test_size=0.1, random_state=seed, stratify=stratify
+    )
+    make = CatBoostRegressor if data.scoring == "r2" else CatBoostClassifier
+    model = make(
+        iterations=2000, random_seed=seed, early_stopping_rounds=50, verbose=False, allow_writing_files=False
+    )
+    return model.fit(X, y, eval_set=(X_held, y_held))
+
+
+def boosted_bins(data: LabelledSet, seed: int) -> Any:
+    """Fit the explainable boosting machine of the package interpret, which takes dense rows."""
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+    make = ExplainableBoostingRegressor if data.scoring == "r2" else ExplainableBoostingClassifier
+    dense = FunctionTransformer(lambda X: X.toarray() if hasattr(X, "toarray") else X, accept_sparse=True)
+    return make_pipeline(dense, make(random_state=seed)).fit(data.X, data.y)
+
+
+def tf_idf_svm(data: LabelledSet, seed: int) -> Any:
+    """Fit LIBLINEAR on tf-idf with logarithms of counts, as is usual for words."""
+    models = [
+        make_pipeline(TfidfTransformer(sublinear_tf=True), LinearSVC(C=c, random_state=seed)) for c in COSTS
+    ]
+    return tuned(models, data, seed)
+
+
 def xrfm(data: LabelledSet, seed: int) -> Any:
     from xrfm import xRFM
 
@@ -152,7 +184,10 @@ METHODS: dict[str, Callable[[LabelledSet, int], Any]] = {
     "random-forest": forest,
     "hist-boosting": hist_boosting,
     "lightgbm": lightgbm,
+    "tf-idf + svm": tf_idf_svm,
     "xrfm": xrfm,
+    "ebm": boosted_bins,
+    "catboost": catboost,
     "exact-svm": exact_svm,
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from mkdocs.structure.files import File
 TOP = Path(__file__).resolve().parents[2]
 RESULTS = TOP / "benchmarks" / "results"
 PLACE = "<!-- against_others -->"
+FIELDS = "<!-- fields: {} -->"
 NOT_YET = (
     "No figures are stored yet. Run `python -m benchmarks.accuracy.against_others --keep` to measure them."
 )
@@ -57,6 +59,25 @@ def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: 
     return head + body
 
 
+def fields(page: str) -> str:
+    """Return the table of the tables that the guide ``page`` is about, in Markdown."""
+    path = RESULTS / "fields.jsonl"
+    if not path.exists():
+        return "No figures are stored yet. Run `python -m benchmarks.accuracy.fields` to measure them."
+    sys.path.insert(0, str(TOP))
+    try:
+        from benchmarks.accuracy.fields import PAGES, means
+    finally:
+        sys.path.remove(str(TOP))
+    lines = [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+    return means([line for line in lines if line["field"] in PAGES[page]])
+
+
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replace the placeholder by the tables."""
-    return markdown.replace(PLACE, against_others()) if PLACE in markdown else markdown
+    """Replace the placeholders by the tables."""
+    if PLACE in markdown:
+        markdown = markdown.replace(PLACE, against_others())
+    for page in ("microbes", "cells", "molecules", "text"):
+        if (place := FIELDS.format(page)) in markdown:
+            markdown = markdown.replace(place, fields(page))
+    return markdown

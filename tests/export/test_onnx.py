@@ -26,9 +26,9 @@ from chimap.export.check import made_rows
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import parts_of
 from chimap.features.additive import CATALOGUE as MAPS
-from chimap.fit.rows import NORMALIZATIONS
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import STATIONARY, ArccosKernel, Exponential, PQKernel, SkewedChi2
+from chimap.normalizations import CATALOGUE as NORMALIZATIONS
 
 from ..histograms import classes, signed_histograms
 
@@ -142,7 +142,12 @@ def test_landmarks_of_signed_rows(tmp_path):
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
 def test_every_normalisation(normalize, tmp_path):
     agree(fitted(3 * X, normalize=normalize), tmp_path, 5 * X)
-    agree(fitted(SIGNED, kernel="gaussian", normalize=normalize), tmp_path, 5 * SIGNED)
+    blocks = {"first": slice(0, 5), "second": [7, 5, 6]}
+    agree(
+        fitted(3 * X, kernel="chi2", blocks=blocks, normalize=normalize, precision="float64"), tmp_path, 5 * X
+    )
+    if NORMALIZATIONS[normalize].takes_signs:
+        agree(fitted(SIGNED, kernel="gaussian", normalize=normalize), tmp_path, 5 * SIGNED)
 
 
 @pytest.mark.parametrize("kernel", ["exp-chi2", "gaussian", "chi2+pq", "minmax"])

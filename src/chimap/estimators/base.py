@@ -75,7 +75,7 @@ class HistogramModel(RecipeModel):
         sampling: str = "auto",
         form: str = "pair",
         landmarks: str | MatrixLike = "kmeans",
-        normalize: str | None = None,
+        normalize: str | Sequence[str | None] | None = None,
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
         n_principal: int | Sequence[int] | None = None,

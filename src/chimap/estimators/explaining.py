@@ -158,7 +158,8 @@ class Explaining:
         """Return how the scores change with each of these bins, the others being as in the mean row.
 
         For an additive model, the effects are the functions of the bins whose sum the scores are, up to a constant. The
-        values are those of the bins in rows as they are given; with ``normalize="l1"``, shares of the row.
+        values are those of the bins in rows as they are given. Where rows are normalised as a whole, they are shares of
+        the row ("l1"), counts per million or ten thousand of it, or entries of tf-idf.
 
         Parameters
         ----------

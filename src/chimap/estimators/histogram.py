@@ -64,10 +64,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         How the landmarks of exponential kernels are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
         With more rows than landmarks, a fifth of the rows (at most 2000) takes no part in this choice; their score
         chooses alpha.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+    normalize : str, sequence of str or None, default=None
         What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
-        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. The race chooses this
-        setting when the kernel is "auto".
+        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
+        "log-cp10k" take log(1 + x) of shares in a total of a million or ten thousand: of species and of genes, whose
+        shares differ by orders of magnitude. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
+        how rare they are in the training rows, and gives rows of length 1. Of several, in which None may stand for no
+        normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to the race.
     bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
         Weights w_i of the bins, for homogeneous kernels: sum_i w_i d(x_i, y_i) replaces sum_i d(x_i, y_i). "learn"
         derives them from how the machine uses each bin, in one to three rounds, and keeps them only if the score of

@@ -33,6 +33,7 @@ from chimap.fit.recipe import given_weights
 from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel, Kernel
 from chimap.model_files.model_file import SavedEstimator
+from chimap.normalizations import CATALOGUE, Normalization
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
@@ -43,8 +44,8 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     """f(x) = Psi(x) . w + b, with features Psi of the kernel, weights w (D, t) and intercepts b (t,).
 
     precision: of features and products: "float32", "float64", "bfloat16" (features are rounded, sums are as for
-    float32) or "auto". device: where outputs are computed. normalize: None, "l1", "log1p" or "sqrt", applied to rows
-    before they are mapped. A subclass fits the model.
+    float32) or "auto". device: where outputs are computed. normalize: None, or a name of ``normalizations.CATALOGUE``,
+    applied to rows before they are mapped. A subclass fits the model.
     """
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
@@ -52,6 +53,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     normalize: str | None
 
     features_: Annotated[Any, RowFeatures]
+    normalization_: Sometimes[Normalization | None]
     kernel_: Kernel
     shift_: Sometimes[np.ndarray]  # what is subtracted from features before they are rounded
     _posterior: Sometimes[Posterior | DualPosterior | None]
@@ -175,6 +177,15 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         return chosen
 
     @property
+    def _normalization(self) -> Normalization | None:
+        """The fitted normalisation of rows; models of older files hold its name alone."""
+        name = self.normalize_
+        fitted: Normalization | None = getattr(self, "normalization_", None)
+        if name is None or (fitted is not None and fitted.name == name):
+            return fitted if name is not None else None
+        return CATALOGUE[name]
+
+    @property
     def _device(self) -> str:
         """Where outputs are computed; "cpu" for estimators without this parameter."""
         return str(getattr(self, "device", "cpu"))
@@ -194,7 +205,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         def make() -> Preparation:
             weights = given_weights(self._given())
             parts = self._parts(self.n_features_in_)
-            return Preparation(parts, self._dtype, self.normalize_, weights, fitted_names(self))
+            return Preparation(parts, self._dtype, self._normalization, weights, fitted_names(self))
 
         return self._kept.get("preparation", list(map(vars(self).get, self._settings_names())), make)
 
@@ -202,7 +213,14 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     @cache
     def _settings_names(cls) -> list[str]:
         """Return the attributes that decide how rows are prepared: parameters, values of "auto", and the columns."""
-        return [*cls._get_param_names(), "chosen_", "_taken", "feature_names_in_", "n_features_in_"]
+        return [
+            *cls._get_param_names(),
+            "chosen_",
+            "_taken",
+            "normalization_",
+            "feature_names_in_",
+            "n_features_in_",
+        ]
 
     @property
     def _kept(self) -> KeptResults:

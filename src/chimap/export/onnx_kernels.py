@@ -98,14 +98,16 @@ def dirichlet_logs(kernel: DirichletKernel, x: Value) -> Value:
     return ((unit_rows(x) + offset).apply("Log") - w.mean) * w.scale
 
 
-def unit_rows(x: Value, part: Value | None = None) -> Value:
-    """Return rows divided by the l1 norms of ``part`` of them (all bins if None), empty ones as they are.
-
-    Sums and quotients are in float64: a sum of float32 numbers may be beyond float32.
-    """
+def unit_rows(x: Value) -> Value:
+    """Return rows divided by their l1 norms, empty ones as they are, by quotients in float64."""
     wide = x.cast(np.float64)
-    sums = (wide if part is None else part.cast(np.float64)).apply("Abs").sum(1, keep=True)
-    return (wide / (sums > 0.0).where(sums, 1.0)).cast(x.dtype)
+    return (wide / row_sums(wide)).cast(x.dtype)
+
+
+def row_sums(wide: Value) -> Value:
+    """Return the l1 norms (n, 1) of rows in float64, as a sum of float32 numbers may be beyond float32; 1 if empty."""
+    sums = wide.apply("Abs").sum(1, keep=True)
+    return (sums > 0.0).where(sums, 1.0)
 
 
 @_gram.register

@@ -16,6 +16,7 @@ from chimap.estimators.internals import preparation_of
 from chimap.estimators.targets import task_names
 from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
+from chimap.normalizations import Normalization
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -37,8 +38,8 @@ class ModelParts:
         The weights of the features.
     intercept : ndarray of shape (t,), float64
         The intercepts of the outputs.
-    normalize : str or None
-        Normalisation of the rows, one of ``NORMALIZATIONS``; None for none.
+    normalize : Normalization or None
+        The fitted normalisation of the rows; None for none.
     blocks : list of ndarray
         The columns of each block; "l1" divides each block by its sum.
     classes : ndarray or None
@@ -61,7 +62,7 @@ class ModelParts:
     features: FittedFeatures
     coef: np.ndarray
     intercept: np.ndarray
-    normalize: str | None
+    normalize: Normalization | None
     blocks: list[np.ndarray]
     classes: np.ndarray | None
     dtype: np.dtype

@@ -57,7 +57,7 @@ class Batches:
             raise InputError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
-        self.recipe = recipe
+        self.recipe = recipe = recipe.fitted_to(first)
         preparation = recipe.preparation(recipe.design.parts(first.n_features), first.column_names)
         folds = recipe.holding.folds(None, None, None, recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
@@ -67,7 +67,8 @@ class Batches:
         warn_of_dominance(sample, self.rows.sampled(), preparation.parts, first.name, preparation.columns)
         features = recipe.design.fit(sample, recipe.seed)
         features = in_bfloat16(features, sample) if recipe.is_rounded else features
-        self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
+        attributes = mean_and_deviation(sample) | {"normalization_": recipe.normalize}
+        self.known = Known(recipe.seed, codec, features, attributes)
         self.moments = empty_moments(
             self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )

@@ -95,7 +95,10 @@ def fit(
         check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
         saved = None if checkpoint is None else checkpoint.open(recipe, sources)
-        recipe = recipe if saved is None else recipe.with_seed(saved.known.seed)
+        if saved is None:
+            recipe = recipe.fitted_to(source)
+        else:
+            recipe = recipe.resumed(saved.known.seed, saved.known.attributes["normalization_"])
         rows = _prepared_rows(recipe, source, groups, saved)
         collector = COLLECTORS[recipe.objective.needs].planned(recipe, rows, engine, saved, request)
         recipe, rows = collector.recipe, collector.rows
@@ -144,7 +147,8 @@ def _learn_features(
     features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
     if recipe.is_rounded:
         features = in_bfloat16(features, sample.drawn)
-    return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample.drawn) | attributes)
+    attributes = mean_and_deviation(sample.drawn) | {"normalization_": recipe.normalize} | attributes
+    return Known(recipe.seed, rows.codec, features, attributes)
 
 
 def check_request(

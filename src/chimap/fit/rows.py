@@ -7,55 +7,31 @@ fitted on, and the rows beside it that held-out outputs and scores are computed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._messages import Message
 from chimap._types import Rows, Scoring
-from chimap._validation import DataError
+from chimap._validation import DataError, check_histograms
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
 from chimap.explain.effects import BinUnit
 from chimap.features.weighted import BinWeights
-from chimap.fit.design import FeatureBlock, check_rows, normalised, rows_apart, sample_size
+from chimap.fit.design import FeatureBlock, check_rows, rows_apart, sample_size
 from chimap.fit.precision import rows_in
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight
+from chimap.normalizations import Normalization
 from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
-
-
-def _log1p(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Return ln(1 + |x|) of every entry, with the sign of x."""
-    return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
-
-
-def _sqrt(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Return the square root of |x| of every entry, with the sign of x."""
-    return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
-
-
-NORMALIZATIONS: dict[str, Callable[[Rows, Sequence[np.ndarray]], Rows]] = {
-    "l1": normalised,
-    "log1p": _log1p,
-    "sqrt": _sqrt,
-}
-"""Values of ``normalize`` besides None: functions of checked rows and the columns of each block that return rows."""
-
-
-UNDONE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "log1p": lambda values: np.copysign(np.expm1(np.abs(values)), values),
-    "sqrt": lambda values: np.copysign(np.square(values), values),
-}
-"""The inverse of each of ``NORMALIZATIONS`` that changes every entry by itself."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +44,8 @@ class Preparation:
         The blocks of columns and their kernels, which decide which entries are allowed.
     dtype : dtype
         Precision of the prepared rows.
-    normalize : str or None
-        A key of ``NORMALIZATIONS``, or None.
+    normalize : Normalization or None
+        The fitted normalisation, or None.
     bin_weights : array of shape (bins,) or None, default=None
         Weights of the bins.
     columns : tuple of str or None, default=None
@@ -78,7 +54,7 @@ class Preparation:
 
     parts: list[FeatureBlock]
     dtype: np.dtype
-    normalize: str | None
+    normalize: Normalization | None
     bin_weights: np.ndarray | None = None
     columns: tuple[str, ...] | None = None
 
@@ -97,7 +73,13 @@ class Preparation:
         del X  # frees the original where the rows were converted
         check_rows(rows, self.parts, name, first_row, self.columns)
         if self.normalize is not None:
-            rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
+            if not self.normalize.takes_signs:
+                remedy = Message(
+                    "{normalize=} takes amounts, which are not below 0: leave it out, or shift or clip the data.",
+                    self.normalize.name,
+                )
+                check_histograms(rows, name=name, first_row=first_row, columns=self.columns, remedy=remedy)
+            rows = self.normalize(rows, [part.columns for part in self.parts])
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)
 
@@ -118,13 +100,12 @@ class Preparation:
         A normalisation that looks at whole rows leaves them as it makes them: shares of the row under "l1".
         """
         factor = 1.0 if self.factors is None else float(self.factors[place]) or 1.0
-        undone = UNDONE.get(self.normalize or "")
-        if undone is None:
+        normalize = self.normalize
+        if normalize is None:
             return BinUnit(lambda values: factor * values, lambda prepared: prepared / factor)
-        done = NORMALIZATIONS[self.normalize or ""]
         return BinUnit(
-            lambda values: factor * np.asarray(done(values[:, None], [])[:, 0]),
-            lambda prepared: undone(prepared / factor),
+            lambda values: factor * normalize.redone(values),
+            lambda prepared: normalize.undone(prepared / factor),
         )
 
 
