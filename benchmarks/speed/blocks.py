@@ -1,0 +1,305 @@
+"""How far is the half sweep of a machine in blocks from the work in it, and how many sweeps does its solution take?
+
+The half sweep is compared with its three parts, each at the rate of this process: products of the mapped rows at the
+rate of a large product, n^2 p operations; exponentials of distances while a tile is in cache, one for each pair of
+rows; and a Cholesky factor for each block. The parts are measured again beside every block, so that both see the
+machine in the same state.
+
+The sweeps are compared with other solvers of the same problem, (K + alpha I) a = Y on n = 15 000 rows of MNIST: how
+often does each compute all n^2 kernel values until its outputs for the test rows are within 1 % of the exact solution?
+
+- EigenPro 2: gradient steps on mini-batches, without the leading eigenvectors of the matrix of a subsample.
+- Conjugate gradients with a Nystrom preconditioner, from columns of the matrix.
+
+    python -m benchmarks.speed.blocks                      # a small size: 12 000 rows, and 5000 for the sweeps
+    python -m benchmarks.speed.blocks --rows 60000 --sweep-rows 15000    # the sizes of the figures that are kept
+
+References
+----------
+Ma and Belkin, Kernel machines that adapt to GPUs for effective large batch training (EigenPro 2, 2019); Frangella,
+Tropp and Udell, Randomized Nystrom preconditioning (2021); Diaz, Epperly, Frangella, Tropp and Webber, Robust,
+randomized preconditioning for kernel ridge regression (2023).
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+
+from benchmarks.measure import mnist, report
+
+# measure sets up the BLAS before NumPy loads it
+import numpy as np  # isort: skip
+from scipy.linalg import eigh  # isort: skip
+
+from chimap import _blas, _loops, _threads  # isort: skip
+from chimap._cholesky import factorise, solve  # isort: skip
+from chimap.features.exact import ExactFeatures  # isort: skip
+from chimap.fit.blocks import MOST_BLOCK_ROWS  # isort: skip
+from chimap.solvers.blocks import BlockRidge  # isort: skip
+
+ALPHA = 0.1
+CLOSE = 0.01  # distance from the outputs of the exact solution, as a share of them
+MOST_SWEEPS = 30
+ORDER = 2048  # of the product that shows the rate of products
+TILE = 512, 1024  # kernel values that stay in cache
+EIGENVECTORS, SUBSAMPLE = 600, 8000  # of EigenPro 2
+COLUMNS = 1000  # of the Nystrom preconditioner
+
+
+def rows_and_targets(n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows and test rows of MNIST, float32, and a target of 1 or -1 for each class, less their means."""
+    X, y, Xt, _ = mnist(normalize=True)
+    chosen = np.random.default_rng(0).permutation(len(X))[:n_rows]
+    Y = 2.0 * (y[chosen, None] == np.arange(10)) - 1
+    return X[chosen], Xt, Y - Y.mean(axis=0)
+
+
+def features_of(X: np.ndarray) -> ExactFeatures:
+    """Return the kernel of the benchmark on these rows: one feature a bin, about the square root."""
+    return ExactFeatures("exp-chi2", n_terms=1).fit(X)
+
+
+def blocks_of(n_rows: int, n_blocks: int) -> list[slice]:
+    """Return blocks of about the same number of rows."""
+    borders = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)
+    return [slice(int(a), int(b)) for a, b in pairwise(borders)]
+
+
+def machine_of(features: ExactFeatures, Y: np.ndarray, blocks: list[slice], alpha: float) -> BlockRidge:
+    """Return a machine in blocks that has learned nothing yet."""
+    most = max(block.stop - block.start for block in blocks)
+    return BlockRidge(features, Y, None, alpha, np.zeros(Y.shape[1]), most, np.dtype(np.float32))
+
+
+# --- the half sweep against the work in it
+
+
+def seconds_of(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
+class Parts:
+    """Seconds of the parts of a half sweep, by rates that are measured when they are asked for.
+
+    Parameters
+    ----------
+    p : int
+        Columns of the mapped rows.
+    most_rows : int
+        Rows of the largest block.
+    """
+
+    def __init__(self, p: int, most_rows: int):
+        rng = np.random.default_rng(0)
+        self._p = p
+        self._A, self._B = rng.random((2, ORDER, ORDER), dtype=np.float32)
+        self._out = np.empty((ORDER, ORDER), np.float32)
+        self._tiles = rng.random((_threads.count(), *TILE), dtype=np.float32)
+        self._squares = np.ones(max(TILE), np.float32)
+        self._square = np.empty((most_rows, most_rows), np.float32)
+        self.seconds = dict.fromkeys(("products", "exponentials", "factors"), 0.0)
+
+    def add(self, block: slice) -> None:
+        """Add the seconds that the parts of a block take now."""
+        m = block.stop - block.start
+        pairs = m * block.start + m**2 / 2
+        self.seconds["products"] += 2 * pairs * self._p / self._product_rate()
+        self.seconds["exponentials"] += pairs * self._exponential_seconds()
+        self.seconds["factors"] += self._factor_seconds(m)
+
+    def _product_rate(self) -> float:
+        """Return operations per second of a product on all threads."""
+        best = min(seconds_of(lambda: _blas.multiply(self._A, self._B, self._out)) for _ in range(3))
+        return 2 * ORDER**3 / best
+
+    def _exponential_seconds(self) -> float:
+        """Return the seconds of one exponential, by tiles in the caches of all threads."""
+
+        def exponentials(k: int) -> None:
+            rows, columns = TILE
+            tile = self._tiles[k]
+            tile[:] = 0.5
+            _loops.distances_to_values(tile, self._squares[:rows], self._squares[:columns], np.float32(1))
+
+        def filling(k: int) -> None:
+            self._tiles[k][:] = 0.5
+
+        def least_seconds(call: Callable[[int], None]) -> float:
+            several = range(len(self._tiles))
+            return min(seconds_of(lambda: _threads.tasks(several, call)) for _ in range(9))
+
+        seconds = least_seconds(exponentials) - least_seconds(filling)
+        return seconds / self._tiles.size
+
+    def _factor_seconds(self, m: int) -> float:
+        """Return the seconds of the factor of a block."""
+        square = self._square[:m, :m] if m < len(self._square) else self._square
+        square[:] = 0.5
+        square[np.diag_indices(m)] = 2.0
+        return seconds_of(lambda: factorise(square))
+
+
+def half_sweep(n_rows: int, n_blocks: int) -> None:
+    """Report the time of a half sweep over the time of its parts."""
+    X, _, Y = rows_and_targets(n_rows)
+    features = features_of(X)
+    p = features.rows_.dense.shape[1]
+    few = blocks_of(1000, 2)
+    compiled = machine_of(features, Y, few, ALPHA)
+    for block in few:  # compiles the loops before the clock starts
+        compiled.learn(block)
+    blocks = blocks_of(n_rows, n_blocks)
+    machine = machine_of(features, Y, blocks, ALPHA)
+    parts = Parts(p, max(block.stop - block.start for block in blocks))
+    seconds = 0.0
+    for block in blocks:
+        parts.add(block)
+        seconds += seconds_of(lambda block=block: machine.learn(block))
+    bound = sum(parts.seconds.values())
+    shown = ", ".join(f"{name} {part:.1f} s" for name, part in parts.seconds.items())
+    print(f"  half sweep {seconds:.1f} s; {shown}")
+    report(
+        f"half sweep / its parts, {n_rows} rows x {p}, {n_blocks} blocks",
+        round(seconds / bound, 2),
+        "<= 1.3 at 60 000",
+    )
+
+
+# --- sweeps to the exact solution
+
+
+def by_blocks(features: ExactFeatures, Y: np.ndarray, n_blocks: int) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the share of all kernel values computed so far, in units of n^2, and weights, after each sweep."""
+    blocks = blocks_of(len(Y), n_blocks)
+    machine = machine_of(features, Y, blocks, ALPHA)
+    values = 0.5
+    while True:
+        for block in blocks:
+            machine.learn(block)
+        yield values, machine.weights
+        values += 1
+
+
+def by_eigenpro(K: np.ndarray, Y: np.ndarray, factor: float) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the same for EigenPro 2, with ``factor`` times the step of its theorem.
+
+    A step on a batch B, with residuals g = K_B a + alpha a_B - Y_B, is
+
+        a_B -= eta g,   a_S += eta V D V' K_SB g,   D = diag((1 - l_q / l_i) / l_i),
+
+    for the eigenvectors V and eigenvalues l_i of the matrix of the subsample S.
+    """
+    n = len(Y)
+    rng = np.random.default_rng(0)
+    S = np.sort(rng.permutation(n)[: min(SUBSAMPLE, n // 2)])
+    q = min(EIGENVECTORS, S.size // 8)
+    values, vectors = eigh(K[np.ix_(S, S)], subset_by_index=[S.size - q, S.size - 1], overwrite_a=True)
+    tail, values, V = values[0], values[1:], vectors[:, 1:]
+    D = (1 - tail / values) / values
+    # what remains of K(x, x) = 1 without the leading eigenvectors, at most; and the largest eigenvalue that remains
+    rest = (1 - np.square(K[:, S] @ V) @ (D / 1).astype(np.float32)).max()
+    largest = tail / S.size
+    m = int(np.clip(rest / largest, 64, n))
+    eta = factor / (rest + (m - 1) * largest)
+    a, epochs = np.zeros(Y.shape), S.size**2 / n**2
+    while True:
+        order = rng.permutation(n)
+        for first in range(0, n, m):
+            B = order[first : first + m]
+            KB = K[B]
+            g = KB @ a.astype(np.float32) + ALPHA * a[B] - Y[B]
+            a[B] -= eta * g
+            a[S] += eta * (V @ (D[:, None] * (V.T @ (KB[:, S].T @ g.astype(np.float32)))))
+        epochs += 1
+        yield epochs, a
+
+
+def by_conjugate_gradients(
+    K: np.ndarray, Y: np.ndarray, n_columns: int
+) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the same for conjugate gradients on each target, preconditioned by a Nystrom approximation U L U' of K.
+
+    P^-1 = U (L + alpha)^-1 (l_r + alpha) U' + (I - U U').
+    """
+    n = len(Y)
+    C = np.sort(np.random.default_rng(0).permutation(n)[:n_columns])
+    F = K[:, C].astype(np.float64)
+    R = np.linalg.cholesky(F[C] + 1e-6 * np.eye(n_columns))
+    F = np.linalg.solve(R, F.T)  # K is about F'F
+    values, vectors = np.linalg.eigh(F @ F.T)
+    U = F.T @ (vectors / np.sqrt(values))
+    shrunk = ((values[0] + ALPHA) / (values + ALPHA) - 1)[:, None]
+
+    def conditioned(r: np.ndarray) -> np.ndarray:
+        return np.asarray(r + U @ (shrunk * (U.T @ r)))
+
+    a, r, done = np.zeros(Y.shape), Y.copy(), n_columns / n
+    z = conditioned(r)
+    direction, rz = z, np.einsum("it,it->t", r, z)
+    while True:
+        image = K @ direction.astype(np.float32) + ALPHA * direction
+        step = rz / np.einsum("it,it->t", direction, image)
+        a, r = a + step * direction, r - step * image
+        done += 1
+        yield done, a
+        z = conditioned(r)
+        before, rz = rz, np.einsum("it,it->t", r, z)
+        direction = z + rz / before * direction
+
+
+def sweeps(n_rows: int) -> None:
+    """Report how many times each solver computes all kernel values until it is close to the exact solution."""
+    X, Xt, Y = rows_and_targets(n_rows)
+    features = features_of(X)
+    K, Kt = features.transform(X), features.transform(Xt)
+    R = K.copy()
+    R[np.diag_indices(n_rows)] += np.float32(ALPHA)
+    if not factorise(R):
+        raise SystemExit("the kernel matrix is singular to rounding")
+    exact = Kt @ solve(R, Y)
+    del R
+    solvers = {f"{n} blocks": by_blocks(features, Y, n) for n in (6, 3)}
+    solvers |= {f"EigenPro 2, {factor:g} times its step": by_eigenpro(K, Y, factor) for factor in (1.0, 1.5)}
+    solvers |= {
+        f"conjugate gradients, {n} columns": by_conjugate_gradients(K, Y, n) for n in (COLUMNS, 3 * COLUMNS)
+    }
+    for name, steps in solvers.items():
+        found = []
+        for values, weights in islice(steps, MOST_SWEEPS):
+            distance = np.linalg.norm(Kt @ weights.astype(np.float32) - exact) / np.linalg.norm(exact)
+            found.append((values, distance))
+            if distance <= CLOSE or not np.isfinite(distance):
+                break
+        shown = " ".join(f"{distance:.3f}".lstrip("0") for _, distance in found)
+        print(f"  {name}: distances {shown}")
+        is_close = found[-1][1] <= CLOSE
+        report(
+            f"{name}: kernel values to 1 % / n^2, {n_rows} rows",
+            round(found[-1][0], 2) if is_close else f"> {found[-1][0]:.1f}",
+            "",
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=12_000, help="rows of the half sweep")
+    parser.add_argument(
+        "--sweep-rows", type=int, default=5000, help="rows of the problem that is solved to 1 %%"
+    )
+    parser.add_argument("--only", choices=("half", "sweeps"), help="run one of the two")
+    options = parser.parse_args()
+    if options.only != "sweeps":
+        half_sweep(options.rows, max(3, -(-options.rows // MOST_BLOCK_ROWS)))
+    if options.only != "half":
+        sweeps(options.sweep_rows)
+
+
+if __name__ == "__main__":
+    main()
