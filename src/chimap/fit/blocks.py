@@ -10,13 +10,14 @@ import time
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from chimap import _threads
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
+from chimap.features.base import FittedFeatures
 from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import ExactObjective
 from chimap.fit.solving import Learned
@@ -102,7 +103,9 @@ class BlockObjective:
         """See ``Objective``."""
         return job
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+    def learn(
+        self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
+    ) -> Learned:
         """See ``Objective``. The features are set to the chosen gamma, and keep the rows that were learned from."""
         rows, borders = evidence.kernel, evidence.borders
         if rows is None or borders is None:
@@ -135,14 +138,13 @@ class BlockObjective:
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
              "n_unlearned_": evidence.n_rows - n},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
-            lambda: _posterior(rows, machine.alpha), sweep.curve,
+            partial(_posterior, rows, min(POSTERIOR_ROWS, int(borders[1]) // 2), machine.alpha), sweep.curve,
         )  # fmt: skip
 
 
-def _posterior(rows: KernelRows, alpha: float) -> DualPosterior | None:
-    """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
-    few = _leading(rows, min(POSTERIOR_ROWS, rows.features._n_features_out))
-    return few.matrix("square").posterior(alpha, 0)
+def _posterior(rows: KernelRows, n: int, alpha: float) -> DualPosterior | None:
+    """Return how certain a machine of the first n rows is: variances that are at least those of all rows."""
+    return _leading(rows, n).matrix("square").posterior(alpha, 0)
 
 
 def _leading(rows: KernelRows, n: int) -> KernelRows:

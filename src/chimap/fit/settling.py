@@ -33,7 +33,7 @@ from chimap.fit.automatic import (
     takes_wide,
     words_of_a_batch,
 )
-from chimap.fit.blocks import BLOCKS
+from chimap.fit.blocks import BLOCKS, FEWEST_BLOCK_ROWS
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
 from chimap.solvers.from_moments import RidgeSolver
@@ -117,7 +117,8 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
 
 def _sweeps(given: Parameters, source: Source, room: int, wants_matrix: bool) -> bool:
     """Whether a machine that keeps every row is solved block by block."""
-    if not keeps_rows(given) or not RidgeSolver().supports(given["loss"]):
+    has_blocks = source.n_rows > FEWEST_BLOCK_ROWS and RidgeSolver().supports(given["loss"])
+    if not keeps_rows(given) or not has_blocks:
         return False
     return bytes_of_exact(given, source) > room if wants_matrix else not holds_matrix(given, source, room)
 

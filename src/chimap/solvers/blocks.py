@@ -14,8 +14,8 @@ the blocks before B only, which is half of the products: n^2 p multiply-adds and
 blocks of m rows. Memory is that of the rows and of one block of the matrix.
 
 Smooth directions, which all blocks share, converge slowly. A core S of the first rows is therefore solved again with
-every block: (B, S) takes the place of B. The residual of S is 0 after each step, so that nothing else changes. On logP of
-30,000 molecules (b = 5000) one sweep scores as with two sweeps without a core, for a fifth of their products.
+every block: (B, S) takes the place of B. The residual of S is 0 after each step, so that nothing else changes. On logP
+of 15,000 molecules (b = 2500, 2000 rows of core) one sweep scores better than three without a core.
 
 The sweep validates itself: before block B is solved, K_B,: a + b are outputs by a machine that has not seen its rows.
 Leaving row i out of the block that was solved last changes its residual to change_i / (K_BB + alpha W_B^-1)^-1_ii, as
@@ -88,6 +88,7 @@ class BlockRidge:
     ):
         self._features, self._Y, self._row_weights, self._dtype = features, Y, row_weights, dtype
         self._core = np.arange(n_core)
+        self._core_residuals = np.zeros((n_core, Y.shape[1]))
         self.alpha, self._intercept = alpha, intercept
         self.weights = np.zeros(Y.shape)
         self.n_seen = 0
@@ -127,8 +128,7 @@ class BlockRidge:
         residuals = self._Y[block] - outputs - self._noise(block) * self.weights[block]
         core = self._core if block.start >= self._core.size else self._core[:0]
         rows = np.concatenate([core, np.arange(block.start, block.stop)])
-        # the step before has left no residual in the core
-        residuals = np.vstack([np.zeros((core.size, residuals.shape[1])), residuals])
+        residuals = np.vstack([self._core_residuals[: core.size], residuals])
         ridge, change = self._solved(rows, residuals)
         self.weights[rows] += change
         self.n_seen = max(self.n_seen, block.stop)
@@ -192,6 +192,8 @@ class BlockRidge:
             if ridge.factorise(self.alpha * 10.0**decades):
                 change = ridge.solve_for(residuals, STEPS)
                 if change is not None:
+                    core = slice(self._core.size)
+                    self._core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
                     return ridge, change
         raise DataError(
             Message(

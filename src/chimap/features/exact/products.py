@@ -125,10 +125,8 @@ class KeptRows:
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
-        if not _arrays.is_sparse(rows) and not self.data.size:  # what kept rows lack adds to distances alone
-            return OtherRows(
-                dense, None, squares + _scaling.row_squares(np.delete(rows, self.columns, axis=1))
-            )
+        if not _arrays.is_sparse(rows) and not np.delete(rows, self.columns, axis=1).any():
+            return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
         # these squares include columns that kept rows lack
         return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
