@@ -1,8 +1,9 @@
 """Do more rows bring more accuracy? Score and seconds of the default settings as the rows grow, and of others.
 
 Official splits; 1, 3, 10, 30, 100 thousand rows where the set has more, and all rows. Each fit runs in a process of its
-own. Each cell is kept as a line of ``results/by_rows.jsonl`` when it is done, and a later run goes on with the cells
-that are missing.
+own. Seconds are those of the processor, on all threads together: other work on the machine adds little to them. For
+threads that wait for each other, as those of LightGBM do, run it on one core (``taskset -c 0``). Each cell is kept as a
+line of ``results/by_rows.jsonl`` when it is done, and a later run goes on with the cells that are missing.
 
 python -m benchmarks.accuracy.by_rows                                  # hours for all cells
 python -m benchmarks.accuracy.by_rows --sets mnist,hiv --methods chimap,lightgbm --rows 1000,3000 --for 300
@@ -37,7 +38,7 @@ ROWS = {  # of the training part
     "mnist": 60_000,
     "fashion_mnist": 60_000,
     "cifar words": 50_000,
-    "hiv": 33_525,
+    "hiv": 33_524,
     "moses logP": 700_000,
     "newsgroups": 11_314,
 }
@@ -88,7 +89,7 @@ def keep(lines: list[Line]) -> None:
 
 
 def table(lines: list[Line]) -> str:
-    """Return score and seconds by set and rows, in Markdown, with the best score of each line in bold."""
+    """Return score and processor seconds by set and rows, in Markdown, with the best score of each line in bold."""
     found = {key(line): line for line in lines}
     text = f"| data set | rows | {' | '.join(label for label, *_ in SHOWN.values())} |\n"
     text += "|---|--:" + "|---" * len(SHOWN) + "|\n"
@@ -105,11 +106,11 @@ def _cell(line: Line | None, best: float) -> str:
     if line is None:
         return "-"
     score = f"**{line['score']:.4f}**" if line["score"] == best else f"{line['score']:.4f}"
-    return f"{score}, {line['fit_seconds']:.{0 if line['fit_seconds'] >= 10 else 1}f} s"
+    return f"{score}, {line['processor_seconds']:.{0 if line['processor_seconds'] >= 10 else 1}f} s"
 
 
 def draw(lines: list[Line], output: Path) -> None:
-    """Draw score against rows, a panel for each set; the last point of a method shows its seconds."""
+    """Draw score against rows, a panel for each set; the last point of a method shows its processor seconds."""
     by_method = defaultdict(list)
     for line in lines:
         by_method[line["set"], line["method"]].append(line)
@@ -123,7 +124,7 @@ def draw(lines: list[Line], output: Path) -> None:
     for ax, name in zip(axes.flat, names, strict=False):
         for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
             points = sorted(
-                (line["rows"], line["score"], line["fit_seconds"]) for line in by_method[name, method]
+                (line["rows"], line["score"], line["processor_seconds"]) for line in by_method[name, method]
             )
             if not points:
                 continue
@@ -133,7 +134,7 @@ def draw(lines: list[Line], output: Path) -> None:
                 f" {seconds[-1]:.0f} s", (n[-1], scores[-1]), color=colour, fontsize=8, xytext=(5, 0),
                 textcoords="offset points", va="center", annotation_clip=False,
             )  # fmt: skip
-        ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[by_method_scoring(lines, name)])
+        ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[scoring_of(lines, name)])
         ax.margins(x=0.18, y=0.08)
         ax.grid(alpha=0.3)
     for ax in axes[-1]:
@@ -145,7 +146,7 @@ def draw(lines: list[Line], output: Path) -> None:
     figure.savefig(output, dpi=130)
 
 
-def by_method_scoring(lines: list[Line], name: str) -> str:
+def scoring_of(lines: list[Line], name: str) -> str:
     return str(next(line["scoring"] for line in lines if line["set"] == name))
 
 

@@ -37,16 +37,17 @@ from scipy.linalg import eigh  # isort: skip
 from chimap import _blas, _loops, _threads  # isort: skip
 from chimap._cholesky import factorise, solve  # isort: skip
 from chimap.features.exact import ExactFeatures  # isort: skip
-from chimap.fit.blocks import MOST_BLOCK_ROWS  # isort: skip
+from chimap.fit.blocks import MOST_BLOCK_ROWS, core_rows  # isort: skip
 from chimap.solvers.blocks import BlockRidge  # isort: skip
 
 ALPHA = 0.1
 CLOSE = 0.01  # distance from the outputs of the exact solution, as a share of them
-MOST_SWEEPS = 30
+MOST_SWEEPS = 12
 ORDER = 2048  # of the product that shows the rate of products
 TILE = 512, 1024  # kernel values that stay in cache
 EIGENVECTORS, SUBSAMPLE = 600, 8000  # of EigenPro 2
-COLUMNS = 1000  # of the Nystrom preconditioner
+COLUMNS = 1000, 3000  # of the Nystrom preconditioner
+JITTER = 1e-6  # on the diagonal of their matrix
 
 
 def rows_and_targets(n_rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -62,16 +63,16 @@ def features_of(X: np.ndarray) -> ExactFeatures:
     return ExactFeatures("exp-chi2", n_terms=1).fit(X)
 
 
-def blocks_of(n_rows: int, n_blocks: int) -> list[slice]:
-    """Return blocks of about the same number of rows."""
-    borders = np.linspace(0, n_rows, n_blocks + 1).round().astype(int)
-    return [slice(int(a), int(b)) for a, b in pairwise(borders)]
+def blocks_of(n_rows: int, most_rows: int, n_core: int) -> list[slice]:
+    """Return blocks of which the first has ``most_rows``, the rows of a factor, and the others those that a core leaves."""
+    rest = max(0, n_rows - most_rows)
+    later = np.linspace(n_rows - rest, n_rows, -(-rest // (most_rows - n_core)) + 1).round()
+    return [slice(int(a), int(b)) for a, b in pairwise([0, *later])]
 
 
-def machine_of(features: ExactFeatures, Y: np.ndarray, blocks: list[slice], alpha: float) -> BlockRidge:
+def machine_of(features: ExactFeatures, Y: np.ndarray, most_rows: int, n_core: int) -> BlockRidge:
     """Return a machine in blocks that has learned nothing yet."""
-    most = max(block.stop - block.start for block in blocks)
-    return BlockRidge(features, Y, None, alpha, np.zeros(Y.shape[1]), most, np.dtype(np.float32))
+    return BlockRidge(features, Y, None, ALPHA, np.zeros(Y.shape[1]), most_rows, np.dtype(np.float32), n_core)
 
 
 # --- the half sweep against the work in it
@@ -104,13 +105,13 @@ class Parts:
         self._square = np.empty((most_rows, most_rows), np.float32)
         self.seconds = dict.fromkeys(("products", "exponentials", "factors"), 0.0)
 
-    def add(self, block: slice) -> None:
-        """Add the seconds that the parts of a block take now."""
+    def add(self, block: slice, n_core: int) -> None:
+        """Add the seconds that the parts of a block, and its factor with ``n_core`` other rows, take now."""
         m = block.stop - block.start
         pairs = m * block.start + m**2 / 2
         self.seconds["products"] += 2 * pairs * self._p / self._product_rate()
         self.seconds["exponentials"] += pairs * self._exponential_seconds()
-        self.seconds["factors"] += self._factor_seconds(m)
+        self.seconds["factors"] += self._factor_seconds(m + n_core)
 
     def _product_rate(self) -> float:
         """Return operations per second of a product on all threads."""
@@ -144,27 +145,25 @@ class Parts:
         return seconds_of(lambda: factorise(square))
 
 
-def half_sweep(n_rows: int, n_blocks: int) -> None:
+def half_sweep(n_rows: int, most_rows: int) -> None:
     """Report the time of a half sweep over the time of its parts."""
     X, _, Y = rows_and_targets(n_rows)
     features = features_of(X)
     p = features.rows_.dense.shape[1]
-    few = blocks_of(1000, 2)
-    compiled = machine_of(features, Y, few, ALPHA)
-    for block in few:  # compiles the loops before the clock starts
+    compiled = machine_of(features, Y, 1000, 100)
+    for block in blocks_of(2000, 1000, 100):  # compiles the loops before the clock starts
         compiled.learn(block)
-    blocks = blocks_of(n_rows, n_blocks)
-    machine = machine_of(features, Y, blocks, ALPHA)
-    parts = Parts(p, max(block.stop - block.start for block in blocks))
-    seconds = 0.0
+    n_core = core_rows(most_rows)
+    blocks, machine = blocks_of(n_rows, most_rows, n_core), machine_of(features, Y, most_rows, n_core)
+    parts, seconds = Parts(p, most_rows), 0.0
     for block in blocks:
-        parts.add(block)
+        parts.add(block, n_core if block.start else 0)
         seconds += seconds_of(lambda block=block: machine.learn(block))
     bound = sum(parts.seconds.values())
     shown = ", ".join(f"{name} {part:.1f} s" for name, part in parts.seconds.items())
     print(f"  half sweep {seconds:.1f} s; {shown}")
     report(
-        f"half sweep / its parts, {n_rows} rows x {p}, {n_blocks} blocks",
+        f"half sweep / its parts, {n_rows} rows x {p}, {len(blocks)} blocks",
         round(seconds / bound, 2),
         "<= 1.3 at 60 000",
     )
@@ -173,13 +172,13 @@ def half_sweep(n_rows: int, n_blocks: int) -> None:
 # --- sweeps to the exact solution
 
 
-def by_blocks(features: ExactFeatures, Y: np.ndarray, n_blocks: int) -> Iterator[tuple[float, np.ndarray]]:
+def by_blocks(
+    features: ExactFeatures, Y: np.ndarray, most_rows: int, n_core: int
+) -> Iterator[tuple[float, np.ndarray]]:
     """Yield the share of all kernel values computed so far, in units of n^2, and weights, after each sweep."""
-    blocks = blocks_of(len(Y), n_blocks)
-    machine = machine_of(features, Y, blocks, ALPHA)
-    values = 0.5
+    machine, values = machine_of(features, Y, most_rows, n_core), 0.5
     while True:
-        for block in blocks:
+        for block in blocks_of(len(Y), most_rows, n_core):
             machine.learn(block)
         yield values, machine.weights
         values += 1
@@ -202,7 +201,7 @@ def by_eigenpro(K: np.ndarray, Y: np.ndarray, factor: float) -> Iterator[tuple[f
     tail, values, V = values[0], values[1:], vectors[:, 1:]
     D = (1 - tail / values) / values
     # what remains of K(x, x) = 1 without the leading eigenvectors, at most; and the largest eigenvalue that remains
-    rest = (1 - np.square(K[:, S] @ V) @ (D / 1).astype(np.float32)).max()
+    rest = (1 - np.square(K[:, S] @ V) @ D).max()
     largest = tail / S.size
     m = int(np.clip(rest / largest, 64, n))
     eta = factor / (rest + (m - 1) * largest)
@@ -229,7 +228,7 @@ def by_conjugate_gradients(
     n = len(Y)
     C = np.sort(np.random.default_rng(0).permutation(n)[:n_columns])
     F = K[:, C].astype(np.float64)
-    R = np.linalg.cholesky(F[C] + 1e-6 * np.eye(n_columns))
+    R = np.linalg.cholesky(F[C] + JITTER * np.eye(n_columns))
     F = np.linalg.solve(R, F.T)  # K is about F'F
     values, vectors = np.linalg.eigh(F @ F.T)
     U = F.T @ (vectors / np.sqrt(values))
@@ -263,10 +262,14 @@ def sweeps(n_rows: int) -> None:
         raise SystemExit("the kernel matrix is singular to rounding")
     exact = Kt @ solve(R, Y)
     del R
-    solvers = {f"{n} blocks": by_blocks(features, Y, n) for n in (6, 3)}
+    solvers = {
+        f"factors of {m} rows, core of {n_core}": by_blocks(features, Y, m, n_core)
+        for m in (-(-n_rows // 6), -(-n_rows // 3))
+        for n_core in (0, core_rows(m))
+    }
     solvers |= {f"EigenPro 2, {factor:g} times its step": by_eigenpro(K, Y, factor) for factor in (1.0, 1.5)}
     solvers |= {
-        f"conjugate gradients, {n} columns": by_conjugate_gradients(K, Y, n) for n in (COLUMNS, 3 * COLUMNS)
+        f"conjugate gradients, {n} columns": by_conjugate_gradients(K, Y, n) for n in COLUMNS if n < n_rows
     }
     for name, steps in solvers.items():
         found = []
@@ -296,7 +299,7 @@ def main() -> None:
     parser.add_argument("--only", choices=("half", "sweeps"), help="run one of the two")
     options = parser.parse_args()
     if options.only != "sweeps":
-        half_sweep(options.rows, max(3, -(-options.rows // MOST_BLOCK_ROWS)))
+        half_sweep(options.rows, min(MOST_BLOCK_ROWS, -(-options.rows // 3)))
     if options.only != "half":
         sweeps(options.sweep_rows)
 

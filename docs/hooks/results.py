@@ -41,11 +41,10 @@ def against_others() -> str:
     path = RESULTS / "against_others.jsonl"
     if not path.exists():
         return NOT_YET.format("against_others --keep")
-    METHODS = module("against_others").METHODS
-    plot = module("plot_against_others")
-    MEASURES, NAMES, lines = plot.MEASURES, plot.NAMES, plot.kept_lines(path)
-    by_set = {NAMES[name]: [line for line in lines if line["set"] == name] for name in NAMES}
-    return "\n\n".join(one_set(name, fits, list(METHODS), MEASURES) for name, fits in by_set.items() if fits)
+    plot, methods = module("plot_against_others"), list(module("against_others").METHODS)
+    lines = plot.kept_lines(path)
+    by_set = {shown: [line for line in lines if line["set"] == name] for name, shown in plot.NAMES.items()}
+    return "\n\n".join(one_set(name, fits, methods, plot.MEASURES) for name, fits in by_set.items() if fits)
 
 
 def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: dict[str, str]) -> str:
