@@ -295,8 +295,8 @@ class HistogramModel(RecipeModel):
                     progress,
                 )  # fmt: skip
                 if rival is not None:
-                    vars(self).clear()
-                    vars(self).update(vars(rival))
+                    self.__dict__.clear()
+                    self.__dict__.update(vars(rival))
                 self.stage_seconds_ = clock.seconds
         if self._given().get("normalize") == "l1":
             self.units_ = None  # shares are the same in all units

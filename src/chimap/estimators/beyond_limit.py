@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,36 +17,34 @@ from chimap.data.views import ChosenRows
 from chimap.engines import Progress
 from chimap.estimators.internals import codec_of
 from chimap.estimators.race_rows import scoring_of
+from chimap.estimators.recipe_model import RecipeModel
 from chimap.fit.automatic import is_automatic, landmarks_in
 from chimap.fit.blocks import USUAL_SECONDS
 from chimap.fit.result import FitResult
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
 
-if TYPE_CHECKING:
-    from chimap.estimators.base import HistogramModel
-
 _SHARE = 0.5  # of the usual seconds of a fit that landmarks for all rows may take beside it
 
 
-def asks_for_rival(model: HistogramModel) -> bool:
+def asks_for_rival(model: RecipeModel) -> bool:
     """Whether a fitted machine left rows out, and the user named neither features nor a time limit."""
     left_out = getattr(model, "n_unlearned_", 0) > 0
-    return left_out and is_automatic(model.features) and model.time_limit is None
+    return left_out and is_automatic(getattr(model, "features", None)) and model.time_limit is None
 
 
 def rival_of(
-    model: HistogramModel,
+    model: RecipeModel,
     source: Source,
     groups: np.ndarray | None,
-    fit: Callable[[HistogramModel, Source, np.ndarray | None], FitResult],
+    fit: Callable[[RecipeModel, Source, np.ndarray | None], FitResult],
     progress: Progress,
-) -> HistogramModel | None:
+) -> RecipeModel | None:
     """Return the model with landmarks for all rows if it predicts rows better that neither has seen, or None.
 
     Parameters
     ----------
-    model : HistogramModel
+    model : RecipeModel
         Fitted block by block on some of the rows.
     source : Source
         All rows.

@@ -68,6 +68,8 @@ class RecipeModel(Encoding, LinearModel):
     chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
+    held_out_: Sometimes[np.ndarray]  # outputs of exact machines for rows they have not seen
+    row_numbers_: Sometimes[np.ndarray]  # places of the rows that an exact machine keeps
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     loss_: Loss | None
     selection_: SelectionResult | None
