@@ -27,7 +27,12 @@ def benchmark_of(monkeypatch):
 
 @pytest.mark.parametrize(
     ("solver", "sweeps", "distance"),
-    [("three blocks", 100, 1e-2), ("core", 30, 1e-3), ("eigenpro", 60, 1e-2), ("conjugate gradients", 5, 1e-3)],
+    [
+        ("three blocks", 100, 1e-2),
+        ("core", 30, 1e-3),
+        ("eigenpro", 60, 1e-2),
+        ("conjugate gradients", 5, 1e-3),
+    ],
 )
 def test_solvers_of_the_same_problem_reach_its_solution(benchmark_of, monkeypatch, solver, sweeps, distance):
     blocks = benchmark_of("speed.blocks")
