@@ -72,6 +72,29 @@ def check_histograms(
     )
 
 
+def finite_outputs(outputs: np.ndarray, first_row: int = 0, name: str = "X") -> np.ndarray:
+    """Return outputs (n, t) of rows; raise DataError, naming the row, for one whose outputs overflow."""
+    if not np.isfinite(outputs).all():
+        row = first_row + int(np.argmin(np.isfinite(outputs).all(axis=1)))
+        raise DataError(
+            f"{name}, row {row}: the outputs of the model overflow, because bins of this row are many orders of "
+            "magnitude larger than those that it was fitted on. Check the row."
+        )
+    return outputs
+
+
+def check_weights(coef: np.ndarray, alpha: float) -> None:
+    """Raise DataError for weights of a solution at a strength that are not finite."""
+    if not np.isfinite(coef).all():
+        raise DataError(
+            Message(
+                "{alpha=:g} is too small: rounding leaves no digit of the weights. Use a larger one, or "
+                "{alpha='auto'}.",
+                alpha,
+            )
+        )
+
+
 _CACHED = 65536  # values that stay in the processor's cache between the two passes over them
 
 

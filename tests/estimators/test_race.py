@@ -480,3 +480,18 @@ def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
     assert again.score >= before[-1].score
     assert before[-1].n_rows == 400
     assert before[1].learned["alpha"] == pytest.approx(before[0].learned["alpha"], rel=0.2)  # at one setting
+
+
+@pytest.mark.parametrize("density", [0.2, 1.0])
+def test_a_table_has_one_winner_however_it_is_stored(density):
+    rng = np.random.default_rng(0)
+    profiles, y = rng.gamma(0.3, size=(3, 60)), rng.integers(3, size=160)
+    X = rng.poisson(2 * density * profiles[y] * rng.gamma(2, 1, (160, 1))).astype(np.float32)
+    X[X.sum(axis=1) == 0, 0] = 1
+    dense, sparse = (
+        HistogramClassifier(random_state=0).fit(form(X), y) for form in (np.asarray, sp.csr_matrix)
+    )
+    scores = [[row["score"] for row in model.race_.table()] for model in (dense, sparse)]
+    np.testing.assert_allclose(*scores, atol=1e-6)
+    assert dense.describe()["kernel"] == sparse.describe()["kernel"]
+    np.testing.assert_array_equal(dense.predict(X), sparse.predict(X))

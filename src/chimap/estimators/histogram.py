@@ -131,8 +131,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         project: it is faster on CUDA devices and on CPUs with AMX or AVX-512's bfloat16 (oneDNN, extra "bfloat16").
         "auto" is "bfloat16" on such hardware and "float32" elsewhere; see ``precision_``.
     device : str, default="cpu"
-        Where features, moments and the solution are computed with ``loss="square"``: "cpu", or "cuda", which needs
-        torch.
+        Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
+        exact machines of many rows: "cpu", or "cuda", which needs torch.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores, or one for up to 300 rows, which more threads would not speed up.
     random_state : int, RandomState or None, default=None
@@ -162,6 +162,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The settings that the race chose, by parameter; empty without a race.
     bin_weights_ : ndarray of shape (bins,) or None
         Weights of the bins, with mean 1 if they were learned; None if all are equal.
+    row_numbers_ : ndarray of shape (n,)
+        With ``features="exact"``: places of the kept rows, in their order in the kernel matrix, in the array or file
+        that was fitted on.
     held_out_ : ndarray of shape (n, t)
         With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
         of rows it is the machine of the blocks before, and the first block has NaN. Where the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -23,6 +24,7 @@ from chimap.estimators.kept_results import KeptResults
 from chimap.estimators.posterior_variances import checked_posterior, posterior_variances
 from chimap.estimators.prediction import Prediction, scores
 from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
+from chimap.explain.effects import BinUnit
 from chimap.features.base import Folded, fold
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
@@ -220,9 +222,15 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             n_features = 0 if hasattr(features, "outputs") else features._n_features_out
             return np.empty((n_rows, n_features), dtype=self._dtype)
         check_device(self._device)
-        shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
-        backend = backend_of(self._device)
-        return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
+
+        def make() -> Callable[[Rows], np.ndarray]:
+            shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
+            backend = backend_of(self._device)
+            return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
+
+        # cached: the rows of an exact machine would go to the device again with every prediction
+        made_of = [self.features_, self._coef, self._intercept, self.precision_, self._device]
+        return self._kept.get("scorer", made_of, make)
 
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         return self._scores(self._prepared(rows, first_row, name), room)
@@ -266,6 +274,9 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     @property
     def _takes_signs(self) -> bool:
         return any(part.settings.exact.is_signed for part in self._parts(self.n_features_in_))
+
+    def _unit_of_bin(self, place: int) -> BinUnit:
+        return self._preparation.unit_of_bin(place)
 
     def _mapping(self) -> RowFeatures:
         """Return the features that are multiplied by the weights."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows
+from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
 from chimap.features.base import FeatureSettings
@@ -149,6 +150,11 @@ def within_room(
     return [candidate for candidate in entered if fits(candidate)]
 
 
+def on_device(entered: list[Candidate], device: str) -> list[Candidate]:
+    """Return the candidates that can be fitted with a device: LIBLINEAR's margins are for the host alone."""
+    return [candidate for candidate in entered if on_host(device) or candidate.settings["loss"] != "hinge"]
+
+
 def _rank(candidate: Candidate) -> tuple[bool, int, bool]:
     """Return the sort key: baselines first, then kernels in the order of ``_ORDER``, normalised rows first."""
     settings = candidate.settings
@@ -284,7 +290,6 @@ def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
         "map": None,
         "blocks": None,
         "n_principal": None,
-        "device": "cpu",
     }
     parameters = model.get_params(deep=False)
     if or_named and not _same(parameters["kernel"], "auto"):

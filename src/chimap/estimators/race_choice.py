@@ -25,6 +25,7 @@ from chimap.estimators.race_candidates import (
     HISTOGRAM_KERNELS,
     candidates,
     is_free,
+    on_device,
     settings_for,
     within,
     within_room,
@@ -71,9 +72,10 @@ def race_of(
             "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
             source.name, ", ".join(HISTOGRAM_KERNELS),
         )])  # fmt: skip
-    entered = within_room(
-        candidates(running.look, running.rows.shape[0]), running.look.density, source, room, running.footprint
+    entered = on_device(
+        candidates(running.look, running.rows.shape[0]), model.get_params(deep=False)["device"]
     )
+    entered = within_room(entered, running.look.density, source, room, running.footprint)
     entered = entered if is_free(model) and running.footprint <= room else within(entered)
     raced = running.run(entered, progress)
     if raced.failures:

@@ -14,7 +14,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.backends.base import RowFeatures
 from chimap.export.graph import Graph, Value
-from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
+from chimap.export.onnx_kernels import dirichlet_logs, gram, unit_rows
 from chimap.export.onnx_maps import map_features, stationary_waves
 from chimap.export.parts import ModelParts
 from chimap.features.additive import AdditiveMap, DirichletMap, StationaryMap
@@ -67,8 +67,7 @@ def _normalised(x: Value, parts: ModelParts) -> Value:
 def _l1(x: Value, parts: ModelParts) -> Value:
     for columns in parts.blocks:
         is_whole = np.array_equal(columns, np.arange(parts.n_bins))
-        sums = row_sums(x if is_whole else x.take(columns, 1))
-        scaled = x / sums
+        scaled = unit_rows(x, None if is_whole else x.take(columns, 1))
         if is_whole:
             x = scaled
             continue

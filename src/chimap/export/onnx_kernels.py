@@ -95,13 +95,17 @@ def _dirichlet(kernel: DirichletKernel, g: Graph, x: Value, Y: np.ndarray) -> Va
 def dirichlet_logs(kernel: DirichletKernel, x: Value) -> Value:
     """Return scale (ln(x / |x|_1 + f) - mean) (n, bins), f being the kernel's offset."""
     w, offset = kernel.whitening, max(float(kernel.offset), float(np.finfo(x.dtype).tiny))
-    return (((x / row_sums(x)) + offset).apply("Log") - w.mean) * w.scale
+    return ((unit_rows(x) + offset).apply("Log") - w.mean) * w.scale
 
 
-def row_sums(x: Value) -> Value:
-    """Return the l1 norms (n, 1), with 1 for empty rows; they are summed in float64."""
-    sums = x.cast(np.float64).apply("Abs").sum(1, keep=True)
-    return (sums > 0.0).where(sums, 1.0).cast(x.dtype)
+def unit_rows(x: Value, part: Value | None = None) -> Value:
+    """Return rows divided by the l1 norms of ``part`` of them (all bins if None), empty ones as they are.
+
+    Sums and quotients are in float64: a sum of float32 numbers may be beyond float32.
+    """
+    wide = x.cast(np.float64)
+    sums = (wide if part is None else part.cast(np.float64)).apply("Abs").sum(1, keep=True)
+    return (wide / (sums > 0.0).where(sums, 1.0)).cast(x.dtype)
 
 
 @_gram.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClass
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.internals import preparation_of
 from chimap.estimators.targets import task_names
+from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
 
 if TYPE_CHECKING:
@@ -52,6 +54,8 @@ class ModelParts:
         Factors of the columns of the normalised rows; None for none.
     tasks : list of str or None, default=None
         Names of several tasks or targets, or None for a single one.
+    units : callable
+        Returns how values of the bin at a place become those that the features take.
     """
 
     features: FittedFeatures
@@ -65,6 +69,7 @@ class ModelParts:
     threshold: float = 0.0
     factors: np.ndarray | None = None
     tasks: list[str] | None = None
+    units: Callable[[int], BinUnit] = lambda place: BinUnit()
 
     @property
     def n_bins(self) -> int:
@@ -135,5 +140,5 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, preparation.normalize,
         [block.columns for block in preparation.parts], classes, preparation.dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks,
+        float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks, preparation.unit_of_bin,
     )  # fmt: skip

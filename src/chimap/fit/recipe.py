@@ -32,6 +32,11 @@ from chimap.losses import Loss, Observed
 from chimap.solvers.base import Evidence, Needs
 
 PRECISIONS = ("auto", "float32", "float64", "bfloat16")
+_ON_DEVICES: tuple[Needs, ...] = (
+    "moments",
+    "kernel",
+    "blocks",
+)  # what a fit with a device can be solved from
 
 
 class Objective(Protocol):
@@ -201,7 +206,7 @@ def checked_recipe(
                 device,
             )
         )
-    if not on_host(device) and objective.needs != "moments":
+    if not on_host(device) and objective.needs not in _ON_DEVICES:
         raise InputError(
             Message(
                 "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",

@@ -20,6 +20,7 @@ from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
+from chimap.explain.effects import BinUnit
 from chimap.features.weighted import BinWeights
 from chimap.fit.design import FeatureBlock, check_rows, normalised, rows_apart, sample_size
 from chimap.fit.precision import rows_in
@@ -48,6 +49,13 @@ NORMALIZATIONS: dict[str, Callable[[Rows, Sequence[np.ndarray]], Rows]] = {
     "sqrt": _sqrt,
 }
 """Values of ``normalize`` besides None: functions of checked rows and the columns of each block that return rows."""
+
+
+UNDONE: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "log1p": lambda values: np.copysign(np.expm1(np.abs(values)), values),
+    "sqrt": lambda values: np.copysign(np.square(values), values),
+}
+"""The inverse of each of ``NORMALIZATIONS`` that changes every entry by itself."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +112,21 @@ class Preparation:
             factors[part.columns] = block_weights.factors(part.settings.exact)
         return factors
 
+    def unit_of_bin(self, place: int) -> BinUnit:
+        """Return how values of a bin are prepared.
+
+        A normalisation that looks at whole rows leaves them as it makes them: shares of the row under "l1".
+        """
+        factor = 1.0 if self.factors is None else float(self.factors[place]) or 1.0
+        undone = UNDONE.get(self.normalize or "")
+        if undone is None:
+            return BinUnit(lambda values: factor * values, lambda prepared: prepared / factor)
+        done = NORMALIZATIONS[self.normalize or ""]
+        return BinUnit(
+            lambda values: factor * np.asarray(done(values[:, None], [])[:, 0]),
+            lambda prepared: undone(prepared / factor),
+        )
+
 
 def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
     """Write the features of many rows to ``out``, in pieces of the smallest chunk, which the memory is planned for."""
@@ -152,7 +175,7 @@ class PreparedRows:
 
     def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
         """Return the sample and the prepared rows at the places ``others``; a source is not read through twice."""
-        sampled = self._sampled()
+        sampled = self.sampled()
         if self.source.weights is None and (self.source.can_seek or not others.size):
             return self.take(sampled), self.take(others) if others.size else None
         both = np.union1d(sampled, others)
@@ -207,7 +230,7 @@ class PreparedRows:
         """
         if self._are_weighed:
             return choose_rows(self.source.n_rows, size, self.seed + 1)
-        sampled = self._sampled()
+        sampled = self.sampled()
         drawn = choose_rows(self.source.n_rows, size + sampled.size, self.seed + 1)
         outside = np.setdiff1d(drawn, sampled, assume_unique=True)
         if 2 * outside.size < min(size, self.source.n_rows):
@@ -220,7 +243,7 @@ class PreparedRows:
         weights = self.source.weights
         return weights is not None and bool(np.ptp(of_rows(weights)) > 0)
 
-    def _sampled(self) -> np.ndarray:
+    def sampled(self) -> np.ndarray:
         """Return the places of the sample that features are fitted on."""
         size, apart = sample_size(self.source, self.prepare.parts), self._apart()
         weights = self.source.weights
