@@ -36,7 +36,7 @@ from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
 from chimap.fit.fit import check_request, fit
 from chimap.fit.settling import advice_on_components
-from chimap.fit.weights import checked_sample_weight, with_weights
+from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 
@@ -72,6 +72,7 @@ class HistogramModel(RecipeModel):
         n_principal: int | Sequence[int] | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         threshold: str | float | None = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
@@ -99,6 +100,7 @@ class HistogramModel(RecipeModel):
         self.n_principal = n_principal
         self.loss = loss
         self.class_weight = class_weight
+        self.weights = weights
         self.threshold = threshold
         self.alpha = alpha
         self.selection = selection
@@ -208,7 +210,8 @@ class HistogramModel(RecipeModel):
             )
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
-            source = with_weights(source, checked_sample_weight(weights, source.n_rows))
+            weights = checked_sample_weight(weights, source.n_rows)
+            source = with_weights(source, weights, counts_in(self.weights, weights))
         source = labelled(source)
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels

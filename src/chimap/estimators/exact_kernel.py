@@ -33,6 +33,9 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
         Number of held-out folds; "auto" is five.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -93,6 +96,9 @@ class ExactKernelRegressor(RealTargets, ExactKernelModel):
         Number of held-out folds; "auto" is five.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 

@@ -57,6 +57,9 @@ class HistogramRegressor(RealTargets, HistogramModel):
         An object ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
     alpha : float, sequence of float or "auto", default="auto"

@@ -12,7 +12,7 @@ from chimap._types import JSON, ArrayLike, MatrixLike, Parameters
 from chimap.data import ArraySource, Source
 from chimap.data.labelling import labelled
 from chimap.fit.targets import Codec, checked_batch, is_matrix
-from chimap.fit.weights import checked_sample_weight, with_weights
+from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
 from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
@@ -90,5 +90,6 @@ def source_of_batch(
         X, y = validate_data(model, X, y, reset=is_first, **checks, **y_checks)
     source: Source = ArraySource(X, y)
     if sample_weight is not None:
-        source = with_weights(source, checked_sample_weight(sample_weight, source.n_rows))
+        weights = checked_sample_weight(sample_weight, source.n_rows)
+        source = with_weights(source, weights, counts_in(model.weights, weights))
     return labelled(source) if is_matrix(y) else source

@@ -22,6 +22,7 @@ from chimap.estimators.explained_machine import ExplainedMachine
 from chimap.estimators.strength_choice import Solve, checked_folds, chosen_strength, folds_of, strengths_of
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
+from chimap.estimators.targets import CountedRows
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.fit.weights import checked_sample_weight
@@ -70,6 +71,9 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         all classes at once.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
     selection : int, "auto" or splitter, default=3
@@ -132,6 +136,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         alpha: str | float | Sequence[float] = "auto",
         loss: str = "hinge",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         threshold: str | float | None = None,
         selection: str | int | BaseCrossValidator = 3,
         memory: str | int = "2GiB",
@@ -144,6 +149,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         self.alpha = alpha
         self.loss = loss
         self.class_weight = class_weight
+        self.weights = weights
         self.threshold = threshold
         self.selection = selection
         self.memory = memory
@@ -182,7 +188,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
         weights = checked_sample_weight(sample_weight, n_given)
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
-        rows, labels, weights = self._counted(rows, labels, weights)
+        counted = self._counted(rows, labels, weights)
+        rows, labels, weights, _ = counted
         if self._is_precomputed:
             rows = rows[:, places]
         self._learn_targets(labels)
@@ -195,12 +202,12 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
             targets = np.asarray(self._encode(labels))
             folds = folds_of(selection, labels, self.random_state)
+            scale = self.scale_ * counted.mean_weight
             self.alpha_, self.selection_ = chosen_strength(
-                strengths_of(given, self.scale_), self.scale_, self._solve, folds, gram, targets, labels, w,
-                self.classes_,
-            )  # fmt: skip
+                strengths_of(given, scale), scale, self._solve, folds, gram, targets, labels, w, self.classes_
+            )
             duals, intercept = self._solve(gram, targets, w, self.alpha_)
-            self._take_held_out(self._held_out(folds, gram, targets, labels, w, duals))
+            self._take_held_out(self._held_out(folds, gram, targets, counted, duals))
         self.dual_coef_ = np.ascontiguousarray(duals.T)  # in the order of a file, for the same bits
         if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
             dual_coef = np.zeros((duals.shape[1], n_given))
@@ -219,20 +226,28 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         self,
         folds: BaseCrossValidator | None,
         gram: np.ndarray,
-        targets: np.ndarray,
-        y: np.ndarray,
-        w: np.ndarray,
+        rows: CountedRows,
         duals: np.ndarray,
     ) -> HeldOutRows | None:
-        """Return outputs for left-out rows: ridge leaves out each row alone, the hinge holds out one fold."""
-        if self.loss == "square":
+        """Return outputs for left-out rows; None if there are too few rows.
+
+        Ridge leaves out each row alone; the hinge, and a user's splitter, hold out folds.
+        """
+        w = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        if self.loss == "square" and not hasattr(self.selection, "split"):
             diagonal = inverse_diagonal(ridge_factor(gram, w, self.alpha_))
-            return HeldOutRows(kernel_left_out(diagonal, duals, targets, self.alpha_, w), y, w)
+            outputs = kernel_left_out(diagonal, duals, targets, self.alpha_, w)
+            return HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)
         if folds is None:
             return None
-        train, test = next(iter(folds.split(np.zeros(len(y)), y)))
-        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
-        return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
+        places, of_folds = [], []
+        for train, test in folds.split(np.zeros(len(rows.y)), rows.y):
+            solved = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
+            places.append(test)
+            of_folds.append(gram[np.ix_(test, train)] @ solved[0] + solved[1])
+        held = np.concatenate(places)
+        weights, counts = (None if part is None else part[held] for part in (rows.weights, rows.counts))
+        return HeldOutRows(np.concatenate(of_folds), rows.y[held], weights, counts=counts)
 
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the kernel matrix, centred, and the means that were subtracted.

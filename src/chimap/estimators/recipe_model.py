@@ -121,7 +121,7 @@ class RecipeModel(Encoding, LinearModel):
         y = source.labels()
         assert y is not None
         weights = self._class_weighed(y, source.weights, is_batch)
-        return (source if weights is source.weights else with_weights(source, weights)), groups
+        return (source if weights is source.weights else with_weights(source, weights, source.counts)), groups
 
     # --- values of "auto"
 
@@ -175,8 +175,11 @@ class RecipeModel(Encoding, LinearModel):
 
         is_plain: False if the fit has options that exact machines do not support. is_batch: whether more rows follow.
         """
+        def recipe(given: Parameters) -> Recipe:
+            return self._recipe(given) if groups is None else self._recipe(given).of_groups()
+
         about = Circumstances(
-            self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
+            recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
             self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)

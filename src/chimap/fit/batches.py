@@ -27,7 +27,7 @@ from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
 from chimap.losses import Observed, Square
-from chimap.moments import RowWeights, rows_by_weight
+from chimap.moments import RowWeights, of_rows, rows_by_weight, unit_of
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Evidence
 from chimap.solvers.observed_moments import ObservedMoments
@@ -76,10 +76,9 @@ class Batches:
         self.witnesses = None
         if places.size:
             witness_rows = self.rows.take(places)
-            self.witnesses = witnesses_of(
-                recipe, self.rows, features, self.moments, places, witness_rows, False
-            )
-        self._witnessed = self.rows.labels[places]
+            self.witnesses = witnesses_of(recipe, self.rows, features, self.moments, places, witness_rows)
+        self._held_folds = self.rows.folds_to_hold_out(places)
+        self._weights, self._squares = 0.0, 0.0  # sums over the rows so far, as ``moments.unit_of`` takes them
 
     @property
     def count(self) -> int:
@@ -99,6 +98,9 @@ class Batches:
             job = replace(job, solver_bytes=job.solver_bytes + len(gaps) * job.moments_bytes)
             keep = self._observed.put
         rows, n_before = replace(self.rows, source=source), self.count
+        weight = source.n_rows if source.weights is None else float(of_rows(source.weights).sum())
+        self._weights += weight
+        self._squares += weight * unit_of(source.weights, source.counts)
         work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, n_before))
         for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
@@ -113,7 +115,7 @@ class Batches:
             objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
         evidence = Evidence(
             self.moments, self._observed, device=recipe.device, seed=recipe.seed, asked=recipe.holding.asked,
-            witnesses=self.witnesses,
+            witnesses=self.witnesses, held_folds=self._held_folds, unit=self._squares / self._weights,
         )  # fmt: skip
         learned = objective.learn(evidence, self.known.features, clock, Progress())
         shift = self.moments.shift if recipe.is_rounded else None
@@ -127,9 +129,7 @@ class Batches:
             self.rows.source.n_features,
             clock.seconds,
             0,
-            None
-            if learned.held_out is None or self.witnesses is None
-            else HeldOutRows(learned.held_out.outputs, self._witnessed, self.witnesses.weights),
+            HeldOutRows.of(learned.held_out, self.rows),
         )
 
 

@@ -86,17 +86,16 @@ def witnesses_of(
     moments: FoldMoments,
     places: np.ndarray,
     seen: Rows,
-    needs_folds: bool,
 ) -> Witnesses:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
     Z = np.empty((places.size, moments.shift.size), dtype=recipe.dtype)
     features_by_pieces(rounded(recipe, features, moments.shift), seen, Z, moments.shift)
-    folds = np.zeros(places.size, dtype=np.intp)
-    if needs_folds and rows.n_folds > 1:
-        folds = rows.folds(0, rows.source.n_rows)[places]
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
     weights = rows.source.weights
-    return Witnesses(places, Z, Y, folds, None if weights is None else weights[places])
+    return Witnesses(
+        places, Z, Y, rows.folds(0, rows.source.n_rows)[places], None if weights is None else weights[places],
+        rows.shares(places), rows.leaves_folds,
+    )  # fmt: skip
 
 
 @dataclass

@@ -28,7 +28,15 @@ from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 
 
 class Codec(Protocol):
-    """What is learned from all labels before any row is read."""
+    """What is learned from all labels before any row is read.
+
+    Attributes
+    ----------
+    has_noise : bool
+        Whether targets are real numbers, whose noise about the outputs has a variance.
+    """
+
+    has_noise: ClassVar[bool]
 
     @property
     def n_targets(self) -> int:
@@ -53,6 +61,10 @@ class Codec(Protocol):
         """Return the score of linear outputs for rows with these labels."""
         ...
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """Return whether each row (n,) has a rare label: a random draw of ``n_drawn`` rows has fewer than ``fewest``."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class ClassCodec:
@@ -64,6 +76,7 @@ class ClassCodec:
         The classes, sorted.
     """
 
+    has_noise: ClassVar[bool] = False
     classes: np.ndarray
 
     @classmethod
@@ -111,6 +124,12 @@ class ClassCodec:
         """See ``Codec``."""
         return HeldOutScore(y, self.classes, scoring, sample_weight)
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``."""
+        place = np.searchsorted(self.classes, y)
+        counts = np.bincount(place, minlength=self.classes.size)
+        return _are_few(counts, len(y), self.classes.size, n_drawn, fewest)[place]
+
 
 @dataclass(frozen=True)
 class TaskCodec:
@@ -124,6 +143,7 @@ class TaskCodec:
         Whether entries are missing.
     """
 
+    has_noise: ClassVar[bool] = False
     n_targets: int
     has_gaps: bool
 
@@ -153,6 +173,14 @@ class TaskCodec:
         """See ``Codec``: the mean over the tasks."""
         return MeanScore(y, np.array([0, 1]), scoring, sample_weight)
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: a label that is rare in its task."""
+        is_rare = np.zeros(len(y), dtype=bool)
+        for label in (0, 1):
+            has_label = y == label
+            is_rare |= has_label @ _are_few(has_label.sum(axis=0), (~np.isnan(y)).sum(axis=0), 2, n_drawn, fewest)
+        return is_rare
+
 
 @dataclass(frozen=True)
 class RealCodec:
@@ -164,8 +192,9 @@ class RealCodec:
         Mean of the target.
     """
 
-    mean: float
+    has_noise: ClassVar[bool] = True
     n_targets: ClassVar[int] = 1
+    mean: float
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
@@ -196,6 +225,10 @@ class RealCodec:
         """See ``Codec``."""
         return HeldOutScore(y, None, scoring, sample_weight)
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: no target is rare."""
+        return np.zeros(len(y), dtype=bool)
+
 
 @dataclass(frozen=True, eq=False)
 class SeveralCodec:
@@ -209,6 +242,7 @@ class SeveralCodec:
         Whether entries are missing.
     """
 
+    has_noise: ClassVar[bool] = True
     means: np.ndarray
     has_gaps: bool
 
@@ -241,6 +275,18 @@ class SeveralCodec:
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``: the mean over the targets."""
         return MeanScore(y, None, scoring, sample_weight)
+
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: no target is rare."""
+        return np.zeros(len(y), dtype=bool)
+
+
+def _are_few(
+    counts: np.ndarray, n_rows: int | np.ndarray, n_classes: int, n_drawn: int, fewest: int
+) -> np.ndarray:
+    """Return whether classes of so many rows are few in a draw, and fewer than half of what they would equally be."""
+    expected = counts * np.minimum(1.0, n_drawn / np.maximum(n_rows, 1))
+    return np.asarray((expected < fewest) & (2 * n_classes * counts < n_rows))
 
 
 def is_matrix(y: ArrayLike) -> bool:

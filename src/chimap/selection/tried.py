@@ -27,16 +27,19 @@ class TriedRows:
         Shift of the targets.
     score : OutputScore
         Score of outputs for these rows.
+    weights : array of shape (h,) or None, default=None
+        Weights of the rows in the sums that they are part of.
     """
 
     Z: np.ndarray
     Y: np.ndarray
     target_shift: np.ndarray
     score: OutputScore
+    weights: np.ndarray | None = None
 
     @property
-    def weights(self) -> np.ndarray | None:
-        """Weights of the rows, (h,), or None."""
+    def counted(self) -> np.ndarray | None:
+        """Weights of the rows in the score, (h,), or None."""
         return self.score.sample_weight
 
     @property

@@ -55,6 +55,12 @@ class KernelRows:
         Score of outputs.
     dtype : dtype
         Precision of the matrix.
+    unit : float, default=1.0
+        The weight that counts as one row.
+    has_rare : bool, default=False
+        Whether some rows are of a class that is rare.
+    has_noise : bool, default=True
+        Whether the variance of the targets about the outputs is wanted.
     """
 
     features: RowKernel
@@ -65,6 +71,9 @@ class KernelRows:
     weights: np.ndarray | None
     score: PlacedScore
     dtype: np.dtype
+    unit: float = 1.0
+    has_rare: bool = False
+    has_noise: bool = True
 
     def matrix(self, loss: str | Loss) -> KernelMatrix:
         """Return the kernel matrix, for machines that minimise this loss."""
@@ -113,9 +122,14 @@ class KernelMatrix:
         self._octaves = octaves
         return self._ridge
 
-    def posterior(self, alpha: float, octaves: int) -> DualPosterior | None:
-        """Return how certain the machine of all rows is; the factor is computed again if it is no longer in memory."""
+    def solved(self, alpha: float, octaves: int) -> DualRidge | None:
+        """Return ridge of all rows with the factor of a strength, which is computed again if it is not in memory."""
         ridge = self.ridge(None, octaves)
         if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
             return None
-        return DualPosterior.of(ridge, self.dtype)
+        return ridge
+
+    def posterior(self, alpha: float, octaves: int, unit: float) -> DualPosterior | None:
+        """Return how certain the machine of all rows is, see ``solved``."""
+        ridge = self.solved(alpha, octaves)
+        return None if ridge is None else DualPosterior.of(ridge, self.dtype, unit)

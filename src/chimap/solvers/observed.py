@@ -44,10 +44,8 @@ _SEARCH = 3e-3
 class ObservedRidgeProblem(PassesProblem):
     """Minimise the sum over observed entries of |z'w + b - y|^2 / 2, plus alpha/2 |w|^2."""
 
-    def __init__(
-        self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
-    ):
-        super().__init__(loss, moments, rows, on_pass)
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        super().__init__(loss, evidence)
         self._at_zero: dict[tuple[int, ...], Pair] = {}
 
     def _fit(
@@ -168,5 +166,4 @@ class ObservedRidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
         """See ``Solver``."""
-        moments, rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
-        return ObservedRidgeProblem(loss, moments, rows, evidence.on_step)
+        return ObservedRidgeProblem(loss, evidence)

@@ -11,8 +11,9 @@ the size of the weights (D, t).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -20,7 +21,7 @@ import numpy as np
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
 from chimap.moments import FoldMoments, Moments, of_entries, of_rows
 from chimap.solvers.base import Evidence, Needs, collected
-from chimap.solvers.held_out import HeldOut, Witnesses, curvatures, left_out, leverages
+from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor, LinearSolution, solution
@@ -29,22 +30,20 @@ _LEAST_RIDGE = 1e-7  # least share of the trace on the whitening matrix's diagon
 # Tolerance of the whitened gradient. On MNIST with 1024 features, 3e-3 leaves 1 to 2 % of the objective and tells
 # strengths apart, 1e-3 leaves half a percent; the accuracy is the same from 1e-3 on.
 _TOLERANCE = 3e-4
-# Rows of fold 0 that suffice to calibrate by: with 28 of them probabilities were off by .07, with 140 rows left out by
-# a Newton step by .02.
-_FEWEST_OF_FOLD = 100
 _SEARCH_TOLERANCE = 3e-3
 
 
 class PassesProblem:
     """A smooth loss, whitened by the moments of all rows. Every step of L-BFGS is a pass over the rows."""
 
-    def __init__(
-        self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
-    ):
-        self.moments, self.rows, self.whole = moments, rows, moments.whole()
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        self.moments, self.rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
+        moments = self.moments
+        self.whole = moments.whole()
         self.loss = loss_of(loss, self.whole)
+        self._held_folds = evidence.held_folds
         self.n_folds, self.passes = len(moments.folds), 0
-        self._on_pass = on_pass
+        self._on_pass = evidence.on_step
         self._factor = Factor(self.whole.n_features)
         self._ridged: float | None = None  # the ridge that the factor includes
         self._best: tuple[float, LinearSolution] | None = None  # loss and solution of the best trial
@@ -80,16 +79,30 @@ class PassesProblem:
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """See ``Problem``.
 
-        The rows of fold 0, by the best model of the trials, if they are enough to calibrate by; otherwise all
-        witnesses, each left out by a Newton step.
+        Rows of groups are left out with their folds. Of other rows, those of fold 0 are answered by the best model of
+        the trials, if they are enough to calibrate by and no class is rare among them; otherwise all witnesses, each
+        left out by a Newton step.
         """
         if witnesses is None:
             return None
-        best = self._best and self._best[1]
-        is_enough = np.count_nonzero(witnesses.folds == 0) >= _FEWEST_OF_FOLD
-        if best is not None and best.alpha == solution.alpha and is_enough:
-            return fold_outputs(best, self.whole, witnesses)
+        if witnesses.leaves_folds:
+            without = partial(self._without, solution)
+            return by_folds(witnesses, without, self.whole.shifts[1], self._held_folds)
+        if self._has_tried(solution.alpha) and self._held_folds == (0,):
+            return by_folds(witnesses, partial(self._without, solution), self.whole.shifts[1], [0])
         return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, witnesses)
+
+    def _has_tried(self, alpha: float) -> bool:
+        """Whether the best trial had this strength."""
+        return self._best is not None and self._best[1].alpha == alpha
+
+    def _without(self, solution: LinearSolution, fold: int) -> LinearSolution:
+        """Return the model of all folds but one, for features and targets less their shifts."""
+        if fold == 0 and self._has_tried(solution.alpha):
+            assert self._best is not None
+            return self._best[1]
+        others = [k for k in range(self.n_folds) if k != fold]
+        return self._fit(solution.alpha, others, self._ridge(solution.alpha), _SEARCH_TOLERANCE)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``: always None."""
@@ -144,8 +157,7 @@ class PassesSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> PassesProblem:
         """See ``Solver``."""
-        moments, rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
-        return PassesProblem(loss, moments, rows, evidence.on_step)
+        return PassesProblem(loss, evidence)
 
 
 def loss_of(loss: str | Loss, whole: Moments) -> Loss:
@@ -165,12 +177,6 @@ def unshifted(solution: LinearSolution, moments: Moments) -> LinearSolution:
     return shifted(solution, moments, 1)
 
 
-def fold_outputs(solution: LinearSolution, moments: Moments, witnesses: Witnesses) -> HeldOut:
-    """Return outputs of the witnesses of fold 0 by a model of the other folds, given for features less the shift."""
-    held = witnesses.of(np.flatnonzero(witnesses.folds == 0))
-    return HeldOut(held.rows, held.Z @ solution.coef + solution.intercept + moments.shifts[1])
-
-
 def step_outputs(
     loss: Loss,
     solution: LinearSolution,
@@ -186,8 +192,9 @@ def step_outputs(
     outputs = witnesses.Z @ solution.coef + solution.intercept
     weights = np.ones(outputs.shape[0]) if witnesses.weights is None else witnesses.weights
     entry_weights, mean = of_entries(weights), of_rows(weights)[:, None]
-    bends = entry_weights * curvatures(loss, witnesses.Y, outputs)
-    curvature = max(float(bends.mean() / entry_weights.mean()), 1e-3 * loss.curvature)
+    counted = np.ones(outputs.shape) if witnesses.counted is None else of_entries(witnesses.counted)
+    bends = counted * curvatures(loss, witnesses.Y, outputs)
+    curvature = max(float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
     # The matrix weighs rows by their mean weights, a target by its own weights, scaled here to the same sum.

@@ -12,7 +12,6 @@ for nnz nonzero entries. Memory holds the features of all rows and some ``8 + _P
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from itertools import pairwise
 from typing import ClassVar
 
@@ -23,8 +22,7 @@ from chimap import _arrays, _scaling, _threads
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss, Square
-from chimap.moments.kept import KeptFeatures
-from chimap.solvers.base import Evidence, Needs, collected
+from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -48,9 +46,9 @@ class WideRidgeProblem(KeptProblem):
     tolerance = 1e-3
     search_tolerance = 1e-2
 
-    def __init__(self, kept: KeptFeatures, on_step: Callable[[], None]):
-        super().__init__(kept)
-        self._on_step = on_step
+    def __init__(self, evidence: Evidence):
+        super().__init__(evidence)
+        self._on_step = evidence.on_step
         self._last: np.ndarray | None = None  # weights of the last trial, near those of the next
 
     def usual_alpha(self) -> float:
@@ -65,7 +63,7 @@ class WideRidgeProblem(KeptProblem):
         """Return half the squared errors."""
         return np.asarray(np.square(outputs - targets) / 2)
 
-    def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+    def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
         """See ``KeptProblem``."""
         scatter = _Rows(*self.kept.of(rows), self.kept.weights[rows])
         V = scatter.scatter_with(scatter.Y - scatter.target_mean)
@@ -148,4 +146,4 @@ class WideRidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
         """See ``Solver``."""
-        return WideRidgeProblem(collected(evidence.kept, "features"), evidence.on_step)
+        return WideRidgeProblem(evidence)

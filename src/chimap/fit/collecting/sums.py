@@ -49,7 +49,6 @@ class SumsCollector:
     """
 
     needs: ClassVar[Needs] = "moments"
-    holds_folds: ClassVar[bool] = False  # whether held-out outputs depend on the fold of their row
     recipe: Recipe
     rows: PreparedRows
     plan: Plan
@@ -107,7 +106,7 @@ class SumsCollector:
         trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
         if recipe.holding.asked == "holdout":
             return [trying]
-        return [trying, job] if recipe.holding.asked == "gcv" and rows.folds.n_held == 1 else [job]
+        return [trying, job] if recipe.holding.asked == "gcv" else [job]
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """See ``Collector``."""
@@ -131,12 +130,13 @@ class SumsCollector:
         work.finish()
         moments.release_buffers()
         sums: list[Moments] = []
-        if self.rows.folds.n_held < self.rows.n_folds:
+        if not self.rows.folds.n_held:
             sums = nested(moments)
             moments = FoldMoments.of(sums[-1:], self.recipe.dtype, self.recipe.is_rounded)
         evidence = Evidence(
             moments, replay(work), device=self.recipe.device, seed=self.recipe.seed,
-            on_step=passes.progress.advance, asked=self.recipe.holding.asked,
+            on_step=passes.progress.advance, asked=self.recipe.holding.asked, unit=self.rows.unit,
+            held_folds=self.rows.folds_to_hold_out(sample.places),
         )  # fmt: skip
         with passes.clock("held out"):
             return Collected(self._with_rows(evidence, moments, features, sample), shift, sums)
@@ -167,7 +167,7 @@ class SumsCollector:
         and else a fixed number of rows that resemble unseen ones (the witnesses themselves, if they are the same rows).
         """
         rows, places = self.rows, sample.places
-        make = partial(witnesses_of, self.recipe, rows, features, moments, needs_folds=self.holds_folds)
+        make = partial(witnesses_of, self.recipe, rows, features, moments)
         witnesses = None
         if places.size:
             witnesses = make(places, rows.take(places) if sample.beside is None else sample.beside)
