@@ -123,7 +123,7 @@ class KernelWeights:
 
             def without(fold: int) -> LinearSolution:
                 part = SquareProblem(whole - moments.folds[fold], penalty, SEARCH_TOLERANCE)
-                return shifted(part.solve(path[chosen].alpha, path[chosen]), whole)
+                return shifted(part.solve(path[chosen].alpha, part.zero()), whole)
 
             with clock("held out"):
                 folds = np.unique(witnesses.folds).tolist()
@@ -184,7 +184,8 @@ class KernelWeights:
             if fold == 0 and is_open:
                 return path[chosen]
             others = [k for k in range(n_folds) if k != fold]
-            return problem_of(others, True).solve(solution.alpha, solution)
+            problem = problem_of(others, True)
+            return problem.solve(solution.alpha, problem.zero())
 
         held_out = None
         if witnesses is not None and (witnesses.leaves_folds or (is_open and evidence.held_folds == (0,))):

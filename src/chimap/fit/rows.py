@@ -307,8 +307,8 @@ class PreparedRows:
 
         These rows stand for unseen ones. A row that contributed to a landmark, the mean of several rows, lies closer to
         it than an unseen row does, and so do the other rows of that mean. Leaving the row out takes back its share of
-        the weights, but not its share of the landmark. Groups are set apart as a whole, a fifth of them; a few large
-        ones are not.
+        the weights, but not its share of the landmark. Of many groups a fifth is set apart, as a whole. Few groups are
+        not: a probability or a set needs all of them, and a row is left out with all that is like it anyway.
         """
         n_rows = self.source.n_rows
         n_apart = rows_apart(self.source, self.prepare.parts)
@@ -317,8 +317,8 @@ class PreparedRows:
         if self.groups is not None:
             sizes = np.bincount(self.groups)
             chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // PART_APART]
-            if chosen.size > 1 and sizes[chosen].sum() <= n_rows // 2:
-                return np.flatnonzero(np.isin(self.groups, chosen))
+            is_enough = chosen.size >= FEWEST_UNITS and sizes[chosen].sum() <= n_rows // 2
+            return np.flatnonzero(np.isin(self.groups, chosen)) if is_enough else np.zeros(0, np.int64)
         return choose_rows(n_rows, n_apart, self.seed + 1)
 
     def _beside_sample(self, size: int) -> np.ndarray:

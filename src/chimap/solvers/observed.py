@@ -30,7 +30,7 @@ from chimap._messages import Message
 from chimap.losses import FeatureRows, Loss, LossAt, Observed, ObservedCurvature, Square
 from chimap.moments import FoldMoments
 from chimap.solvers.base import Evidence, Needs, collected
-from chimap.solvers.passes import PassesProblem
+from chimap.solvers.passes import TOLERANCE, PassesProblem
 from chimap.solvers.ridge import LinearSolution
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -49,15 +49,16 @@ class ObservedRidgeProblem(PassesProblem):
         self._at_zero: dict[tuple[int, ...], Pair] = {}
 
     def _fit(
-        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
+        self, alpha: float, without: int | None, start: LinearSolution, tolerance: float
     ) -> LinearSolution:
-        self._whiten(alpha)
+        self._whiten(alpha, without)
+        folds = self._others(without)
         final = _FINAL[self.moments.dtype.itemsize]
-        goal = final if len(folds) == self.n_folds else max(_SEARCH, final)
+        goal = final if tolerance <= TOLERANCE else max(_SEARCH, final)
         return _ConjugateGradients(self, alpha, folds).from_(start, goal)
 
     def preconditioned(self, G: np.ndarray) -> np.ndarray:
-        """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows."""
+        """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows but the fold that is left out."""
         return self._factor.solve(G)
 
     def gradient_at_zero(self, folds: Sequence[int]) -> Pair:

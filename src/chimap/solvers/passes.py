@@ -21,6 +21,7 @@ import numpy as np
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
 from chimap.moments import FoldMoments, Moments, of_entries, of_rows
 from chimap.solvers.base import Evidence, Needs, collected
+from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.posterior import Posterior
@@ -29,7 +30,7 @@ from chimap.solvers.ridge import Factor, LinearSolution, solution
 _LEAST_RIDGE = 1e-7  # least share of the trace on the whitening matrix's diagonal: exceeds float32 rounding
 # Tolerance of the whitened gradient. On MNIST with 1024 features, 3e-3 leaves 1 to 2 % of the objective and tells
 # strengths apart, 1e-3 leaves half a percent; the accuracy is the same from 1e-3 on.
-_TOLERANCE = 3e-4
+TOLERANCE = 3e-4
 _SEARCH_TOLERANCE = 3e-3
 
 
@@ -45,7 +46,7 @@ class PassesProblem:
         self.n_folds, self.passes = len(moments.folds), 0
         self._on_pass = evidence.on_step
         self._factor = Factor(self.whole.n_features)
-        self._ridged: float | None = None  # the ridge that the factor includes
+        self._whitened: tuple[float, int | None] | None = None  # the ridge in the factor, and the fold that is not
         self._best: tuple[float, LinearSolution] | None = None  # loss and solution of the best trial
 
     @property
@@ -61,7 +62,7 @@ class PassesProblem:
         """See ``Problem``. The search starts from the best trial, if that had this strength."""
         best = self._best and self._best[1]
         start = best if best is not None and best.alpha == alpha else self._ridge(alpha)
-        return unshifted(self._fit(alpha, range(self.n_folds), start, _TOLERANCE), self.whole)
+        return unshifted(self._fit(alpha, None, start, TOLERANCE), self.whole)
 
     def trial(self, alpha: float) -> float:
         """See ``Trials``.
@@ -69,7 +70,7 @@ class PassesProblem:
         The search does not start from the solution of the previous strength: on rows that are easily separated, that
         solution is within the tolerance at once, and the strengths could not be compared.
         """
-        solution = self._fit(alpha, range(1, self.n_folds), self._ridge(alpha), _SEARCH_TOLERANCE)
+        solution = self._fit(alpha, 0, self._ridge(alpha, 0), _SEARCH_TOLERANCE)
         sums = self.rows.sums(LossAt(self.loss, solution.coef, solution.intercept), [0])
         loss = float(sums.values.sum()) / sums.count
         if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1].alpha):
@@ -88,41 +89,54 @@ class PassesProblem:
         if witnesses.leaves_folds:
             without = partial(self._without, solution)
             return by_folds(witnesses, without, self.whole.shifts[1], self._held_folds)
-        if self._has_tried(solution.alpha) and self._held_folds == (0,):
-            return by_folds(witnesses, partial(self._without, solution), self.whole.shifts[1], [0])
+        best = self._best and self._best[1]
+        if best is not None and best.alpha == solution.alpha and self._held_folds == (0,):
+            return by_folds(witnesses, lambda fold: best, self.whole.shifts[1], [0])
         return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, witnesses)
 
-    def _has_tried(self, alpha: float) -> bool:
-        """Whether the best trial had this strength."""
-        return self._best is not None and self._best[1].alpha == alpha
-
     def _without(self, solution: LinearSolution, fold: int) -> LinearSolution:
-        """Return the model of all folds but one, for features and targets less their shifts."""
-        if fold == 0 and self._has_tried(solution.alpha):
-            assert self._best is not None
-            return self._best[1]
-        others = [k for k in range(self.n_folds) if k != fold]
-        return self._fit(solution.alpha, others, self._ridge(solution.alpha), _SEARCH_TOLERANCE)
+        """Return the model of all folds but one, for features and targets less their shifts.
+
+        It is as close to its minimum as the model of all folds: at a weak strength, outputs grow to the end.
+        """
+        best = self._best and self._best[1]
+        is_tried = fold == 0 and best is not None and best.alpha == solution.alpha
+        start = best if is_tried and best is not None else self._ridge(solution.alpha, fold)
+        return self._fit(solution.alpha, fold, start, TOLERANCE)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``: always None."""
         return None
 
-    def _ridge(self, alpha: float) -> LinearSolution:
-        """Return ridge at the strength that shrinks as much at the largest curvature of the loss."""
-        self._whiten(alpha)
-        ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
-        return shifted(ridge, self.whole)
+    def _ridge(self, alpha: float, without: int | None = None) -> LinearSolution:
+        """Return ridge on all folds but one, at the strength that shrinks as much at the largest curvature of the loss.
+
+        It must not know the fold: a search may end before it has forgotten its start.
+        """
+        self._whiten(alpha, without)
+        if without is None:
+            ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
+            return shifted(ridge, self.whole)
+        fold = self.moments.folds[without]
+        coef = self._factor.solve(Fold(fold, self.whole).train_cross)
+        sums = self.whole.target_sum - fold.target_sum - (self.whole.feature_sum - fold.feature_sum) @ coef
+        return LinearSolution(coef, sums / (self.whole.count - fold.count), alpha)
+
+    def _others(self, without: int | None) -> list[int]:
+        """Return all folds but one; None for all."""
+        return [k for k in range(self.n_folds) if k != without]
 
     def _fit(
-        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
+        self, alpha: float, without: int | None, start: LinearSolution, tolerance: float
     ) -> LinearSolution:
-        """Fit features less the shift.
+        """Fit features less the shift, of all folds but one; None for all.
 
         The search is about their mean, as is the whitening matrix, so that it does not depend on the shift.
         """
-        self._whiten(alpha)
-        mean = self.whole.feature_sum / self.whole.count
+        self._whiten(alpha, without)
+        folds = self._others(without)
+        mean = sum(self.moments.folds[k].feature_sum for k in folds)
+        mean = mean / sum(self.moments.folds[k].count for k in folds)
 
         def sums(at: LossAt) -> LossSums:
             self._on_pass()
@@ -135,13 +149,15 @@ class PassesProblem:
         self.passes += end.passes
         return replace(end, intercept=end.intercept - mean @ end.coef)
 
-    def _whiten(self, alpha: float) -> None:
+    def _whiten(self, alpha: float, without: int | None) -> None:
+        """Factorise the scatter of all folds but one with the ridge that goes with a strength."""
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
         ridge = max(alpha / self.loss.curvature, least)
-        if ridge != self._ridged:
-            self._ridged = None  # stays None if the factorisation fails
-            self._factor.of(self.whole, ridge)
-            self._ridged = ridge
+        if (ridge, without) != self._whitened:
+            self._whitened = None  # stays None if the factorisation fails
+            fold = None if without is None else Fold(self.moments.folds[without], self.whole)
+            self._factor.of(self.whole, ridge, fold)
+            self._whitened = ridge, without
 
 
 class PassesSolver:

@@ -49,7 +49,7 @@ class WideRidgeProblem(KeptProblem):
     def __init__(self, evidence: Evidence):
         super().__init__(evidence)
         self._on_step = evidence.on_step
-        self._last: np.ndarray | None = None  # weights of the last trial, near those of the next
+        self._last: np.ndarray | None = None  # weights of the last trial on the learning rows, near those of the next
 
     def usual_alpha(self) -> float:
         """Return a share of the mean scatter of a row."""
@@ -67,7 +67,9 @@ class WideRidgeProblem(KeptProblem):
         """See ``KeptProblem``."""
         scatter = _Rows(*self.kept.of(rows), self.kept.weights[rows])
         V = scatter.scatter_with(scatter.Y - scatter.target_mean)
-        W = np.zeros_like(V) if self._last is None else self._last
+        # Weights of the learning rows are a start for these and for all rows. Other starts would know the rows that the
+        # outputs are wanted for, and a search that ends early would reveal them.
+        W = np.zeros_like(V) if self._last is None or not isinstance(rows, slice) else self._last
         residual = V - scatter.scatter_times(W) - alpha * W
         goal = tolerance**2 * _squares(V)
         direction, size = residual.copy(), _squares(residual)
@@ -93,7 +95,8 @@ class WideRidgeProblem(KeptProblem):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._last = W
+        if isinstance(rows, slice) and rows == self.kept.learning:
+            self._last = W
         return LinearSolution(W, scatter.target_mean - scatter.mean @ W, alpha)
 
 
