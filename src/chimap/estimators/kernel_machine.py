@@ -25,6 +25,7 @@ from chimap.features.additive.base import AdditiveMap
 from chimap.estimators.targets import CountedRows
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
+from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
@@ -226,12 +227,13 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         self,
         folds: BaseCrossValidator | None,
         gram: np.ndarray,
+        targets: np.ndarray,
         rows: CountedRows,
         duals: np.ndarray,
     ) -> HeldOutRows | None:
         """Return outputs for left-out rows; None if there are too few rows.
 
-        Ridge leaves out each row alone; the hinge, and a user's splitter, hold out folds.
+        Ridge leaves out each row alone; the hinge, and a user's splitter, hold out as many folds as are enough.
         """
         w = np.ones(len(rows.y)) if rows.weights is None else rows.weights
         if self.loss == "square" and not hasattr(self.selection, "split"):
@@ -240,12 +242,17 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
             return HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)
         if folds is None:
             return None
-        places, of_folds = [], []
-        for train, test in folds.split(np.zeros(len(rows.y)), rows.y):
+        splits = list(folds.split(np.zeros(len(rows.y)), rows.y))
+        fold_of, held = np.repeat(np.arange(len(splits)), [test.size for _, test in splits]), np.concatenate(
+            [test for _, test in splits]
+        )
+        is_rare = self._codec.rare(rows.y, splits[0][1].size, FEWEST_UNITS)[held]
+        of_folds = []
+        for fold in sufficient_folds(fold_of, len(splits), is_rare, None):
+            train, test = splits[fold]
             solved = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
-            places.append(test)
             of_folds.append(gram[np.ix_(test, train)] @ solved[0] + solved[1])
-        held = np.concatenate(places)
+        held = held[: sum(map(len, of_folds))]
         weights, counts = (None if part is None else part[held] for part in (rows.weights, rows.counts))
         return HeldOutRows(np.concatenate(of_folds), rows.y[held], weights, counts=counts)
 

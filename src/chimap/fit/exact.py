@@ -23,7 +23,7 @@ from chimap.fit.design import FeatureBlock
 from chimap.fit.solving import Learned
 from chimap.losses import CATALOGUE, Loss, check_loss
 from chimap.moments import Moments, of_entries, of_rows
-from chimap.selection.leave_one_out import FEW_ROWS, OCTAVES, ChosenSetting, LeaveOut
+from chimap.selection.leave_one_out import OCTAVES, ChosenSetting, LeaveOut
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.exact_machines import has_exact_machine
@@ -120,10 +120,9 @@ class ExactObjective:
         """Choose the strength, and gamma if it is open, by the score of rows that are left out."""
         octaves = OCTAVES if self.chooses_gamma and matrix.gamma(0) is not None else 0
         score = _ScoreOfResiduals(rows)
-        most = rows.order.size if rows.has_rare else FEW_ROWS
         return LeaveOut(
             matrix, rows.Y, score, rows.groups, self._alphas, octaves, on_score, rows.weights, self.is_settled,
-            most,
+            rows.has_rare,
         ).choose()  # fmt: skip
 
     @property

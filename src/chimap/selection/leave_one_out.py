@@ -88,10 +88,10 @@ class LeaveOut:
         Weights in the squared error.
     is_settled : bool, default=False
         Whether the choice has been made elsewhere: the first of ``alphas`` that can be solved is taken. Only the last
-        ``most`` rows are then left out. Leaving out all would take as long as the solution, and ``FEW_ROWS`` calibrate
-        as well where no class is rare.
-    most : int, default=3000
-        Rows to leave out if the choice is settled.
+        ``FEW_ROWS`` of many rows are then left out. Leaving out all would take as long as the solution, and these
+        calibrate as well.
+    leaves_all : bool, default=False
+        Whether all rows are left out even if the choice is settled, as a rare class needs.
     """
 
     problem: ExactProblem
@@ -103,7 +103,7 @@ class LeaveOut:
     on_score: Callable[[float, float], None] | None = None
     weights: np.ndarray | None = None
     is_settled: bool = False
-    most: int = FEW_ROWS
+    leaves_all: bool = False
 
     def choose(self) -> ChosenSetting:
         """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
@@ -146,7 +146,7 @@ class LeaveOut:
         """
         n = self.Y.shape[0]
         if self.is_settled:
-            return Stage(self, None, scale, max(0, n - self.most))
+            return Stage(self, None, scale, 0 if self.leaves_all else max(0, n - FEW_ROWS))
         if n > FEW_ROWS and not is_shared(self.Y, self.weights):
             return Stage(self, None, scale, n // 2)
         return Stage(self, None, scale)

@@ -129,7 +129,7 @@ class KernelMatrix:
             return None
         return ridge
 
-    def posterior(self, alpha: float, octaves: int, unit: float) -> DualPosterior | None:
+    def posterior(self, alpha: float, octaves: int, unit: float = 1.0) -> DualPosterior | None:
         """Return how certain the machine of all rows is, see ``solved``."""
         ridge = self.solved(alpha, octaves)
         return None if ridge is None else DualPosterior.of(ridge, self.dtype, unit)

@@ -90,8 +90,11 @@ class KeptCollector:
         recipe, rows = self.recipe, self.rows
         no_shift = np.zeros(features._n_features_out)
         features = rounded(recipe, features, no_shift)
-        job = keeping_job(self.plan.job, rows.source, sample.drawn, features, recipe.objective)
         rows = replace(rows, folds=_folds_kept(rows))
+        held_folds = rows.folds_to_hold_out()
+        job = keeping_job(
+            self.plan.job, rows.source, sample.drawn, features, recipe.objective, len(held_folds) > 1
+        )
         kept = KeptFeatures(rows.folds, rows.codec.shift)
         work = KeepingPass(
             rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights
@@ -102,7 +105,7 @@ class KeptCollector:
         )  # fmt: skip
         evidence = Evidence(
             kept=kept, device=recipe.device, seed=recipe.seed, on_step=passes.progress.advance,
-            asked=recipe.holding.asked, held_folds=rows.folds_to_hold_out(), unit=rows.unit,
+            asked=recipe.holding.asked, held_folds=held_folds, unit=rows.unit,
         )  # fmt: skip
         return Collected(evidence, no_shift if recipe.is_rounded else None)
 
