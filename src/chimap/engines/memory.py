@@ -215,7 +215,7 @@ class KeepingJob(Job):
 
     @classmethod
     def of(
-        cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool, leaves_folds: bool
+        cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool, leaves_folds: bool = False
     ) -> KeepingJob:
         """Extend the sizes of a job."""
         return cls(

@@ -68,7 +68,7 @@ class RecipeModel(Encoding, LinearModel):
     loss_: Loss | None
     selection_: SelectionResult | None
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
-    _spread: Sometimes[float | None]  # spread of targets with missing entries; None if no entry is missing
+    _has_gaps: bool = False  # whether several targets need separate sums, as entries are missing or have weights
     _seed: int
     _stale: bool = False  # whether batches have arrived since the weights were solved for
     _batches: Batches | None
@@ -87,7 +87,7 @@ class RecipeModel(Encoding, LinearModel):
         if to_learn is not None:
             self._learn_targets(to_learn)
         batches: Batches | None = getattr(self, "_batches", None)
-        self._spread = None
+        self._has_gaps = False
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
@@ -199,8 +199,7 @@ class RecipeModel(Encoding, LinearModel):
         check_tasks(source)
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)
         is_weighed = getattr(self, "class_weight", None) is not None
-        is_separate = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
-        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if is_separate else None
+        self._has_gaps = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
 
     def _n_targets_in(self, source: Source) -> int:
         """Return the number of targets that the labels of a source become; 1 for a source without labels."""
@@ -229,7 +228,8 @@ class RecipeModel(Encoding, LinearModel):
         """Return the settings of a fit with these parameters; None takes those of the model."""
         given = self._given() if given is None else given
         return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(given), codec=self._codec_type,
+            given, estimator=type(self).__name__, design=self._design(given),
+            codec=self._codec_type.of_loss(given["loss"]),
             objective=self._objective(given), alpha=given["alpha"], selection=given["selection"],
             n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
             device=self._device, memory=self.memory, seed=self._fit_seed,
@@ -244,9 +244,8 @@ class RecipeModel(Encoding, LinearModel):
         if keeps_rows(given):
             has_raced = "alpha" in getattr(self, "chosen_", {})
             return ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
-        spread = getattr(self, "_spread", None)
-        if spread is not None and loss != "hinge":
-            loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
+        if self._has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
+            loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
         return PenalisedLoss(loss, alpha, self.n_principal, given.get("solver"))
 
     def _checked_loss(self, given: Parameters) -> str | Loss:

@@ -118,6 +118,7 @@ class Batches:
             witnesses=self.witnesses, held_folds=self._held_folds, unit=self._squares / self._weights,
         )  # fmt: skip
         learned = objective.learn(evidence, self.known.features, clock, Progress())
+        learned = learned.in_units(self.known.codec.units)
         shift = self.moments.shift if recipe.is_rounded else None
         solution = learned.solution
         return FitResult(

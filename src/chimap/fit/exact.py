@@ -109,7 +109,7 @@ class ExactObjective:
         return Learned(
             LinearSolution(machine.weights, machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), choice.result, 1, rows.order.size,
-            {"row_numbers_": rows.order, "held_out_": held_out, "kernel_": features.kernel_},
+            {"row_numbers_": rows.order, "kernel_": features.kernel_},
             HeldOut(seen, held_out[seen], self._noise(rows, matrix, choice)),
             self._posterior(rows, matrix, choice), choice.curve,
         )  # fmt: skip
@@ -201,4 +201,5 @@ class _ScoreOfResiduals:
 
     def __call__(self, residuals: np.ndarray, places: np.ndarray) -> float:
         rows = self.rows
-        return rows.score(rows.Y[places] + rows.shift - residuals, rows.order[places])
+        outputs = rows.Y[places] + rows.shift - residuals
+        return rows.score(outputs if rows.units is None else outputs * rows.units, rows.order[places])

@@ -361,7 +361,8 @@ class PreparedRows:
     def tried(self, witnesses: Witnesses, scoring: Scoring) -> TriedRows:
         """Return the witnesses with the score by which they help choose a setting."""
         score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.counted)
-        return TriedRows(witnesses.Z, witnesses.Y, np.asarray(self.codec.shift), score, witnesses.weights)
+        shift = np.asarray(self.codec.shift)
+        return TriedRows(witnesses.Z, witnesses.Y, shift, score, witnesses.weights, self.codec.units)
 
     def over(self, source: Source, n_folds: int) -> PreparedRows:
         """Return other rows of the same kind, in random folds."""

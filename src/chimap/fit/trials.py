@@ -153,7 +153,9 @@ class Trials:
         else:
             machines, gamma = self._kernels(settings, splits)
         chooses = gamma is not None and settings.get("gamma") == "auto"
-        search = Search(machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses)
+        search = Search(
+            machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses, self.codec.units
+        )
         try:
             fitted = search.best(start, looks_on)
         finally:

@@ -61,6 +61,8 @@ class KernelRows:
         Whether some rows are of a class that is rare.
     has_noise : bool, default=True
         Whether the variance of the targets about the outputs is wanted.
+    units : array of shape (t,) or None, default=None
+        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
     """
 
     features: RowKernel
@@ -74,6 +76,7 @@ class KernelRows:
     unit: float = 1.0
     has_rare: bool = False
     has_noise: bool = True
+    units: np.ndarray | None = None
 
     def matrix(self, loss: str | Loss) -> KernelMatrix:
         """Return the kernel matrix, for machines that minimise this loss."""

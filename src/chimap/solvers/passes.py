@@ -43,6 +43,10 @@ class PassesProblem:
         self.whole = moments.whole()
         self.loss = loss_of(loss, self.whole)
         self._held_folds = evidence.held_folds
+        # Losses of real targets in their own units, which widths are given in, are as large as their deviations.
+        deviations = np.sqrt(np.maximum(self.whole.target_scatter(), 0) / self.whole.count)
+        has_own_units = self.loss.domain == "real" and deviations.size > 1
+        self._spreads = np.where(deviations > 0, deviations, 1.0) if has_own_units else 1.0
         self.n_folds, self.passes = len(moments.folds), 0
         self._on_pass = evidence.on_step
         self._factor = Factor(self.whole.n_features)
@@ -72,7 +76,7 @@ class PassesProblem:
         """
         solution = self._fit(alpha, 0, self._ridge(alpha, 0), _SEARCH_TOLERANCE)
         sums = self.rows.sums(LossAt(self.loss, solution.coef, solution.intercept), [0])
-        loss = float(sums.values.sum()) / sums.count
+        loss = float((sums.values / self._spreads).sum()) / sums.count
         if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1].alpha):
             self._best = loss, solution
         return loss
@@ -177,8 +181,11 @@ class PassesSolver:
 
 
 def loss_of(loss: str | Loss, whole: Moments) -> Loss:
-    """Return the loss, given itself or its name; its widths are in units of the targets' standard deviation."""
-    spread = float(np.sqrt(whole.target_scatter().sum() / whole.count)) or 1.0
+    """Return the loss, given itself or its name; its widths are in units of the targets' standard deviation.
+
+    Several targets have one in their units (``Codec``), so that the mean over them is that of each.
+    """
+    spread = float(np.sqrt(whole.target_scatter().mean() / whole.count)) or 1.0
     return named(loss, spread) if isinstance(loss, str) else loss
 
 

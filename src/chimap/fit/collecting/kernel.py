@@ -111,7 +111,7 @@ class KernelCollector:
             unscaled(features), self.order, self.groups,
             np.asarray(codec.encode(y[self.order]), dtype=np.float64), codec.shift, self._weights,
             codec.score(y, recipe.scoring, self.rows.source.weights), recipe.dtype, self.rows.unit,
-            self.rows.has_rare, codec.has_noise,
+            self.rows.has_rare, codec.has_noise, codec.units,
         )  # fmt: skip
         return Collected(Evidence(kernel=kernel, device=recipe.device, seed=recipe.seed))
 
