@@ -94,7 +94,7 @@ def witnesses_of(
     weights = rows.source.weights
     return Witnesses(
         places, Z, Y, rows.folds(0, rows.source.n_rows)[places], None if weights is None else weights[places],
-        rows.shares(places), rows.leaves_folds,
+        rows.shares(places), rows.leaves_folds, rows.unseen(places),
     )  # fmt: skip
 
 

@@ -245,8 +245,13 @@ class PreparedRows:
         return apart[choose_rows(apart.size, size, self.seed)]
 
     def _of_groups(self, groups: np.ndarray, size: int) -> np.ndarray:
-        """Return at most ``size`` places of rows that are held out, as many from each group as possible."""
-        places = self._apart if self._apart.size else np.arange(self.source.n_rows)
+        """Return at most ``size`` places of rows that are held out, as many from each group as possible.
+
+        They are of the groups that no landmark is made of, if these are enough. A probability or a set needs more: the
+        rows of a group are left out with all that is like them anyway.
+        """
+        is_enough = np.unique(groups[self._apart]).size >= FEWEST_UNITS
+        places = self._apart if is_enough else np.arange(self.source.n_rows)
         if self.folds.n_held < self.n_folds:
             held = places[self.folds(0, self.source.n_rows)[places] < self.folds.n_held]
             places = held if held.size else np.flatnonzero(
@@ -270,6 +275,11 @@ class PreparedRows:
         drawn = np.bincount(strata[places], minlength=int(strata.max()) + 1)[strata[places]]
         shares = np.bincount(strata)[strata[places]] / drawn
         return None if np.ptp(shares) == 0 else np.asarray(shares)
+
+    def unseen(self, places: np.ndarray) -> np.ndarray | None:
+        """Return which of the rows at ``places`` no landmark is made of, (m,); None if that is all or none of them."""
+        is_apart = np.isin(places, self._apart)
+        return is_apart if is_apart.any() and not is_apart.all() else None
 
     def folds_to_hold_out(self, places: np.ndarray | None = None) -> tuple[int, ...]:
         """Return the first folds whose rows at ``places`` (None: all) suffice, see ``sufficient_folds``."""
@@ -307,8 +317,7 @@ class PreparedRows:
 
         These rows stand for unseen ones. A row that contributed to a landmark, the mean of several rows, lies closer to
         it than an unseen row does, and so do the other rows of that mean. Leaving the row out takes back its share of
-        the weights, but not its share of the landmark. Of many groups a fifth is set apart, as a whole. Few groups are
-        not: a probability or a set needs all of them, and a row is left out with all that is like it anyway.
+        the weights, but not its share of the landmark. A fifth of the groups is set apart, as a whole.
         """
         n_rows = self.source.n_rows
         n_apart = rows_apart(self.source, self.prepare.parts)
@@ -317,8 +326,8 @@ class PreparedRows:
         if self.groups is not None:
             sizes = np.bincount(self.groups)
             chosen = np.random.default_rng(self.seed + 1).permutation(sizes.size)[: sizes.size // PART_APART]
-            is_enough = chosen.size >= FEWEST_UNITS and sizes[chosen].sum() <= n_rows // 2
-            return np.flatnonzero(np.isin(self.groups, chosen)) if is_enough else np.zeros(0, np.int64)
+            is_small = sizes[chosen].sum() <= n_rows // 2
+            return np.flatnonzero(np.isin(self.groups, chosen)) if is_small else np.zeros(0, np.int64)
         return choose_rows(n_rows, n_apart, self.seed + 1)
 
     def _beside_sample(self, size: int) -> np.ndarray:

@@ -145,11 +145,13 @@ class RidgeProblem:
         folds = np.unique(witnesses.folds).tolist()
         found = by_folds(witnesses, without, self._shifts[1], folds)
         order = np.concatenate([np.flatnonzero(witnesses.folds == k) for k in folds])
+        residuals = witnesses.Y[order] + self._shifts[1] - found.outputs
+        like_new = slice(None) if witnesses.unseen is None else witnesses.unseen[order]
         counted = witnesses.counted
         noise = noise_of(
-            witnesses.Y[order] + self._shifts[1] - found.outputs,
-            np.concatenate(factors),
-            None if counted is None else counted[order],
+            residuals[like_new],
+            np.concatenate(factors)[like_new],
+            None if counted is None else counted[order][like_new],
         )
         return replace(found, noise=noise)
 

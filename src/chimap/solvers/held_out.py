@@ -46,6 +46,9 @@ class Witnesses:
         How many rows of the source each row stands for, up to a factor; None if all stand for as many.
     leaves_folds : bool, default=False
         Whether a row is left out with its fold, as rows of a group must be.
+    unseen : ndarray of bool of shape (m,) or None, default=None
+        Rows that no landmark is made of, which are as far from the landmarks as rows to come: the models that leave
+        them out are as uncertain of them. None if that holds for all.
     """
 
     rows: np.ndarray
@@ -55,13 +58,17 @@ class Witnesses:
     weights: np.ndarray | None = None
     shares: np.ndarray | None = None
     leaves_folds: bool = False
+    unseen: np.ndarray | None = None
 
     def of(self, members: np.ndarray) -> Witnesses:
         """Return the witnesses at the places ``members``."""
-        parts = (self.rows, self.Z, self.Y, self.folds, self.weights, self.shares)
-        return Witnesses(
-            *(None if part is None else part[members] for part in parts), self.leaves_folds  # type: ignore[arg-type]
+        weights, shares, unseen = (
+            None if part is None else part[members] for part in (self.weights, self.shares, self.unseen)
         )
+        return Witnesses(
+            self.rows[members], self.Z[members], self.Y[members], self.folds[members], weights, shares,
+            self.leaves_folds, unseen,
+        )  # fmt: skip
 
     def of_fold(self, fold: int) -> Witnesses:
         """Return the witnesses of a fold."""

@@ -1,0 +1,118 @@
+"""Held-out answers are those of rows to come: of new groups where rows are in groups, whatever chooses and solves."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GroupKFold
+
+from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, MultipleKernelRegressor
+
+N_GROUPS, EACH, N_NEW, LEVEL = 60, 6, 300, 0.2
+SEEDS = (0, 1)
+HALVES = [slice(0, 6), slice(6, 12)]
+
+FEATURES = {
+    "additive": {"kernel": "chi2", "features": "additive"},
+    "landmarks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 150},
+    "fourier": {"kernel": "exp-chi2", "features": "fourier", "n_components": 200},
+    "more features than rows": {"kernel": "exp-chi2", "features": "fourier", "n_components": 1600},
+    "blocks": {"kernel": "chi2", "features": "additive", "blocks": HALVES},
+    "exact": {"kernel": "exp-chi2", "features": "exact"},
+}
+SELECTIONS = {
+    "fixed": {"alpha": 0.03},
+    "auto": {},
+    "gcv": {"selection": "gcv"},
+    "folds": {"selection": 4},
+    "holdout": {"selection": "holdout"},
+    "splitter": {"selection": GroupKFold(5)},
+}
+OF_SQUARE = ("gcv", "holdout")  # selections of the square loss alone
+
+
+def is_offered(loss, features, selection):
+    """Whether a machine has this loss, these features and this selection, and is not another one of the list again."""
+    if features == "exact":
+        return loss in ("square", "squared_hinge") and selection in ("fixed", "auto", "folds", "splitter")
+    if features in ("more features than rows", "blocks"):
+        return loss == "square" and selection in ("fixed", "auto", "gcv")
+    return loss in ("square", "epsilon_insensitive") or selection not in OF_SQUARE
+
+
+def grouped(n_groups, seed):
+    """Histograms of groups whose rows resemble each other, with a class and a target that each group has in common."""
+    rng = np.random.default_rng([seed, n_groups])
+    groups = np.repeat(np.arange(n_groups), EACH)
+    profiles = rng.gamma(1.0, size=(n_groups, 12)) + 0.05
+    X = rng.gamma(30 * profiles[groups])
+    signal = np.log(profiles[:, 0] / profiles[:, 1])
+    y = (rng.random(n_groups) < expit(1.5 * signal)).astype(int)
+    target = signal + 2 * rng.standard_normal(n_groups)
+    return X / X.sum(axis=1, keepdims=True), y[groups], target[groups], groups
+
+
+def cases(losses):
+    return [
+        pytest.param(loss, features, selection, id=f"{loss}, {features}, {selection}")
+        for loss, features, selection in product(losses, FEATURES, SELECTIONS)
+        if is_offered(loss, features, selection)
+        and not (loss == "epsilon_insensitive" and selection in OF_SQUARE)
+    ]
+
+
+def assert_holds(held, model):
+    """The share of truths within sets is that which was asked for; models of fewer groups make it larger, if little."""
+    n_held = N_GROUPS // 5 if model.selection == "holdout" else N_GROUPS
+    deviation = np.sqrt(LEVEL * (1 - LEVEL) * (1 / n_held + 1 / N_NEW) / len(SEEDS))
+    assert -2 * deviation < np.mean(held) - (1 - LEVEL) < 3 * deviation
+
+
+def check_classes(model):
+    held, surprise, entropy = [], [], []
+    for seed in SEEDS:
+        X, y, _, groups = grouped(N_GROUPS, seed)
+        X_new, y_new, _, _ = grouped(N_NEW, seed)
+        model.fit(X, y, groups=groups)
+        sets = model.predict_set(X_new, alpha=LEVEL)
+        held.append(sets[np.arange(y_new.size), y_new].mean())
+        surprise.append(log_loss(y_new, model.predict_proba(X_new)))
+        entropy.append(log_loss(y_new, np.full(y_new.size, y_new.mean())))
+    assert_holds(held, model)
+    assert np.mean(surprise) < np.mean(entropy) + 0.02
+
+
+def check_targets(model, has_deviations):
+    held, z = [], []
+    for seed in SEEDS:
+        X, _, target, groups = grouped(N_GROUPS, seed)
+        X_new, _, target_new, _ = grouped(N_NEW, seed)
+        model.fit(X, target, groups=groups)
+        low, high = model.predict_set(X_new, alpha=LEVEL).T
+        held.append(((low <= target_new) & (target_new <= high)).mean())
+        if has_deviations:
+            mean, std = model.predict(X_new, return_std=True)
+            z.append(np.mean(np.square((target_new - mean) / std)))
+    assert_holds(held, model)
+    if has_deviations:
+        assert 0.75 < np.sqrt(np.mean(z)) < 1.3
+
+
+CLASS_LOSSES = ("square", "logistic", "squared_hinge", "smooth_hinge", "hinge")
+
+
+@pytest.mark.parametrize(("loss", "features", "selection"), cases(CLASS_LOSSES))
+def test_sets_and_probabilities_of_new_groups(loss, features, selection):
+    check_classes(
+        HistogramClassifier(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
+    )
+
+
+@pytest.mark.parametrize(("loss", "features", "selection"), cases(("square", "epsilon_insensitive")))
+def test_intervals_and_deviations_of_new_groups(loss, features, selection):
+    model = HistogramRegressor(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
+    check_targets(model, loss == "square" and features != "blocks")
