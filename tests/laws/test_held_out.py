@@ -6,11 +6,13 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, PredefinedSplit
 
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, MultipleKernelRegressor
+from chimap.losses import EpsilonInsensitive
 
 N_GROUPS, EACH, N_NEW, LEVEL = 60, 6, 300, 0.2
 SEEDS = (0, 1)
@@ -116,3 +118,94 @@ def test_sets_and_probabilities_of_new_groups(loss, features, selection):
 def test_intervals_and_deviations_of_new_groups(loss, features, selection):
     model = HistogramRegressor(loss=loss, random_state=0, **FEATURES[features], **SELECTIONS[selection])
     check_targets(model, loss == "square" and features != "blocks")
+
+
+@pytest.mark.parametrize("alpha", ["auto", 1.0])
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_several_kernels(loss, alpha):
+    check_classes(
+        MultipleKernelLearner(
+            "chi2", features="additive", blocks=HALVES, loss=loss, alpha=alpha, n_alphas=8, random_state=0
+        )
+    )
+
+
+def test_a_regression_on_several_kernels():
+    model = MultipleKernelRegressor("chi2", features="additive", blocks=HALVES, n_alphas=8, random_state=0)
+    check_targets(model, has_deviations=False)
+
+
+@pytest.mark.parametrize("numbers", [8, [4, 12]])
+def test_components(numbers):
+    check_classes(HistogramClassifier(n_principal=numbers, random_state=0, **FEATURES["additive"]))
+
+
+@pytest.mark.parametrize("selection", ["fixed", "auto"])
+def test_words_whose_features_stay_in_memory(selection, monkeypatch):
+    monkeypatch.setattr("chimap.fit.automatic.MOST_SUMMED", 10)
+    held = []
+    for seed in SEEDS:
+        X, y, _, groups = grouped(N_GROUPS, seed)
+        X_new, y_new, _, _ = grouped(N_NEW, seed)
+        model = HistogramClassifier(random_state=0, **FEATURES["additive"], **SELECTIONS[selection])
+        model.fit(sp.csr_matrix(X), y, groups=groups)
+        assert model._taken["solver"] == "wide ridge"
+        held.append(model.predict_set(X_new, alpha=LEVEL)[np.arange(y_new.size), y_new].mean())
+    assert_holds(held, model)
+
+
+@pytest.mark.parametrize("selection", ["fixed", "auto"])
+@pytest.mark.parametrize("features", ["additive", "landmarks", "exact"])
+def test_tasks_with_missing_entries(features, selection):
+    model = HistogramClassifier(random_state=0, **FEATURES[features], **SELECTIONS[selection])
+    held = []
+    for seed in SEEDS:
+        X, y, target, groups = grouped(N_GROUPS, seed)
+        X_new, y_new, _, _ = grouped(N_NEW, seed)
+        tasks = np.column_stack([y, target > 0]).astype(float)
+        tasks[np.random.default_rng(seed).random(y.size) < 0.3, 1] = np.nan
+        sets = model.fit(X, tasks, groups=groups).predict_set(X_new, alpha=LEVEL)
+        held.append(sets[np.arange(y_new.size), 0, y_new].mean())
+    assert_holds(held, model)
+
+
+@pytest.mark.parametrize("features", ["exact", "additive", "landmarks"])
+def test_few_groups_count_as_few(features):
+    """With 8 groups the threshold is the seventh largest of nine places; with 3 no set leaves a class out."""
+    held = []
+    for seed in range(8):
+        X, y, _, groups = grouped(8, seed)
+        X_new, y_new, _, _ = grouped(100, seed)
+        if np.unique(y).size < 2:
+            continue
+        model = HistogramClassifier(random_state=0, alpha=0.03, **FEATURES[features]).fit(X, y, groups=groups)
+        held.append(model.predict_set(X_new, alpha=LEVEL)[np.arange(y_new.size), y_new].mean())
+        assert model.predict_set(X_new, alpha=0.1).all()  # nine tenths of nine places are more than eight
+    assert np.mean(held) > 0.8 - 2 * np.sqrt(0.16 / 8 / len(held))
+
+
+def test_rows_of_a_group_are_answered_by_machines_that_have_not_seen_it():
+    """The outputs themselves, against a machine that is fitted without the fold of the row."""
+    X, _, target, groups = grouped(20, 0)
+    target = target + np.random.default_rng(0).random(target.size)
+    fold_of = np.arange(20) % 4
+    seen = []
+
+    class Watched(HistogramRegressor):
+        def _take_held_out(self, held_out):
+            seen.append(held_out)
+            super()._take_held_out(held_out)
+
+    settings = {"kernel": "linear", "features": "additive", "alpha": 0.1, "precision": "float64"}
+    folds = PredefinedSplit(fold_of[groups])
+    Watched(**settings, selection=folds).fit(X, target)  # alpha is given: the splitter has nothing to choose
+    smooth = EpsilonInsensitive(0.2)
+    Watched(**settings, loss=smooth, selection=folds).fit(X, target)
+    for found, loss, atol in zip(seen, ("square", smooth), (1e-9, 0.01), strict=True):
+        order = np.argsort(found.y)
+        np.testing.assert_array_equal(found.y[order], np.sort(target))
+        for k in range(4):
+            held = fold_of[groups] == k
+            alone = HistogramRegressor(loss=loss, **settings).fit(X[~held], target[~held])
+            places = np.searchsorted(found.y[order], target[held])
+            np.testing.assert_allclose(found.outputs[order][places, 0], alone.predict(X[held]), atol=atol)

@@ -236,7 +236,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         Ridge leaves out each row alone; the hinge, and a user's splitter, hold out as many folds as are enough.
         """
         w = np.ones(len(rows.y)) if rows.weights is None else rows.weights
-        if self.loss == "square" and not hasattr(self.selection, "split"):
+        has_splitter = not isinstance(self.selection, str) and hasattr(self.selection, "split")
+        if self.loss == "square" and not has_splitter:
             diagonal = inverse_diagonal(ridge_factor(gram, w, self.alpha_))
             outputs = kernel_left_out(diagonal, duals, targets, self.alpha_, w)
             return HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)

@@ -153,7 +153,9 @@ class ExactObjective:
             if ridge is None:
                 return None
             variances = np.concatenate(ridge.variances(groups))
-        return noise_of(residuals, of_entries(weights)[seen] * of_entries(variances) / alpha, weights[seen])
+        factors = of_entries(weights)[seen] * of_entries(variances) / alpha
+        counts = None if rows.counts is None else rows.counts[seen]
+        return noise_of(residuals, factors, weights[seen], counts)
 
     def _posterior(
         self, rows: KernelRows, matrix: KernelMatrix, choice: ChosenSetting

@@ -84,11 +84,14 @@ class HoldingOut:
         DataError
             If there is not one group for each row, or all rows have the same.
         ValueError
-            If the test sets of the splitter do not hold every row out exactly once, or ``n_rows`` is not known.
+            If the test sets of the splitter do not hold every row out exactly once or part rows of a group, or
+            ``n_rows`` is not known.
         """
         if groups is not None and n_rows is not None:
             groups = checked_groups(groups, n_rows)
         if self.splitter is not None:
+            if n_rows is None and self.asked == "nothing":
+                return DealtFolds(1, seed)
             if n_rows is None:
                 raise ValueError(
                     Message(
@@ -146,7 +149,9 @@ def holding_out(
                 )
             )
     if is_fixed:
-        return HoldingOut("nothing", 1, 1)
+        # held-out outputs leave the folds of a splitter out
+        has_folds = not isinstance(selection, str) and hasattr(selection, "split")
+        return HoldingOut("nothing", USUAL_FOLDS, 1, selection) if has_folds else HoldingOut("nothing", 1, 1)
     if isinstance(selection, str):
         if has_gcv and selection != "holdout":
             return HoldingOut("gcv", 1, USUAL_FOLDS if selection == "auto" else 0)
@@ -241,6 +246,14 @@ def _split(
                 int((times > 0).sum()),
                 n_rows,
                 int((times > 1).sum()),
+            )
+        )
+    if groups is not None and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size:
+        raise ValueError(
+            Message(
+                "{selection=} parts rows of a group, whose held-out answers would know them. Use GroupKFold or the like, "
+                "or a number of folds, or leave {groups} out.",
+                splitter,
             )
         )
     return GivenFolds(folds, n_folds)

@@ -91,10 +91,12 @@ def witnesses_of(
     Z = np.empty((places.size, moments.shift.size), dtype=recipe.dtype)
     features_by_pieces(rounded(recipe, features, moments.shift), seen, Z, moments.shift)
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
-    weights = rows.source.weights
+    weights, counts = (
+        None if part is None else part[places] for part in (rows.source.weights, rows.source.counts)
+    )
     return Witnesses(
-        places, Z, Y, rows.folds(0, rows.source.n_rows)[places], None if weights is None else weights[places],
-        rows.shares(places), rows.leaves_folds, rows.unseen(places),
+        places, Z, Y, rows.folds(0, rows.source.n_rows)[places], weights, rows.shares(places), rows.leaves_folds,
+        rows.unseen(places), counts,
     )  # fmt: skip
 
 

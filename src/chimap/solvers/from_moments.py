@@ -118,7 +118,9 @@ class RidgeProblem:
             residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=witnesses.Y != outputs
         )
         return HeldOut(
-            witnesses.rows, without + target_shift, noise_of(residuals, factors, witnesses.counted)
+            witnesses.rows,
+            without + target_shift,
+            noise_of(residuals, factors, witnesses.counted, witnesses.counts),
         )
 
     def _without_folds(self, witnesses: Witnesses, alpha: float, kept: np.ndarray | None) -> HeldOut:
@@ -144,14 +146,12 @@ class RidgeProblem:
 
         folds = np.unique(witnesses.folds).tolist()
         found = by_folds(witnesses, without, self._shifts[1], folds)
-        order = np.concatenate([np.flatnonzero(witnesses.folds == k) for k in folds])
-        residuals = witnesses.Y[order] + self._shifts[1] - found.outputs
-        like_new = slice(None) if witnesses.unseen is None else witnesses.unseen[order]
-        counted = witnesses.counted
+        held = witnesses.of(np.concatenate([np.flatnonzero(witnesses.folds == k) for k in folds]))
+        like_new = np.arange(held.rows.size) if held.unseen is None else np.flatnonzero(held.unseen)
+        residuals = held.Y + self._shifts[1] - found.outputs
+        some = held.of(like_new)
         noise = noise_of(
-            residuals[like_new],
-            np.concatenate(factors)[like_new],
-            None if counted is None else counted[order][like_new],
+            residuals[like_new], np.concatenate(factors)[like_new], some.counted, some.counts
         )
         return replace(found, noise=noise)
 

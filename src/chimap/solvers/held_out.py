@@ -13,7 +13,7 @@ factor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class Witnesses:
     unseen : ndarray of bool of shape (m,) or None, default=None
         Rows that no landmark is made of, which are as far from the landmarks as rows to come: the models that leave
         them out are as uncertain of them. None if that holds for all.
+    counts : ndarray of shape (m,) or None, default=None
+        How many equal rows each row stands for; None for one.
     """
 
     rows: np.ndarray
@@ -59,16 +61,15 @@ class Witnesses:
     shares: np.ndarray | None = None
     leaves_folds: bool = False
     unseen: np.ndarray | None = None
+    counts: np.ndarray | None = None
 
     def of(self, members: np.ndarray) -> Witnesses:
         """Return the witnesses at the places ``members``."""
-        weights, shares, unseen = (
-            None if part is None else part[members] for part in (self.weights, self.shares, self.unseen)
+        optional = ("weights", "shares", "unseen", "counts")
+        parts = {name: getattr(self, name) for name in ("rows", "Z", "Y", "folds", *optional)}
+        return replace(
+            self, **{name: None if part is None else part[members] for name, part in parts.items()}
         )
-        return Witnesses(
-            self.rows[members], self.Z[members], self.Y[members], self.folds[members], weights, shares,
-            self.leaves_folds, unseen,
-        )  # fmt: skip
 
     def of_fold(self, fold: int) -> Witnesses:
         """Return the witnesses of a fold."""
@@ -176,14 +177,22 @@ def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarr
     return np.asarray((above - below) / (2 * _STEP))
 
 
-def noise_of(left_out: np.ndarray, factors: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
+def noise_of(
+    left_out: np.ndarray,
+    factors: np.ndarray,
+    weights: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+) -> np.ndarray:
     """Return the variance of the noise (t,), from residuals (m, t) of rows that are left out.
 
     ``factors`` (m,) or (m, t) are 1 + w q of the models that have not seen them (see ``posterior``), with the weights w
     of the rows in the fit, by which the variances of these residuals exceed those of the noise. Leaving out row i alone
-    multiplies its residual by that factor, 1 / (1 - h_i).
+    multiplies its residual by that factor, 1 / (1 - h_i). A row that stands for c equal rows (``counts``, (m,)) has the
+    noise of one of them, of weight w / c.
     """
-    return np.average(np.square(left_out) / of_entries(factors), axis=0, weights=weights)
+    factors = of_entries(factors)
+    factors = factors if counts is None else 1 + (factors - 1) / counts[:, None]
+    return np.average(np.square(left_out) / factors, axis=0, weights=weights)
 
 
 def kernel_left_out(

@@ -63,6 +63,8 @@ class KernelRows:
         Whether the variance of the targets about the outputs is wanted.
     units : array of shape (t,) or None, default=None
         Units of the targets, which outputs are multiplied by before they are scored; None for 1.
+    counts : array of shape (n,) or None, default=None
+        How many equal rows each row stands for; None for one.
     """
 
     features: RowKernel
@@ -77,6 +79,7 @@ class KernelRows:
     has_rare: bool = False
     has_noise: bool = True
     units: np.ndarray | None = None
+    counts: np.ndarray | None = None
 
     def matrix(self, loss: str | Loss) -> KernelMatrix:
         """Return the kernel matrix, for machines that minimise this loss."""
