@@ -29,10 +29,10 @@ from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
+from chimap.solvers.base import Evidence
 from chimap.solvers.exact_margins import margin_bytes
 from chimap.solvers.held_out import leverages
 from chimap.solvers.ridge import Factor
-from chimap.solvers.base import Evidence
 from chimap.solvers.wide_ridge import WideRidgeProblem, WideRidgeSolver
 
 pytestmark = pytest.mark.slow  # every array is traced

@@ -40,7 +40,9 @@ def seen(monkeypatch):
     found = []
     take = ClassTargets._take_held_out
     monkeypatch.setattr(
-        ClassTargets, "_take_held_out", lambda self, held_out: (found.append(held_out), take(self, held_out))[1]
+        ClassTargets,
+        "_take_held_out",
+        lambda self, held_out: (found.append(held_out), take(self, held_out))[1],
     )
     return found
 
@@ -94,7 +96,9 @@ def test_exact_machines_leave_all_rows_out(seen, monkeypatch):
     monkeypatch.setattr("chimap.selection.leave_one_out.FEW_ROWS", 500)
     objective = HistogramClassifier._objective
     monkeypatch.setattr(
-        HistogramClassifier, "_objective", lambda self, given: replace(objective(self, given), is_settled=True)
+        HistogramClassifier,
+        "_objective",
+        lambda self, given: replace(objective(self, given), is_settled=True),
     )
     X, y = counts(1500, 12, 1)
     model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X, y)
@@ -104,7 +108,9 @@ def test_exact_machines_leave_all_rows_out(seen, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "model", [KernelClassifier("chi2", alpha=1.0), LookupClassifier(), OnlineIntersectionClassifier()], ids=str
+    "model",
+    [KernelClassifier("chi2", alpha=1.0), LookupClassifier(), OnlineIntersectionClassifier()],
+    ids=str,
 )
 def test_machines_in_memory_hold_out_as_many_folds_as_it_takes(model, seen):
     X, y = counts(1200, 30, 0)

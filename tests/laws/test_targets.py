@@ -33,7 +33,7 @@ def rows(n=240):
     rng = np.random.default_rng(0)
     smooth = np.sin(6 * np.sqrt(X[:, 0])) + np.sqrt(X[:, 1])
     Y = np.column_stack([smooth, smooth**2, 3 + X[:, 2]]) + 0.1 * rng.standard_normal((n, 3))
-    return X, Y + [5.0, 0.0, -2.0]
+    return X, Y + np.array([5.0, 0.0, -2.0])
 
 
 @pytest.mark.parametrize("has_gaps", [False, True])

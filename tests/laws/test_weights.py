@@ -339,7 +339,9 @@ def test_frequencies_are_counted_with_the_weights_of_classes():
     X, y, weights, repeated = rows(2, 80)
     seen = []
     for places, own in ((np.arange(80), weights), (repeated, None)):
-        model = HistogramClassifier("linear", weights="frequency", class_weight={0: 5.0}, alpha=[0.1, 1.0], **FIXED)
+        model = HistogramClassifier(
+            "linear", weights="frequency", class_weight={0: 5.0}, alpha=[0.1, 1.0], **FIXED
+        )
         model.set_params(selection="gcv")
         seen.append(model.fit(X[places], y[places], sample_weight=own).selection_)
     np.testing.assert_allclose(seen[0].means, seen[1].means, rtol=1e-8)
@@ -354,7 +356,9 @@ def test_frequencies_are_whole_numbers(name):
     y = TARGETS if is_regressor(model) else Y
     weights = np.full(len(y), 2.0)
     weights[7] = 1.5
-    with pytest.raises(DataError, match=r"row 7: 1.5. With weights='frequency' a weight is a number of equal rows"):
+    with pytest.raises(
+        DataError, match=r"row 7: 1.5. With weights='frequency' a weight is a number of equal rows"
+    ):
         model.set_params(weights="frequency").fit(ROWS, y, sample_weight=weights)
     with pytest.raises(ValueError, match="weights must be one of 'importance', 'frequency'; got 'often'"):
         model.set_params(weights="often").fit(ROWS, y, sample_weight=np.full(len(y), 2.0))

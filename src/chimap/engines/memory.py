@@ -219,7 +219,11 @@ class KeepingJob(Job):
     ) -> KeepingJob:
         """Extend the sizes of a job."""
         return cls(
-            **vars(job), n_stored=n_stored, is_sparse=is_sparse, is_copied=is_copied, leaves_folds=leaves_folds
+            **vars(job),
+            n_stored=n_stored,
+            is_sparse=is_sparse,
+            is_copied=is_copied,
+            leaves_folds=leaves_folds,
         )
 
     @property

@@ -70,7 +70,8 @@ def counts_of(
 ) -> np.ndarray | None:
     """Return how many independent rows each held-out row counts as; None if each is one.
 
-    Weights of classes change what is learned, not what is counted. class_weight: the learned weights of the classes (k,), or of the labels of tasks (t, 2), or None.
+    Weights of classes change what is learned, not what is counted. class_weight: the learned weights of the classes
+    (k,), or of the labels of tasks (t, 2), or None.
     """
     if held_out is None or held_out.weights is None:
         return None if held_out is None else held_out.counted(None)

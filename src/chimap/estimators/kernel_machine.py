@@ -20,9 +20,9 @@ from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
 from chimap.estimators.strength_choice import Solve, checked_folds, chosen_strength, folds_of, strengths_of
+from chimap.estimators.targets import CountedRows
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
-from chimap.estimators.targets import CountedRows
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
@@ -244,8 +244,9 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         if folds is None:
             return None
         splits = list(folds.split(np.zeros(len(rows.y)), rows.y))
-        fold_of, held = np.repeat(np.arange(len(splits)), [test.size for _, test in splits]), np.concatenate(
-            [test for _, test in splits]
+        fold_of, held = (
+            np.repeat(np.arange(len(splits)), [test.size for _, test in splits]),
+            np.concatenate([test for _, test in splits]),
         )
         is_rare = self._codec.rare(rows.y, splits[0][1].size, FEWEST_UNITS)[held]
         of_folds = []

@@ -178,7 +178,6 @@ class KernelWeights:
                 solution = everything.solve(path[chosen].alpha, path[chosen])
         shown = self._attributes(solution, path, penalty, chosen, passes[0])
 
-
         def without(fold: int) -> LinearSolution:
             """Return the model of all folds but one; the search has that without fold 0."""
             if fold == 0 and is_open:

@@ -19,10 +19,10 @@ from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.estimators.lookup_weights import minimised
+from chimap.estimators.targets import CountedRows, held_out_in_memory
 from chimap.features.additive import AnchorMap
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import check_codes, look_up
-from chimap.estimators.targets import CountedRows, held_out_in_memory
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Logistic, Loss, SquaredHinge
 from chimap.model_files.model_file import SavedEstimator

@@ -149,7 +149,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         rows, labels, weights, counts = counted
         self._learn_targets(labels)
         self._step_weight = _step_weight(weights, counts)
-        steps = _steps_of(weights, counts, rows.shape[0], self._step_weight)
+        steps = _steps_of(weights, rows.shape[0], self._step_weight)
         self._start(rows, steps)
         random = check_random_state(self.random_state)
         for _ in range(self.max_iter):
@@ -160,15 +160,15 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
 
     def _held_out(self, counted: CountedRows) -> HeldOutRows | None:
         """Return outputs for a fifth of the rows, from a machine that learns from the others in as many passes."""
-        rows, y, weights, counts = counted
+        rows, y, weights, _ = counted
 
         def outputs(learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
             machine = clone(self)
             machine._learn_targets(self.classes_)
             machine.n_features_in_ = self.n_features_in_
             machine._step_weight = self._step_weight
-            parts = (None if part is None else part[learning] for part in (weights, counts))
-            steps = learning[_steps_of(*parts, learning.size, self._step_weight)]
+            learning_weights = None if weights is None else weights[learning]
+            steps = learning[_steps_of(learning_weights, learning.size, self._step_weight)]
             machine._start(rows, steps)
             random = check_random_state(0)
             for _ in range(self.max_iter):
@@ -211,7 +211,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         rows, labels, weights, counts = counted
         if is_first:
             self._step_weight = _step_weight(weights, counts)
-        steps = _steps_of(weights, counts, rows.shape[0], self._step_weight)
+        steps = _steps_of(weights, rows.shape[0], self._step_weight)
         if is_first:
             self._start(rows, steps)
             self._take_held_out(None)
@@ -299,9 +299,7 @@ def _step_weight(weights: np.ndarray | None, counts: np.ndarray | None) -> float
     return max(float(weights.min()), float(weights.mean()) / _MOST_STEPS)
 
 
-def _steps_of(
-    weights: np.ndarray | None, counts: np.ndarray | None, n_rows: int, step_weight: float
-) -> np.ndarray:
+def _steps_of(weights: np.ndarray | None, n_rows: int, step_weight: float) -> np.ndarray:
     """Return the rows of the steps of a pass, ascending; each row occurs as often as its weight says."""
     if weights is None:
         return np.arange(n_rows)

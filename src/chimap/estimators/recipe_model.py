@@ -68,7 +68,9 @@ class RecipeModel(Encoding, LinearModel):
     loss_: Loss | None
     selection_: SelectionResult | None
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
-    _has_gaps: bool = False  # whether several targets need separate sums, as entries are missing or have weights
+    _has_gaps: bool = (
+        False  # whether several targets need separate sums, as entries are missing or have weights
+    )
     _seed: int
     _stale: bool = False  # whether batches have arrived since the weights were solved for
     _batches: Batches | None
@@ -175,6 +177,7 @@ class RecipeModel(Encoding, LinearModel):
 
         is_plain: False if the fit has options that exact machines do not support. is_batch: whether more rows follow.
         """
+
         def recipe(given: Parameters) -> Recipe:
             return self._recipe(given) if groups is None else self._recipe(given).of_groups()
 

@@ -78,7 +78,10 @@ class Batches:
             witness_rows = self.rows.take(places)
             self.witnesses = witnesses_of(recipe, self.rows, features, self.moments, places, witness_rows)
         self._held_folds = self.rows.folds_to_hold_out(places)
-        self._weights, self._squares = 0.0, 0.0  # sums over the rows so far, as ``moments.unit_of`` takes them
+        self._weights, self._squares = (
+            0.0,
+            0.0,
+        )  # sums over the rows so far, as ``moments.unit_of`` takes them
 
     @property
     def count(self) -> int:

@@ -248,11 +248,14 @@ def _split(
                 int((times > 1).sum()),
             )
         )
-    if groups is not None and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size:
+    if (
+        groups is not None
+        and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size
+    ):
         raise ValueError(
             Message(
-                "{selection=} parts rows of a group, whose held-out answers would know them. Use GroupKFold or the like, "
-                "or a number of folds, or leave {groups} out.",
+                "{selection=} parts rows of a group, whose held-out answers would know them. Use GroupKFold or the "
+                "like, or a number of folds, or leave {groups} out.",
                 splitter,
             )
         )

@@ -32,7 +32,9 @@ _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
 # by .07, with 140 rows left out by a Newton step by .02.
 FEWEST_UNITS = 100
-_NEGATIVES = 50  # rows of the other classes that have the largest outputs, to find the threshold of a rare class among
+_NEGATIVES = (
+    50  # rows of the other classes that have the largest outputs, to find the threshold of a rare class among
+)
 _MOST_WITNESSES = 2**16  # however rare a class is
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
@@ -254,8 +256,8 @@ class PreparedRows:
         places = self._apart if is_enough else np.arange(self.source.n_rows)
         if self.folds.n_held < self.n_folds:
             held = places[self.folds(0, self.source.n_rows)[places] < self.folds.n_held]
-            places = held if held.size else np.flatnonzero(
-                self.folds(0, self.source.n_rows) < self.folds.n_held
+            places = (
+                held if held.size else np.flatnonzero(self.folds(0, self.source.n_rows) < self.folds.n_held)
             )
         places = np.random.default_rng([self.seed, 1]).permutation(places)
         # the first row of every group comes first, then the second, and so on; rare classes before all

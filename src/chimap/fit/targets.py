@@ -73,7 +73,7 @@ class Codec(Protocol):
         ...
 
     def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
-        """Return whether each row (n,) has a rare label: a random draw of ``n_drawn`` rows has fewer than ``fewest``."""
+        """Return whether each row (n,) has a rare label: ``n_drawn`` rows at random have fewer than ``fewest``."""
         ...
 
 
@@ -201,7 +201,9 @@ class TaskCodec:
         is_rare = np.zeros(len(y), dtype=bool)
         for label in (0, 1):
             has_label = y == label
-            is_rare |= has_label @ _are_few(has_label.sum(axis=0), (~np.isnan(y)).sum(axis=0), 2, n_drawn, fewest)
+            is_rare |= has_label @ _are_few(
+                has_label.sum(axis=0), (~np.isnan(y)).sum(axis=0), 2, n_drawn, fewest
+            )
         return is_rare
 
 

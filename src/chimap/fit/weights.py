@@ -18,7 +18,6 @@ from chimap._validation import DataError, check_choice, checked_weights
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 
-
 KINDS = ("importance", "frequency")
 """What weights of rows say: how much each row matters, or how many equal rows it stands for."""
 
@@ -152,9 +151,7 @@ def weights_of_entries(of_tasks: np.ndarray, Y: np.ndarray, sample_weight: np.nd
     return entry_weights if sample_weight is None else sample_weight[:, None] * entry_weights
 
 
-def with_weights(
-    source: Source, weights: np.ndarray | None, counts: np.ndarray | None = None
-) -> Source:
+def with_weights(source: Source, weights: np.ndarray | None, counts: np.ndarray | None = None) -> Source:
     """Return a source with the same rows and these weights and counts (n_rows,) in place of its former ones."""
     weighted = copy.copy(source)
     weighted.weights, weighted.counts = weights, counts

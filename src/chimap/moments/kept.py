@@ -63,8 +63,9 @@ class KeptFeatures:
 
     def of(self, part: slice | np.ndarray) -> tuple[Rows, np.ndarray]:
         """Return the features and targets of some rows: views of consecutive ones, copies of others."""
-        taken = _arrays.view_rows if isinstance(part, slice) else _arrays.take_rows
-        return taken(self.Z, part), self.Y[part]
+        if isinstance(part, slice):
+            return _arrays.view_rows(self.Z, part), self.Y[part]
+        return _arrays.take_rows(self.Z, part), self.Y[part]
 
     @property
     def everything(self) -> slice:

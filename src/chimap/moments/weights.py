@@ -64,14 +64,15 @@ def unit_of(weights: np.ndarray | None, counts: np.ndarray | None = None) -> flo
     """Return the weight that counts as one row, so that weights count as (sum w)^2 / sum (w^2 / c) rows in all.
 
     Weights say how much rows matter: with equal weights it is that weight, and n rows count as n rows; the more weights
-    differ, the fewer rows they count as. A row that stands for c equal rows (``counts``, (n,)) counts as these. ``None``
-    is 1 for all.
+    differ, the fewer rows they count as. A row that stands for c equal rows (``counts``, (n,)) counts as these. None is
+    1 for all.
 
     References
     ----------
     Kish, Survey sampling (1965), sec. 8.2, for the effective number of rows.
 
-    >>> unit_of(np.array([2.0, 2.0])), unit_of(np.array([1.0, 3.0])), unit_of(np.array([1.0, 3.0]), np.array([1.0, 3.0]))
+    >>> equal, unequal = np.array([2.0, 2.0]), np.array([1.0, 3.0])
+    >>> unit_of(equal), unit_of(unequal), unit_of(unequal, counts=unequal)
     (2.0, 2.5, 1.0)
     """
     if weights is None:

@@ -115,7 +115,7 @@ class RidgeProblem:
         without = self._left_out(witnesses, outputs, solution.alpha, kept)
         residuals = witnesses.Y - without
         factors = np.divide(
-            residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=witnesses.Y != outputs
+            residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=outputs != witnesses.Y
         )
         return HeldOut(
             witnesses.rows,
@@ -150,9 +150,7 @@ class RidgeProblem:
         like_new = np.arange(held.rows.size) if held.unseen is None else np.flatnonzero(held.unseen)
         residuals = held.Y + self._shifts[1] - found.outputs
         some = held.of(like_new)
-        noise = noise_of(
-            residuals[like_new], np.concatenate(factors)[like_new], some.counted, some.counts
-        )
+        noise = noise_of(residuals[like_new], np.concatenate(factors)[like_new], some.counted, some.counts)
         return replace(found, noise=noise)
 
     def _left_out(

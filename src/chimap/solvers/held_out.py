@@ -65,11 +65,14 @@ class Witnesses:
 
     def of(self, members: np.ndarray) -> Witnesses:
         """Return the witnesses at the places ``members``."""
-        optional = ("weights", "shares", "unseen", "counts")
-        parts = {name: getattr(self, name) for name in ("rows", "Z", "Y", "folds", *optional)}
+
+        def of(part: np.ndarray | None) -> np.ndarray | None:
+            return None if part is None else part[members]
+
         return replace(
-            self, **{name: None if part is None else part[members] for name, part in parts.items()}
-        )
+            self, rows=self.rows[members], Z=self.Z[members], Y=self.Y[members], folds=self.folds[members],
+            weights=of(self.weights), shares=of(self.shares), unseen=of(self.unseen), counts=of(self.counts),
+        )  # fmt: skip
 
     def of_fold(self, fold: int) -> Witnesses:
         """Return the witnesses of a fold."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from chimap.losses import Loss
 from chimap.moments import FoldMoments, of_entries, of_rows
-from chimap.moments.kept import KeptFeatures
 from chimap.solvers.base import Evidence, collected
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import Posterior

@@ -20,16 +20,15 @@ target observes and one. Memory holds the factor and a dozen arrays of the size 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap._messages import Message
-from chimap.losses import FeatureRows, Loss, LossAt, Observed, ObservedCurvature, Square
-from chimap.moments import FoldMoments
-from chimap.solvers.base import Evidence, Needs, collected
+from chimap.losses import Loss, LossAt, Observed, ObservedCurvature, Square
+from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.passes import TOLERANCE, PassesProblem
 from chimap.solvers.ridge import LinearSolution
 

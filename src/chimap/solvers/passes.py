@@ -11,15 +11,14 @@ the size of the weights (D, t).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
-from chimap.moments import FoldMoments, Moments, of_entries, of_rows
+from chimap.losses import CATALOGUE, Loss, LossAt, LossSums, named
+from chimap.moments import Moments, of_entries, of_rows
 from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
@@ -50,7 +49,9 @@ class PassesProblem:
         self.n_folds, self.passes = len(moments.folds), 0
         self._on_pass = evidence.on_step
         self._factor = Factor(self.whole.n_features)
-        self._whitened: tuple[float, int | None] | None = None  # the ridge in the factor, and the fold that is not
+        self._whitened: tuple[float, int | None] | None = (
+            None  # the ridge in the factor, and the fold that is not
+        )
         self._best: tuple[float, LinearSolution] | None = None  # loss and solution of the best trial
 
     @property
@@ -139,8 +140,8 @@ class PassesProblem:
         """
         self._whiten(alpha, without)
         folds = self._others(without)
-        mean = sum(self.moments.folds[k].feature_sum for k in folds)
-        mean = mean / sum(self.moments.folds[k].count for k in folds)
+        parts = [self.moments.folds[k] for k in folds]
+        mean = np.sum([part.feature_sum for part in parts], axis=0) / sum(part.count for part in parts)
 
         def sums(at: LossAt) -> LossSums:
             self._on_pass()

@@ -49,7 +49,9 @@ class WideRidgeProblem(KeptProblem):
     def __init__(self, evidence: Evidence):
         super().__init__(evidence)
         self._on_step = evidence.on_step
-        self._last: np.ndarray | None = None  # weights of the last trial on the learning rows, near those of the next
+        self._last: np.ndarray | None = (
+            None  # weights of the last trial on the learning rows, near those of the next
+        )
 
     def usual_alpha(self) -> float:
         """Return a share of the mean scatter of a row."""
