@@ -1,4 +1,4 @@
-"""--bin-weights and --race-seconds: weights are learned, shown by name, and refused where they are misspelt."""
+"""--bin-weights and --time-limit: weights are learned, shown by name, and refused where they are misspelt."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_weights_are_learned_and_shown_by_name(rows):
 
 
 def test_none_are_learned_where_none_are_asked_for(rows):
-    given = [*FIT, "-o", "b.model", "--race-seconds", "0.001", "--bin-weights", "none", "--json"]
+    given = [*FIT, "-o", "b.model", "--time-limit", "0.001", "--bin-weights", "none", "--json"]
     (fitted,) = run_many([given], cwd=rows)
     assert fitted.code == 0, fitted.err
     told = json.loads(fitted.out)
@@ -54,7 +54,7 @@ def test_none_are_learned_where_none_are_asked_for(rows):
     ("flags", "said"),
     [
         (["--bin-weights", "learned"], "--bin-weights must be auto, learn or none"),
-        (["--race-seconds", "0"], "--race-seconds must be above 0"),
+        (["--time-limit", "0"], "--time-limit must be above 0"),
     ],
 )
 def test_what_will_not_do_is_refused(rows, flags, said):

@@ -15,13 +15,14 @@ from chimap._loops.anchors import (
 from chimap._loops.bits import differing_bits, signs
 from chimap._loops.density import count_cells
 from chimap._loops.dirichlet import dirichlet_features
-from chimap._loops.exact import add_sparse_products
+from chimap._loops.exact import add_sparse_products, distances_to_values
 from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
 from chimap._loops.groups import group_norms, group_residuals, sweep_groups
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import pair_sums, pair_sums_gamma, pair_sums_sparse
 from chimap._loops.landmarks import add_to_rows, centre_rows, centre_sparse, kernel_less_one
 from chimap._loops.lanes import LANES
+from chimap._loops.levels import codes_of_levels
 from chimap._loops.maps import (
     chebyshev_features,
     combined_terms,
@@ -55,6 +56,7 @@ __all__ = [
     "add_at_places",
     "add_by_class",
     "add_sparse_products",
+    "distances_to_values",
     "add_to_rows",
     "add_triangle",
     "blended_features",
@@ -63,6 +65,7 @@ __all__ = [
     "centre_sparse",
     "chebyshev_features",
     "combined_terms",
+    "codes_of_levels",
     "concordance",
     "consistent_samples",
     "count_cells",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -77,7 +78,7 @@ class HistogramModel(RecipeModel):
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
-        race_seconds: float | None = None,
+        time_limit: float | None = None,
         memory: str | int = "1GiB",
         precision: str = "float32",
         device: str = "cpu",
@@ -105,7 +106,7 @@ class HistogramModel(RecipeModel):
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring
-        self.race_seconds = race_seconds
+        self.time_limit = time_limit
         self.memory = memory
         self.precision = precision
         self.device = device
@@ -224,6 +225,8 @@ class HistogramModel(RecipeModel):
         can_keep = getattr(engine, "can_keep", engine == "local")
         is_plain = checkpoint is None and unlabelled is None and can_keep
         self._draw_seed()
+        limit: float | None = getattr(self, "time_limit", None)
+        self._ends_at = None if limit is None else time.monotonic() + limit
         given: Parameters = self.get_params(deep=False)
         check_request(
             self._objective(given), self._device, given.get("n_principal"),

@@ -216,7 +216,9 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     def _room(self, n_rows: int) -> Any:
         """Allocate memory for features, or return a scorer if they are computed on a device."""
         if on_host(self._device):
-            return np.empty((n_rows, self._folded()[0]._n_features_out), dtype=self._dtype)
+            features = self._folded()[0]
+            n_features = 0 if hasattr(features, "outputs") else features._n_features_out
+            return np.empty((n_rows, n_features), dtype=self._dtype)
         check_device(self._device)
         shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
         backend = backend_of(self._device)

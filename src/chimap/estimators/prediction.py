@@ -140,8 +140,10 @@ def bind_names(model: BaseEstimator, source: Source) -> None:
 def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
 
-    room (n, D): where dense features are written.
+    room (n, D): where dense features are written, by those that do not give their outputs tile by tile.
     """
+    if hasattr(features, "outputs"):
+        return np.asarray(features.outputs(rows, weights))
     if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
         _products.sparse_product(features.transform_sparse(rows), weights, out)

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 FEWEST_SAMPLED = 200  # rows of a sample, if there are as many
 _SHARE = 8  # the sample may take an eighth of the memory budget
+RACE_SHARE = 1 / 3  # of the time limit of a fit: the machine of all rows needs the rest
 MOST_SECONDS = 20.0  # seconds of counted work that a race may do
 
 
@@ -167,10 +168,10 @@ class Race:
         )  # fmt: skip
 
     def _end(self) -> Parameters:
-        """Return when to stop starting trials: after the user's seconds, or after a fixed amount of work."""
-        seconds = getattr(self.model, "race_seconds", None)
+        """Return when to stop starting trials: after a share of the user's seconds, or after a fixed amount of work."""
+        seconds = getattr(self.model, "time_limit", None)
         if seconds is not None:
-            return {"seconds": seconds}
+            return {"seconds": RACE_SHARE * seconds}
         return {"seconds": MOST_SECONDS, "clock": lambda: self.work}
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:

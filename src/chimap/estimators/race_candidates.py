@@ -258,14 +258,14 @@ def settings_for(
 ) -> Parameters:
     """Return the settings of the winner for all rows.
 
-    Exact machines of many rows become landmarks, or ridge on the map. learned: what its last trial chose. fits: whether
-    the kernel matrix of all rows fits the memory budget. is_sparse: whether rows are sparse; they may then have any
-    number of mapped bins.
+    Exact machines of additive kernels become ridge on the map where rows are many, and others landmarks where memory
+    holds neither their matrix nor blocks of it. learned: what its last trial chose. fits: whether it does.
+    is_sparse: whether rows are sparse; they may then have any number of mapped bins.
     """
     settings = dict(winner.settings)
     if settings.get("features") == "landmarks":
         settings.pop("n_components", None)  # chosen again to suit all rows
-    if settings.get("features") != "exact" or (n_rows <= MOST_ROWS and fits):
+    if settings.get("features") != "exact" or (fits and (n_rows <= MOST_ROWS or "gamma" in settings)):
         return settings
     if "gamma" in settings:
         return {**settings, "features": "landmarks", "gamma": learned.get("gamma", "mean")}

@@ -25,8 +25,7 @@ from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
-from chimap.fit.automatic import is_automatic, takes_wide
-from chimap.fit.exact import exact_bytes
+from chimap.fit.automatic import holds_matrix, is_automatic, takes_blocks, takes_wide
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
@@ -86,8 +85,9 @@ def race_of(
 
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
     """Return the settings of a candidate for all rows of the source."""
-    needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
-    fits = keeps_rows and needed <= room_in(parse_memory(running.model.memory))
+    given = running.model.get_params(deep=False) | trial.candidate.settings | {"bin_weights": None}
+    room = room_in(parse_memory(running.model.memory))
+    fits = keeps_rows and (holds_matrix(given, source, room) or takes_blocks(given, source, room))
     settings = settings_for(
         trial.candidate, trial.learned, source.n_rows, source.n_features, fits, source.is_sparse
     )

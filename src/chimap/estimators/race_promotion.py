@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from chimap.estimators.race import Race
+from chimap.estimators.race import RACE_SHARE, Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.selection.race import HOPELESS
 from chimap.selection.race_trials import RaceResult, Trial, is_behind
@@ -33,7 +33,7 @@ def promoted(running: Race, result: RaceResult, n_bins: int) -> Iterator[Trial]:
 
 def is_in_time(model: Any, result: RaceResult) -> bool:
     """Whether the race has taken less than the seconds that the user gave it."""
-    return model.race_seconds is None or result.seconds < model.race_seconds
+    return model.time_limit is None or result.seconds < RACE_SHARE * model.time_limit
 
 
 def _leader(loss: str, result: RaceResult) -> Trial | None:

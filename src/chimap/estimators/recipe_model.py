@@ -22,6 +22,7 @@ from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches
+from chimap.fit.blocks import BLOCKS, BlockObjective
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
@@ -58,20 +59,20 @@ class RecipeModel(Encoding, LinearModel):
     blocks: Any
     memory: str | int
     n_jobs: int | None
-    race_seconds: Sometimes[float | None]
+    time_limit: Sometimes[float | None]
     random_state: Any
     n_principal: Any
     task_names_: Sometimes[np.ndarray | None]
     chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
+    n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     loss_: Loss | None
     selection_: SelectionResult | None
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
-    _has_gaps: bool = (
-        False  # whether several targets need separate sums, as entries are missing or have weights
-    )
+    _has_gaps: bool = False  # whether several targets need sums of their own, for gaps or weights of classes
     _seed: int
+    _ends_at: float | None = None  # when a fit with a time limit ends, by time.monotonic
     _stale: bool = False  # whether batches have arrived since the weights were solved for
     _batches: Batches | None
 
@@ -154,8 +155,8 @@ class RecipeModel(Encoding, LinearModel):
         self.__dict__.pop("_taken", None)
         if not hasattr(self, "bin_weights"):
             return
-        if self.race_seconds is not None:
-            check_positive(self.race_seconds, "race_seconds")
+        if self.time_limit is not None:
+            check_positive(self.time_limit, "time_limit")
         check_bin_weights(self.bin_weights, source.n_features)
         with threads(self.n_jobs), progress:
             if self._races and is_automatic(self.kernel):
@@ -184,6 +185,7 @@ class RecipeModel(Encoding, LinearModel):
         about = Circumstances(
             recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
             self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
+            keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)
 
@@ -246,7 +248,8 @@ class RecipeModel(Encoding, LinearModel):
         loss, alpha = self._checked_loss(given), checked_alpha(given["alpha"])
         if keeps_rows(given):
             has_raced = "alpha" in getattr(self, "chosen_", {})
-            return ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+            exact = ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+            return BlockObjective(exact, self._ends_at) if given.get("solver") == BLOCKS else exact
         if self._has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
             loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
         return PenalisedLoss(loss, alpha, self.n_principal, given.get("solver"))
@@ -278,6 +281,7 @@ class RecipeModel(Encoding, LinearModel):
         self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
+        self.__dict__.pop("n_unlearned_", None)
         for name, value in (fitted.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,14 @@ from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
+from chimap.fit.blocks import (
+    FEWEST_BLOCK_ROWS,
+    MOST_BLOCK_ROWS,
+    USUAL_SECONDS,
+    block_bytes,
+    block_seconds,
+    most_rows_within,
+)
 from chimap.fit.exact import MOST_MAPPED, exact_bytes
 from chimap.kernels import Exponential
 from chimap.solvers.exact_machines import bytes_beside
@@ -32,6 +40,14 @@ _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows
 _LESS = 0.8  # factor on the number of landmarks while they do not fit in the memory
 _LEAST = 64  # landmarks; if these do not fit, the budget itself is too small
 MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
+BLOCK_TERMS = (
+    1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
+)
+_STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
+_FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
+_CHOICE = 3  # the first block takes as long as so many factors
+_OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
+_SPARSE_ENTRY = 20  # dense columns whose products take as long as those of an entry of sparse rows
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 
@@ -44,30 +60,14 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
     """Return whether features="auto" fits on the kernel matrix of all rows, with loss="square", within the budget.
 
     It does for an exponential kernel, also if it is that of one block among several, and for an additive one with more
-    features than rows: a factor then costs the cube of the rows and not that of the features. Components, devices,
-    bfloat16, folds of moments and a given number of components are not available there, so they take other features.
+    features than rows: a factor then costs the cube of the rows and not that of the features.
 
     given : parameters of an estimator. has_posterior : whether the model keeps the posterior of its weights, which an
     additive kernel has up to ``MOST_MAPPED`` features, and those of several blocks do not have.
     """
-    asks_otherwise = (
-        "n_principal" not in given  # a learner of kernels, which has its own features
-        or given["n_principal"] is not None
-        or not is_automatic(given["n_components"])
-        or given["sampling"] != "auto"
-        or not isinstance(given["landmarks"], str)
-        or given["precision"] == "bfloat16"
-        or not on_host(given["device"])
-        or not RidgeSolver().supports(given["loss"])
-        or (isinstance(given["selection"], str) and given["selection"] in ("gcv", "holdout"))
-    )
-    if asks_otherwise or source.n_rows > MOST_ROWS:
+    if not _allows_exact(given) or not holds_matrix(given, source, budget):
         return False
-    gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
-    kernels = given["kernel"] if isinstance(given["kernel"], list | tuple) else [given["kernel"]]
-    blocks = [
-        FeatureSettings(kernel, gamma, n_terms=given["n_terms"], map=given["map"]) for kernel in kernels
-    ]
+    blocks = _kernels_of_blocks(given)
     if not any(isinstance(block.exact, Exponential) for block in blocks):
         families = [family_of(block) for block in blocks]
         if not set(families) <= {AdditiveFamily, LinearFamily}:
@@ -79,7 +79,132 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
         has_other_map = n_features > MOST_MAPPED or given["blocks"] is not None
         if source.n_rows >= n_features or (has_posterior and has_other_map):
             return False
-    return bytes_of_exact(given, source) <= budget
+    return True
+
+
+def holds_matrix(given: Parameters, source: Source, budget: int) -> bool:
+    """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds, or the time limit."""
+    n, limit = source.n_rows, given.get("time_limit")
+    if n > MOST_ROWS or bytes_of_exact(given, source) > budget:
+        return False
+    return limit is None or _CHOICE * block_seconds(n, n, 0) <= limit
+
+
+def takes_blocks(given: Parameters, source: Source, budget: int) -> bool:
+    """Return whether features="auto" solves an exponential kernel block by block, with loss="square".
+
+    Targets with missing entries or weights of their own take a matrix of all rows, and so have landmarks.
+    """
+    y = source.labels()
+    if not _allows_exact(given) or y is None or _is_of_its_own(y, source.weights):
+        return False
+    if not any(isinstance(block.exact, Exponential) for block in _kernels_of_blocks(given)):
+        return False
+    return block_plan(given, source, budget).n_bytes <= budget
+
+
+def _allows_exact(given: Parameters) -> bool:
+    """Return whether nothing is asked for that exact machines do not have.
+
+    Components, devices, bfloat16, folds of moments and a given number of components are not available there.
+    """
+    return not (
+        "n_principal" not in given  # a learner of kernels, which has its own features
+        or given["n_principal"] is not None
+        or not is_automatic(given["n_components"])
+        or given["sampling"] != "auto"
+        or not isinstance(given["landmarks"], str)
+        or given["precision"] == "bfloat16"
+        or not on_host(given["device"])
+        or not RidgeSolver().supports(given["loss"])
+        or (isinstance(given["selection"], str) and given["selection"] in ("gcv", "holdout"))
+    )
+
+
+def _kernels_of_blocks(given: Parameters) -> list[FeatureSettings]:
+    """Return the settings of the features of each block of columns."""
+    gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
+    kernels = given["kernel"] if isinstance(given["kernel"], list | tuple) else [given["kernel"]]
+    return [FeatureSettings(kernel, gamma, n_terms=given["n_terms"], map=given["map"]) for kernel in kernels]
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """How a machine in blocks takes the rows of a source.
+
+    Parameters
+    ----------
+    block_rows : int
+        Rows of a block, as many as the memory holds.
+    n_rows : int
+        Rows to learn from: those of the source, or as many as the work allows.
+    seconds : float
+        Seconds of two cores for these rows, by the operations.
+    n_bytes : int
+        Bytes of the rows and of a block.
+    """
+
+    block_rows: int
+    n_rows: int
+    seconds: float
+    n_bytes: int
+
+    @property
+    def first_seconds(self) -> float:
+        """Seconds of the first block, on which strength and gamma are chosen too."""
+        return _CHOICE * block_seconds(self.block_rows, self.block_rows, 0)
+
+
+def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
+    """Return how a machine in blocks takes the rows of a source within ``room`` bytes.
+
+    The work is that of the time limit among the parameters, or a usual amount.
+    """
+    dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
+    row_bytes = _mapped_row_bytes(given, source)
+    kept_bytes = row_bytes + _OUTPUTS_OF_ROWS * _targets_of(source) * np.dtype(np.float64).itemsize
+    seconds, columns = (
+        given.get("time_limit") or USUAL_SECONDS,
+        _dense_columns(given, source, row_bytes, dtype),
+    )
+    least = min(FEWEST_BLOCK_ROWS, source.n_rows)
+
+    def of_blocks(block_rows: int) -> BlockPlan:
+        n_rows = min(source.n_rows, max(block_rows, most_rows_within(seconds, block_rows, columns)))
+        needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
+        return BlockPlan(block_rows, n_rows, block_seconds(n_rows, block_rows, columns), needed)
+
+    sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
+    plans = [of_blocks(size) for size in [*sizes, least]]
+    fitting = (p for p in plans if p.n_bytes <= room and p.first_seconds <= _FIRST_SHARE * seconds)
+    return next(fitting, plans[-1])
+
+
+def _targets_of(source: Source) -> int:
+    """Return the number of outputs of a machine for the labels of a source, at most."""
+    y = source.labels()
+    if y is None:
+        return 1
+    if y.ndim == 2:
+        return int(y.shape[1])
+    return 1 if y.dtype.kind == "f" else max(1, np.unique(y).size)
+
+
+def _mapped_row_bytes(given: Parameters, source: Source) -> float:
+    """Return the bytes of a mapped row in the precision of the fit."""
+    if given["map"] is not None:
+        terms = given["map"]._terms_at_most
+    else:
+        terms = BLOCK_TERMS if is_automatic(given["n_terms"]) else given["n_terms"]
+    return float(terms * source.row_bytes * _share_of_columns(given.get("blocks"), source))
+
+
+def _dense_columns(given: Parameters, source: Source, row_bytes: float, dtype: np.dtype) -> float:
+    """Return the columns of dense mapped rows whose products take as long as those of the mapped rows."""
+    if not source.is_sparse:
+        return row_bytes / dtype.itemsize
+    entries = row_bytes / (dtype.itemsize + np.dtype(np.int32).itemsize)
+    return min(_SPARSE_ENTRY * entries, float(source.n_features))
 
 
 def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> bool:

@@ -100,7 +100,7 @@ class ExactObjective:
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
             matrix = rows.matrix(self.loss)
-            choice = self._choice(rows, matrix, lambda alpha, value: progress.advance())
+            choice = self.choice(rows, matrix, lambda alpha, value: progress.advance())
         rows.features.set_octaves(choice.octaves)
         machine = choice.solution
         held_out = np.empty_like(choice.held_out)
@@ -109,12 +109,12 @@ class ExactObjective:
         return Learned(
             LinearSolution(machine.weights, machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), choice.result, 1, rows.order.size,
-            {"row_numbers_": rows.order, "kernel_": features.kernel_},
+            {"row_numbers_": rows.order, "held_out_": held_out, "kernel_": features.kernel_},
             HeldOut(seen, held_out[seen], self._noise(rows, matrix, choice)),
             self._posterior(rows, matrix, choice), choice.curve,
         )  # fmt: skip
 
-    def _choice(
+    def choice(
         self, rows: KernelRows, matrix: KernelMatrix, on_score: Callable[[float, float], None]
     ) -> ChosenSetting:
         """Choose the strength, and gamma if it is open, by the score of rows that are left out."""
@@ -203,5 +203,4 @@ class _ScoreOfResiduals:
 
     def __call__(self, residuals: np.ndarray, places: np.ndarray) -> float:
         rows = self.rows
-        outputs = rows.Y[places] + rows.shift - residuals
-        return rows.score(outputs if rows.units is None else outputs * rows.units, rows.order[places])
+        return rows.scored(rows.Y[places] - residuals, places)

@@ -112,10 +112,6 @@ def fit(
     learned = recipe.objective.learn(collected.evidence, features, clock, progress)
     curve = collector.curve(collected, learned, shown, clock)
     learned = learned.in_units(rows.codec.units)
-    if recipe.objective.leaves_out and learned.held_out is not None:
-        learned = replace(
-            learned, attributes=learned.attributes | {"held_out_": learned.held_out.of_all(source.n_rows)}
-        )
     model = simplified(features, learned.solution.coef, learned.solution.intercept)
     return FitResult(
         replace(known, features=model.features), learned, model.coef, model.intercept, collected.shift,

@@ -20,17 +20,23 @@ from chimap.features.additive import check_map
 from chimap.features.base import FeatureSettings
 from chimap.features.families import check_features
 from chimap.fit.automatic import (
+    BLOCK_TERMS,
+    bytes_of_exact,
+    holds_matrix,
     is_automatic,
     landmarks_within,
     most_components,
+    takes_blocks,
     takes_components,
     takes_exact,
     takes_landmarks,
     takes_wide,
     words_of_a_batch,
 )
+from chimap.fit.blocks import BLOCKS, FEWEST_BLOCK_ROWS
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
+from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
 
@@ -52,6 +58,8 @@ class Circumstances:
         Whether the exact machine supports all options of the fit.
     is_batch : bool, default=False
         Whether more rows will come.
+    wants_matrix : bool, default=False
+        Whether the user named exact machines, which then have a matrix of all rows wherever the memory holds one.
     """
 
     recipe: Callable[[Parameters], Recipe]
@@ -60,6 +68,7 @@ class Circumstances:
     keeps_posterior: bool
     is_plain: bool = True
     is_batch: bool = False
+    wants_matrix: bool = False
 
 
 def settled(given: Parameters, source: Source, about: Circumstances) -> Parameters:
@@ -75,11 +84,15 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
         If not even a few landmarks fit in the memory budget.
     """
     taken: Parameters = {}
-    takes_all_rows = about.is_plain and not about.is_batch
-    if takes_all_rows and is_automatic(given.get("features")):
-        room = room_in(parse_memory(given["memory"]))
-        if takes_exact(given, source, room, has_posterior=about.keeps_posterior):
-            taken["features"] = "exact"
+    takes_all_rows, room = about.is_plain and not about.is_batch, room_in(parse_memory(given["memory"]))
+    is_open = takes_all_rows and is_automatic(given.get("features"))
+    has_posterior = about.keeps_posterior
+    if is_open and (
+        takes_exact(given, source, room, has_posterior=has_posterior) or takes_blocks(given, source, room)
+    ):
+        taken["features"] = "exact"
+    if takes_all_rows and _sweeps(given | taken, source, room, about.wants_matrix):
+        taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
     if about.is_batch and keeps_rows(given):
         raise ValueError(
             Message(
@@ -100,6 +113,14 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     if is_automatic(given["precision"]) and _may_round(given | taken):
         taken["precision"] = automatic_precision(given.get("device", "cpu"))
     return taken
+
+
+def _sweeps(given: Parameters, source: Source, room: int, wants_matrix: bool) -> bool:
+    """Whether a machine that keeps every row is solved block by block."""
+    has_blocks = source.n_rows > FEWEST_BLOCK_ROWS and RidgeSolver().supports(given["loss"])
+    if not keeps_rows(given) or not has_blocks:
+        return False
+    return bytes_of_exact(given, source) > room if wants_matrix else not holds_matrix(given, source, room)
 
 
 def room_for(

@@ -71,7 +71,7 @@ class Learned:
     curve: LearningCurve | None = None
 
     def in_units(self, units: np.ndarray | None) -> Learned:
-        """Return the same for targets in other units, (t,); None for 1."""
+        """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
         if units is None:
             return self
         solution, held_out = self.solution, self.held_out
@@ -82,6 +82,8 @@ class Learned:
             self,
             solution=replace(solution, coef=solution.coef * units, intercept=solution.intercept * units),
             held_out=held_out,
+            attributes=self.attributes
+            | {name: self.attributes[name] * units for name in ("held_out_",) if name in self.attributes},
         )
 
 

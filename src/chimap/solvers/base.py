@@ -26,9 +26,9 @@ from chimap.solvers.ridge import LinearSolution
 
 Part = TypeVar("Part")
 
-Needs = Literal["moments", "rows", "features", "kernel"]
+Needs = Literal["moments", "rows", "features", "kernel", "blocks"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
-memory; or the kernel matrix between all rows."""
+memory; the kernel matrix between all rows; or all rows, in blocks whose kernel matrices fit in memory one at a time."""
 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
@@ -49,6 +49,10 @@ class Evidence:
         Features of all rows, in memory.
     kernel : KernelRows or None, default=None
         All rows, in the order of their kernel matrix.
+    borders : ndarray of shape (blocks + 1,) or None, default=None
+        Where the blocks of these rows begin, and the end of the last, if their matrix is too large.
+    n_rows : int, default=0
+        Rows of the source, of which blocks may take fewer.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -71,6 +75,8 @@ class Evidence:
     rows: FeatureRows | None = None
     kept: KeptFeatures | None = None
     kernel: KernelRows | None = None
+    borders: np.ndarray | None = None
+    n_rows: int = 0
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None
@@ -206,7 +212,7 @@ class Solver(Protocol):
     ----------
     name : str
         Name in the catalogue.
-    needs : {"moments", "rows", "features", "kernel"}
+    needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that the solver needs.
     n_vectors : int
         Number of arrays of the size of the weights (D, t) that it holds in memory beside the factor of a matrix.

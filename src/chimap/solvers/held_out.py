@@ -104,12 +104,6 @@ class HeldOut:
     outputs: np.ndarray
     noise: np.ndarray | None = None
 
-    def of_all(self, n_rows: int) -> np.ndarray:
-        """Return outputs (n_rows, t) of all rows of the source, NaN for those without."""
-        outputs = np.full((n_rows, self.outputs.shape[1]), np.nan)
-        outputs[self.rows] = self.outputs
-        return outputs
-
 
 def leverages(
     moments: Moments, strengths: float | np.ndarray, Z: np.ndarray, factor: Factor | None = None

@@ -81,6 +81,11 @@ class KernelRows:
     units: np.ndarray | None = None
     counts: np.ndarray | None = None
 
+    def scored(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
+        """Return the score of outputs (m, t), less the shift, for the rows at these places."""
+        outputs = outputs + self.shift
+        return self.score(outputs if self.units is None else outputs * self.units, self.order[places])
+
     def matrix(self, loss: str | Loss) -> KernelMatrix:
         """Return the kernel matrix, for machines that minimise this loss."""
         return KernelMatrix(self.features, self.Y, self.weights, self.dtype, loss)

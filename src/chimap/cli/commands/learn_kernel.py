@@ -45,7 +45,7 @@ def learn_kernel(
             "sampling",
             "normalization",
             "bin_weights",
-            "race_seconds",
+            "time_limit",
             "scoring",
             "device",
             "engine",

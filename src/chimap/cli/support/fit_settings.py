@@ -79,7 +79,7 @@ class Settings:
     normalize: fit_options.Normalize = False
     normalization: fit_options.Normalization = None
     bin_weights: fit_options.BinWeights = default("bin_weights")
-    race_seconds: fit_options.RaceSeconds = default("race_seconds")
+    time_limit: fit_options.TimeLimit = default("time_limit")
     scoring: fit_options.Scoring = None
     task: fit_options.TaskOption = Task.auto
     test_fraction: fit_options.TestFraction = 0.0
@@ -189,7 +189,7 @@ class Settings:
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
             raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
-        flag_values.check_seconds(self.race_seconds, "--race-seconds")
+        flag_values.check_seconds(self.time_limit, "--time-limit")
         flag_values.class_weight_of(self.class_weight)
         flag_values.threshold_of(self.threshold)
         flag_values.check_share(self.test_fraction, "--test-fraction")
@@ -221,7 +221,7 @@ class Settings:
             normalize=self.preparation,
             blocks=flag_values.blocks_of(self.blocks),
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
-            race_seconds=self.race_seconds,
+            time_limit=self.time_limit,
             n_principal=flag_values.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             weights=self.weights,

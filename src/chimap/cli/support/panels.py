@@ -17,7 +17,7 @@ _PANELS = {
         "text", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
     ),
     "Model": (
-        "kernel", "normalization", "scoring", "bin_weights", "race_seconds",
+        "kernel", "normalization", "scoring", "bin_weights", "time_limit",
         "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
         "class_weight", "weights", "threshold", "kernel_errors", "kind",
         "principal", "method", "widths", "tune_components", "tune_rows", "objective",

@@ -139,11 +139,30 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
                 fitted.features_into(_arrays.take_columns(some, columns), block)
                 total += block
 
-    def take(self, rows: np.ndarray) -> ExactBlocks:
+    def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
+        """Return the sum over blocks of their outputs; see ``ExactFeatures.outputs``."""
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return np.sum([f.outputs(_arrays.take_columns(rows, c), weights) for f, c in pairs], axis=0)
+
+    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of all blocks; see ``ExactFeatures.add_outputs``."""
+        for fitted in self.features_:
+            fitted.add_outputs(places, stop, weights, out)
+
+    def keeper(self, n_rows: int) -> BlockKeeper:
+        """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
+        return BlockKeeper(self, n_rows)
+
+    def take(self, rows: np.ndarray | slice) -> ExactBlocks:
         """Return the same features with the training rows at the places ``rows`` alone."""
         subset = copy(self)
         subset.features_ = [fitted.take(rows) for fitted in self.features_]
         return subset
+
+    def keep(self, rows: np.ndarray | slice) -> None:
+        """Keep the training rows at the places ``rows`` alone."""
+        for fitted in self.features_:
+            fitted.keep(rows)
 
     def gram_into(self, square: np.ndarray) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square``; see ``ExactFeatures.gram_into``."""
@@ -201,3 +220,21 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class BlockKeeper:
+    """Replaces the training rows of each block by rows that come in pieces; see ``FeatureKeeper``."""
+
+    def __init__(self, features: ExactBlocks, n_rows: int):
+        self._columns = features.columns_
+        self._keepers = [fitted.keeper(n_rows) for fitted in features.features_]
+
+    def put(self, places: np.ndarray, rows: Rows) -> None:
+        """Keep checked rows (m, bins) at these places (m,)."""
+        for keeper, columns in zip(self._keepers, self._columns, strict=True):
+            keeper.put(places, _arrays.take_columns(rows, columns))
+
+    def close(self) -> None:
+        """Give the rows to the features, once all are there."""
+        for keeper in self._keepers:
+            keeper.close()

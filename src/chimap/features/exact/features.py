@@ -171,12 +171,54 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
-    def take(self, rows: np.ndarray) -> ExactFeatures:
+    def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
+        """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t).
+
+        Values are made, used and forgotten tile by tile, so that memory does not grow with the training rows.
+        """
+        out = np.zeros((rows.shape[0], weights.shape[1]))
+        if self.map_ is None:
+            self._add_outputs_of(rows, weights, out, self._n_features_out)
+        else:
+            others = self.rows_.others(mapped(self.map_, rows))
+            self.rows_.add_outputs(others, self._gamma, weights, out)
+        return out
+
+    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of the training rows at ``places``, by the first ``stop`` of them, to ``out``, float64.
+
+        ``weights`` are (stop, t). For additive kernels the means are subtracted, as in ``gram_into``.
+        """
+        if self.map_ is None:
+            self._add_outputs_of(_arrays.take_rows(self.rows_, places), weights, out, stop)
+        else:
+            self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, stop)
+
+    def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, stop: int) -> None:
+        """Add sum_{j < stop} K(x, x_j) weights_j for rows x (m, bins), where the kernel has no map."""
+
+        def part(block: slice) -> None:
+            some = _arrays.take_rows(rows, block)
+            for first in range(0, stop, _ROWS):
+                tile = slice(first, min(first + _ROWS, stop))
+                out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ weights[tile]
+
+        _threads.over_rows(rows.shape[0], stop, part)
+
+    def keeper(self, n_rows: int) -> FeatureKeeper:
+        """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
+        return FeatureKeeper(self, n_rows)
+
+    def take(self, rows: np.ndarray | slice) -> ExactFeatures:
         """Return the same features with the training rows at the places ``rows`` alone."""
         subset = copy(self)
-        subset.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)
-        subset._n_features_out = rows.size
+        subset.keep(rows)
         return subset
+
+    def keep(self, rows: np.ndarray | slice) -> None:
+        """Keep the training rows at the places ``rows`` alone."""
+        self.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)
+        self._n_features_out = self.rows_.shape[0]
 
     def gram_into(self, square: np.ndarray, *, add: bool = False) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); return the diagonal, (n,).
@@ -237,6 +279,43 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class FeatureKeeper:
+    """Replaces the training rows of fitted features by rows (n, bins) that come in pieces; map and gamma stay.
+
+    Parameters
+    ----------
+    features : ExactFeatures
+        The fitted features.
+    n_rows : int
+        Number of rows n.
+    """
+
+    def __init__(self, features: ExactFeatures, n_rows: int):
+        self._features, self._n_rows = features, n_rows
+        self._mapped = None if features.map_ is None else features.rows_.keeper(n_rows)
+        self._rows: list[Rows] = []
+        self._places: list[np.ndarray] = []
+
+    def put(self, places: np.ndarray, rows: Rows) -> None:
+        """Keep checked rows (m, bins) at these places (m,)."""
+        features = self._features
+        if self._mapped is not None and features.map_ is not None:
+            self._mapped.put(places, mapped(features.map_, rows))
+        else:
+            self._rows.append(rows)
+            self._places.append(places)
+
+    def close(self) -> None:
+        """Give the rows to the features, once all are there."""
+        features = self._features
+        if self._mapped is not None:
+            features.rows_ = self._mapped.kept()
+        else:
+            order = np.argsort(np.concatenate(self._places))
+            features.rows_ = _arrays.take_rows(_arrays.stack_rows(self._rows), order)
+        features._n_features_out = self._n_rows
 
 
 def has_map(kernel: Kernel) -> bool:

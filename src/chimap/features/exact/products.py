@@ -12,7 +12,8 @@ from chimap import _arrays, _blas, _loops, _scaling, _threads
 from chimap._types import CSR, Rows
 
 _ROWS = 256  # rows whose kernel values one thread computes at once
-_COLUMNS = 2048  # kernel values of a row that stay in its cache from the product to the exponential
+_TILE_ROWS, _TILE_COLUMNS = 512, 1024  # kernel values that stay in cache from the product to their use
+_TILES_OF_A_THREAD = 8  # of few other rows
 _DENSE_FROM = 0.1  # share of filled rows above which a sparse column is cheaper as a dense one
 
 
@@ -79,6 +80,10 @@ class KeptRows:
         self.data, self.rows, self.starts = rare.data, rare.indices, rare.indptr
         self.squares = _scaling.row_squares(dense) + _scaling.row_squares(rare)
 
+    def keeper(self, n_rows: int) -> RowKeeper:
+        """Return an object that collects ``n_rows`` other rows about the same means, in any order."""
+        return RowKeeper(self, n_rows)
+
     @property
     def n_rows(self) -> int:
         """Number of kept rows, n."""
@@ -93,9 +98,10 @@ class KeptRows:
         rare = np.count_nonzero(~np.isin(rows.indices, frequent)) / max(1, rows.shape[0])
         return float(n_terms * (frequent.size * size + rare * (size + rows.indices.itemsize)))
 
-    def take(self, rows: np.ndarray) -> KeptRows:
+    def take(self, rows: np.ndarray | slice) -> KeptRows:
         """Return the rows at the places ``rows``, about the same means."""
         subset = copy(self)
+        subset.__dict__.pop("_made", None)
         subset.dense, subset.squares = self.dense[rows], self.squares[rows]
         if (rare := self._rare_rows) is not None:
             rare_subset = rare[rows].tocsc()
@@ -119,6 +125,8 @@ class KeptRows:
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
+        if not _arrays.is_sparse(rows) and not np.delete(rows, self.columns, axis=1).any():
+            return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
         # these squares include columns that kept rows lack
         return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
@@ -133,6 +141,60 @@ class KeptRows:
             )
 
         _threads.tasks(range(0, others.squares.size, _ROWS), part)
+
+    def add_outputs(
+        self,
+        others: OtherRows,
+        gamma: float | None,
+        weights: np.ndarray,
+        out: np.ndarray,
+        stop: int | None = None,
+    ) -> None:
+        """Add sum_j k(u_i, u_j) weights_j over kept rows j to out (m, t), float64, for other rows u (m, p).
+
+        k are the values of ``values_into``. They are made, used and forgotten tile by tile, so that only a tile is in
+        memory, in cache. Products are in the dtype of the rows, and sums of tiles in float64.
+
+        Parameters
+        ----------
+        others : OtherRows
+            The other rows.
+        gamma : float or None
+            See ``values_into``.
+        weights : ndarray of shape (n, t)
+            Weights of the kept rows, in their dtype.
+        out : ndarray of shape (m, t), float64
+            Outputs to add to.
+        stop : int or None, default=None
+            Number of the first kept rows to sum over; None for all.
+        """
+        m, n = others.squares.size, self.n_rows if stop is None else stop
+        tiles = range(-(-n // _TILE_COLUMNS))
+
+        def add(block: slice, some: range, total: np.ndarray) -> None:
+            dense, rare, squares = others.dense[block], _slice_of(others.rare, block), others.squares[block]
+            values = np.empty((squares.size, _TILE_COLUMNS), self.squares.dtype)
+            part = np.empty(total.shape, self.squares.dtype)
+            for tile in some:
+                place = slice(tile * _TILE_COLUMNS, min((tile + 1) * _TILE_COLUMNS, n))
+                tile_values = values[:, : place.stop - place.start]
+                self._values(dense, rare, squares, gamma, tile_values, tile)
+                _blas.multiply(tile_values, weights[place], part)
+                total += part
+
+        blocks = [slice(i, min(i + _TILE_ROWS, m)) for i in range(0, m, _TILE_ROWS)]
+        if len(blocks) >= _threads.count():
+            _threads.tasks(blocks, lambda block: add(block, tiles, out[block]))
+            return
+        ranges = [tiles[i : i + _TILES_OF_A_THREAD] for i in range(0, len(tiles), _TILES_OF_A_THREAD)]
+        totals = [np.zeros(out.shape) for _ in ranges]
+        _threads.tasks(range(len(ranges)), lambda k: add(slice(0, m), ranges[k], totals[k]))
+        for total in totals:
+            out += total
+
+    def at(self, places: slice) -> OtherRows:
+        """Return kept rows in the form of other rows, without a copy of their dense columns."""
+        return OtherRows(self.dense[places], _slice_of(self._rare_rows, places), self.squares[places])
 
     def gram_into(self, square: np.ndarray, gamma: float | None, *, add: bool = False) -> np.ndarray:
         """Write, or ``add``, values among these rows below the diagonal of ``square``; return the diagonal, float64.
@@ -153,19 +215,41 @@ class KeptRows:
         return np.asarray(self.squares if gamma is None else np.ones(n), dtype=np.float64)
 
     def _values(
-        self, dense: np.ndarray, rare: CSR | None, squares: np.ndarray, gamma: float | None, out: np.ndarray
+        self,
+        dense: np.ndarray,
+        rare: CSR | None,
+        squares: np.ndarray,
+        gamma: float | None,
+        out: np.ndarray,
+        tile: int | None = None,
     ) -> None:
-        """Write values of a few rows with the first out.shape[1] kept rows."""
+        """Write values of a few rows with the first out.shape[1] kept rows, or with those of a tile."""
+        first = 0 if tile is None else tile * _TILE_COLUMNS
+        place = slice(first, first + out.shape[1])
         if self.columns.size:
-            _blas.multiply(dense, self.dense[: out.shape[1]], out, transpose=True)
+            _blas.multiply(dense, self.dense[place], out, transpose=True)
         else:
             out[:] = 0
         if rare is not None and rare.nnz and self.data.size:
+            ends = (self.starts[:-1], self.starts[1:]) if tile is None else self._tile_starts[tile : tile + 2]
             _loops.add_sparse_products(
-                rare.data, rare.indices, rare.indptr, self.data, self.rows, self.starts, out
+                rare.data, rare.indices, rare.indptr, self.data, self.rows, *ends, first, out
             )
         if gamma is not None:
-            exponentials(out, squares, self.squares[: out.shape[1]], gamma)
+            exponentials(out, squares, self.squares[place], gamma)
+
+    @property
+    def _tile_starts(self) -> np.ndarray:
+        """Where the entries of each tile begin in each sparse column, (tiles + 1, p); kept for later calls."""
+        if "_made" not in self.__dict__:
+            shape = -(-self.n_rows // _TILE_COLUMNS), self.n_columns
+            columns = np.repeat(np.arange(self.n_columns), np.diff(self.starts))
+            places = (self.rows // _TILE_COLUMNS).astype(np.int64) * self.n_columns + columns
+            counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
+            self._made = (
+                np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + self.starts[:-1]
+            )
+        return self._made
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sum_j v_j weights_j (p, t), and its product (t,) with the means.
@@ -232,6 +316,44 @@ class KeptRows:
         return self._rare.tocsr() if self.data.size else None
 
 
+class RowKeeper:
+    """Collects rows u (n, p) that come in pieces, for ``KeptRows`` about the means of others: one copy of each row.
+
+    Parameters
+    ----------
+    like : KeptRows
+        Gives the means, and the columns that are stored dense.
+    n_rows : int
+        Number of rows n.
+    """
+
+    def __init__(self, like: KeptRows, n_rows: int):
+        self._like = like
+        self._dense = np.empty((n_rows, like.columns.size), like.dense.dtype)
+        self._squares = np.empty(n_rows, like.squares.dtype)
+        self._rare: list[CSR] = []
+        self._places: list[np.ndarray] = []
+
+    def put(self, places: np.ndarray, rows: Rows) -> None:
+        """Keep rows (m, p), dense or CSR, at these places (m,)."""
+        others = self._like.others(rows)
+        self._dense[places], self._squares[places] = others.dense, others.squares
+        if others.rare is not None:
+            self._rare.append(others.rare)
+            self._places.append(places)
+
+    def kept(self) -> KeptRows:
+        """Return the rows, once all are there."""
+        kept = copy(self._like)
+        kept.__dict__.pop("_made", None)
+        kept.dense, kept.squares = self._dense, self._squares
+        if self._rare:
+            order = np.argsort(np.concatenate(self._places))
+            rare = sp.csc_matrix(_arrays.take_rows(_arrays.stack_rows(self._rare), order))
+            kept.data, kept.rows, kept.starts = rare.data, rare.indices, rare.indptr
+        return kept
+
+
 def _slice_of(rows: CSR | None, chosen: slice) -> CSR | None:
     return None if rows is None else rows[chosen]
 
@@ -239,17 +361,10 @@ def _slice_of(rows: CSR | None, chosen: slice) -> CSR | None:
 def exponentials(products: np.ndarray, ahead: np.ndarray, behind: np.ndarray, gamma: float) -> None:
     """Replace products u'v (m, n) by exp(-gamma |u - v|^2), given the squares |u|^2 (m,) and |v|^2 (n,)."""
     factor = products.dtype.type(gamma)
-    ahead, behind = -factor * ahead[:, None], -factor * behind
 
     def rows(first: int) -> None:
         block = slice(first, first + _ROWS)
-        for start in range(0, products.shape[1], _COLUMNS):
-            part = products[block, start : start + _COLUMNS]
-            part *= 2 * factor
-            part += ahead[block]
-            part += behind[start : start + _COLUMNS]
-            np.minimum(part, 0, out=part)  # rounding may make it positive for equal rows
-            np.exp(part, out=part)
+        _loops.distances_to_values(products[block], ahead[block], behind, factor)
 
     _threads.tasks(range(0, products.shape[0], _ROWS), rows)
 
@@ -269,9 +384,9 @@ def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) ->
 
 
 def _frequent(rows: Rows) -> np.ndarray:
-    """Return the columns that are kept dense; for dense rows all of them."""
+    """Return the columns that are kept dense; for dense rows all that are not empty."""
     if not _arrays.is_sparse(rows):
-        return np.arange(rows.shape[1])
+        return np.flatnonzero(rows.any(axis=0))
     counts = np.bincount(rows.indices, minlength=rows.shape[1])
     return np.flatnonzero(counts >= max(1, _DENSE_FROM * rows.shape[0]))
 
@@ -285,12 +400,14 @@ def _dense_columns(rows: Rows, columns: np.ndarray) -> np.ndarray:
 
 def _without(rows: Rows, columns: np.ndarray) -> CSR:
     """Return rows in CSR without the entries in some columns."""
-    if not _arrays.is_sparse(rows):
-        if columns.size == rows.shape[1]:
-            return sp.csr_matrix(rows.shape, dtype=rows.dtype)
-        return _without(sp.csr_matrix(rows), columns)  # these rows are dense but the kept ones came sparse
     kept = np.ones(rows.shape[1], dtype=bool)
     kept[columns] = False
+    if not _arrays.is_sparse(rows):
+        others = np.flatnonzero(kept)
+        rare = sp.csr_matrix(rows[:, others])
+        return _arrays.csr(
+            rare.data, others[rare.indices].astype(rare.indices.dtype), rare.indptr, rows.shape
+        )
     chosen = kept[rows.indices]
     ends = np.concatenate([[0], np.cumsum(chosen)])
     return _arrays.csr(rows.data[chosen], rows.indices[chosen], ends[rows.indptr], rows.shape)

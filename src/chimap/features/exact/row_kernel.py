@@ -6,8 +6,21 @@ from typing import Protocol, Self
 
 import numpy as np
 
+from chimap._types import Rows
 from chimap.features.base import FittedFeatures
 from chimap.features.exact.products import KeptRows
+
+
+class Keeper(Protocol):
+    """Replaces the training rows of fitted features by others."""
+
+    def put(self, places: np.ndarray, rows: Rows) -> None:
+        """Keep checked rows (m, bins) at these places (m,)."""
+        ...
+
+    def close(self) -> None:
+        """Give the rows to the features, once all are there."""
+        ...
 
 
 class RowKernel(FittedFeatures, Protocol):
@@ -23,8 +36,27 @@ class RowKernel(FittedFeatures, Protocol):
         """The training rows as mapped, if values are their products; None for other kernels and for blocks."""
         ...
 
-    def take(self, rows: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray | slice) -> Self:
         """Return the same features with the training rows at the places ``rows`` alone."""
+        ...
+
+    def keep(self, rows: np.ndarray | slice) -> None:
+        """Keep the training rows at the places ``rows`` alone."""
+        ...
+
+    def keeper(self, n_rows: int) -> Keeper:
+        """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
+        ...
+
+    def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
+        """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t)."""
+        ...
+
+    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add sum_{j < stop} K(x_i, x_j) weights_j to ``out``, float64, for the training rows i at ``places``.
+
+        ``weights`` are (stop, t). For additive kernels the means are subtracted, as in ``gram_into``.
+        """
         ...
 
     def gram_into(self, square: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
+from chimap.fit.collecting.blocks import BlocksCollector
 from chimap.fit.collecting.kept import KeptCollector
 from chimap.fit.collecting.kernel import KernelCollector
 from chimap.fit.collecting.replayed import ReplayedCollector
@@ -13,6 +14,6 @@ __all__ = ["COLLECTORS", "Collected", "Collector", "Request", "Sample"]
 
 COLLECTORS: dict[Needs, type[Collector]] = {
     collector.needs: collector
-    for collector in (SumsCollector, ReplayedCollector, KeptCollector, KernelCollector)
+    for collector in (SumsCollector, ReplayedCollector, KeptCollector, KernelCollector, BlocksCollector)
 }
 """Collectors by the ``needs`` of a solver."""

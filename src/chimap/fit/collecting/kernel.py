@@ -84,7 +84,7 @@ class KernelCollector:
                     whole_mebibytes(budget_for(needed)),
                 )
             )
-        return cls(recipe, rows, *_order_of(rows.folds, n_rows, recipe.seed))
+        return cls(recipe, rows, *order_of(rows.folds, n_rows, recipe.seed))
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return all rows, with their weights."""
@@ -123,7 +123,7 @@ class KernelCollector:
         return learned.curve
 
 
-def _order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
+def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
     """Return a random order in which the rows of a fold are adjacent, and their places in it; None without folds."""
     rng = np.random.default_rng(seed)
     if folds.n_folds == 1:

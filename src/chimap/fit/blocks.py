@@ -1,0 +1,274 @@
+"""The objective of exact machines of more rows than a kernel matrix holds: block after block (``solvers.blocks``).
+
+``BlockObjective`` chooses strength and gamma on the first block as ``ExactObjective`` does, then sweeps over the blocks
+once. Each block is predicted before it is learned, so that the sweep validates itself.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from chimap import _threads
+from chimap._types import Parameters
+from chimap.engines import Job, Progress, Stopwatch
+from chimap.features.base import FittedFeatures
+from chimap.fit.design import FeatureBlock
+from chimap.fit.exact import ExactObjective
+from chimap.fit.solving import Learned
+from chimap.losses import CATALOGUE, Loss, check_loss
+from chimap.moments import of_rows
+from chimap.selection.learning_curve import LearningCurve, curve_of, score_if_any
+from chimap.selection.leave_one_out import FEW_ROWS
+from chimap.selection.left_out_rows import within
+from chimap.solvers import LinearSolution
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.held_out import HeldOut, noise_of
+from chimap.solvers.kernel_matrix import KernelRows
+from chimap.solvers.observed_exact import is_shared
+from chimap.solvers.posterior import DualPosterior
+
+BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix between all of them
+MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
+POSTERIOR_ROWS = (
+    3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
+)
+CORE_SHARE = 0.2  # of the rows of a factor: the core that is solved again with every block
+FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
+USUAL_SECONDS = 120.0  # of counted work that a sweep may do
+# Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
+_PRODUCTS, _FACTORS, _VALUE_SECONDS = 2e11, 1e11, 3e-10
+
+
+def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
+    """Return the bytes of a sweep with blocks of so many rows, beside the rows: see ``exact.exact_bytes``."""
+    columns = block_rows + 512 * _threads.count()
+    return int(dtype.itemsize * block_rows * columns + 3 * block_rows * row_bytes)
+
+
+def block_seconds(n_rows: int, block_rows: int, n_columns: float) -> float:
+    """Return the seconds of a sweep on two cores, by its operations, for mapped rows of so many (dense) columns."""
+    pairs = n_rows**2 / 2
+    factors = n_rows / (1 - CORE_SHARE) * block_rows**2 / 3
+    return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
+
+
+def core_rows(block_rows: int) -> int:
+    """Return the rows of the core that is solved again with every block, for so many rows of a factor."""
+    return int(CORE_SHARE * block_rows)
+
+
+def most_rows_within(seconds: float, block_rows: int, n_columns: float) -> int:
+    """Return the rows that a sweep learns from in so many seconds of two cores."""
+    square = block_seconds(2, 0, n_columns) / 4
+    linear = block_rows**2 / (1 - CORE_SHARE) / 3 / _FACTORS
+    return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
+
+
+@dataclass(frozen=True)
+class BlockObjective:
+    """Minimise sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2 over f = sum_j K(., x_j) a_j + b, block by block of rows.
+
+    Parameters
+    ----------
+    first : ExactObjective
+        Chooses strength and gamma on the first block, and solves it.
+    ends_at : float or None, default=None
+        Time of ``time.monotonic`` after which no block begins that would end later; None for no limit.
+    """
+
+    needs: ClassVar[Needs] = "blocks"
+    n_vectors: ClassVar[int] = 0
+    has_gcv: ClassVar[bool] = False
+    leaves_out: ClassVar[bool] = True
+    first: ExactObjective
+    ends_at: float | None = None
+
+    @property
+    def loss(self) -> str | Loss:
+        """See ``Objective``."""
+        return self.first.loss
+
+    def check(self, given: Parameters) -> None:
+        """See ``Objective``."""
+        self.first.check(given)
+
+    def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
+        """See ``Objective``."""
+        return job
+
+    def learn(
+        self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
+    ) -> Learned:
+        """See ``Objective``. The features are set to the chosen gamma, and keep the rows that were learned from."""
+        rows, borders = evidence.kernel, evidence.borders
+        if rows is None or borders is None:
+            raise TypeError("a machine in blocks is solved on all rows and the borders of its blocks")
+        with clock("choose alpha"):
+            progress.stage("alpha", None, "values")
+            start = _leading(rows, borders[1])
+            choice = self.first.choice(
+                start, start.matrix(self.loss), lambda alpha, value: progress.advance()
+            )
+            rows.features.set_octaves(choice.octaves)
+            del start
+        with clock("blocks"):
+            n_core = core_rows(int(borders[1]))
+            most_rows = max(borders[1], n_core + np.diff(borders[1:]).max(initial=0))
+            machine = BlockRidge(
+                rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights),
+                choice.solution.alpha, choice.solution.intercept, int(most_rows), rows.dtype, n_core,
+            )  # fmt: skip
+            sweep = Sweep(machine, rows, borders, progress, self.ends_at)
+            sweep.run(choice.solution.weights)
+        n = machine.n_seen
+        rows.features.keep(slice(n))
+        held_out = np.full((evidence.n_rows, rows.Y.shape[1]), np.nan)
+        held_out[rows.order] = sweep.held_out + rows.shift
+        evidence_rows = rows.order[sweep.recent]
+        return Learned(
+            LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
+            check_loss(self.loss, CATALOGUE), choice.result, 1, n,
+            {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
+             "n_unlearned_": evidence.n_rows - n},
+            HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
+            partial(_posterior, rows, min(POSTERIOR_ROWS, int(borders[1]) // 2), machine.alpha), sweep.curve,
+        )  # fmt: skip
+
+
+def _posterior(rows: KernelRows, n: int, alpha: float) -> DualPosterior | None:
+    """Return how certain a machine of the first n rows is: variances that are at least those of all rows."""
+    return _leading(rows, n).matrix("square").posterior(alpha, 0, rows.unit)
+
+
+def _leading(rows: KernelRows, n: int) -> KernelRows:
+    """Return the first rows alone."""
+    groups = None if rows.groups is None else within(rows.groups, np.arange(n))
+    return replace(
+        rows, features=rows.features.take(slice(n)), order=rows.order[:n], groups=groups, Y=rows.Y[:n],
+        weights=None if rows.weights is None else rows.weights[:n],
+        counts=None if rows.counts is None else rows.counts[:n],
+    )  # fmt: skip
+
+
+class Sweep:
+    """A sweep over the blocks, and what it shows of the machine.
+
+    Attributes
+    ----------
+    held_out : ndarray of shape (n, t)
+        Outputs for each row by a machine that has not seen it: that of the blocks before its own or, for the last rows
+        of the last block, that of all other rows. NaN for the first block and for blocks that were not learned.
+    noise : ndarray of shape (t,) or None
+        Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
+    recent : ndarray
+        Places of the rows whose held-out outputs are by machines of at least half of the rows.
+    """
+
+    def __init__(
+        self,
+        machine: BlockRidge,
+        rows: KernelRows,
+        borders: np.ndarray,
+        progress: Progress,
+        ends_at: float | None,
+    ):
+        self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
+        self._blocks = [slice(int(a), int(b)) for a, b in pairwise(borders)]
+        self.held_out = np.full(rows.Y.shape, np.nan)
+        self.noise: np.ndarray | None = None
+        self._scores: list[tuple[int, float]] = []
+
+    def run(self, first_weights: np.ndarray) -> None:
+        """Learn the blocks, as far as there is time; the first is solved already.
+
+        An interruption by the user (Ctrl-C) after the first block ends the sweep, not the fit.
+        """
+        first, *others = self._blocks
+        self._progress.stage("blocks", self._blocks[-1].stop)
+        self._machine.adopt(first, first_weights)
+        self._progress.advance(first.stop)
+        try:
+            for block in others:
+                if self._ends_at is not None and time.monotonic() + self._seconds_of(block) > self._ends_at:
+                    break
+                self._learn(block)
+        except KeyboardInterrupt:
+            self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
+        self._leave_out()
+
+    def _learn(self, block: slice) -> None:
+        """Predict a block, then learn it."""
+        began, n_seen = time.monotonic(), self._machine.n_seen
+        outputs = self._machine.outputs(block)
+        self._machine.learn(block, outputs)
+        self.held_out[block] = outputs
+        self._scores.append((n_seen, self._score(outputs, block)))
+        self._latest = time.monotonic() - began, block.stop
+        self._progress.advance(block.stop - block.start)
+        self._progress.note(
+            f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next"
+        )
+
+    def _score(self, outputs: np.ndarray, block: slice) -> float:
+        return score_if_any(partial(self._rows.scored, outputs, block))
+
+    def _seconds_of(self, block: slice) -> float:
+        """Return the seconds that a block is expected to take, by those of the block before it."""
+        if len(self._scores) == 0:
+            return 0.0
+        seconds, n_rows = self._latest
+        return seconds * block.stop / n_rows
+
+    def _leave_out(self) -> None:
+        """Replace the outputs of the last rows by those of the machine of all other rows."""
+        rows, n = self._rows, self._machine.n_seen
+        block = next(b for b in self._blocks if b.stop == n)
+        if block.start == 0:
+            return
+        if rows.groups is None:
+            first = max(block.start, n - FEW_ROWS)
+            self.held_out[first:n] = self._machine.left_out(first - block.start)
+        else:
+            first = block.start
+            groups = [group - first for group in rows.groups if first <= group[0] < n]
+            self.held_out[first:n] = self._machine.left_out_together(groups)
+        last = slice(first, n)
+        self._scores.append((n, self._score(self.held_out[last], last)))
+        if rows.has_noise:
+            self.noise = self._noise_of(last, None if rows.groups is None else groups)
+
+    def _noise_of(self, last: slice, groups: list[np.ndarray] | None) -> np.ndarray:
+        """Return the variance of the noise (t,) by the last rows, each left out alone or with its group."""
+        rows, residuals = self._rows, self._rows.Y[last] - self.held_out[last]
+        weights = np.ones(residuals.shape[0]) if rows.weights is None else of_rows(rows.weights)[last]
+        if groups is None:
+            own = self._machine.residuals(last)
+            factors = np.divide(residuals, own, out=np.ones_like(residuals), where=own != 0)
+        else:
+            factors = weights * self._machine.variances(groups) / self._machine.alpha
+        return noise_of(residuals, factors, weights, None if rows.counts is None else rows.counts[last])
+
+    @property
+    def recent(self) -> np.ndarray:
+        """See the class."""
+        n = self._machine.n_seen
+        first = next((b.start for b in self._blocks if b.start >= n / 2), n)
+        places = np.arange(first, n)
+        return places[~np.isnan(self.held_out[first:n]).all(axis=1)]
+
+    @property
+    def curve(self) -> LearningCurve | None:
+        """How the score of the next block grows with the rows."""
+        return curve_of(self._rows.score.name, self._scores)
+
+
+def can_sweep(Y: np.ndarray, weights: np.ndarray | None) -> bool:
+    """Whether targets can be learned block by block: none misses entries, or has weights of its own."""
+    return is_shared(Y, weights)

@@ -1,0 +1,149 @@
+"""Machines solved block by block, against the factor of the whole matrix and against machines fitted without rows."""
+
+import numpy as np
+import pytest
+
+from chimap._validation import DataError
+from chimap.features.exact import ExactBlocks, ExactFeatures
+from chimap.solvers.blocks import BlockRidge
+
+N, ALPHA = 240, 0.3
+RNG = np.random.default_rng(0)
+X = RNG.dirichlet(np.ones(12), N)
+Y = np.column_stack([np.sin(6 * X[:, 0]) + X[:, 1], X[:, 2] > X[:, 3]]).astype(float)
+WEIGHTS = RNG.uniform(0.5, 3, N)
+BLOCKS = [slice(0, 80), slice(80, 170), slice(170, N)]
+KERNELS = ["exp-chi2", "gaussian", "minmax", "chi2"]
+
+
+def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0):
+    features = ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
+    return of_features(features, weights, alpha, core)
+
+
+def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64"):
+    chosen = None if weights is None else weights[rows]
+    return BlockRidge(features, Y[rows], chosen, alpha, Y.mean(axis=0), 90 + core, np.dtype(dtype), core)
+
+
+def gram(features, n=N):
+    square = np.zeros((n, n))
+    diagonal = features.gram_into(square)
+    below = np.tril(square, -1)
+    return below + below.T + np.diag(diagonal)
+
+
+def swept(ridge, blocks=BLOCKS, sweeps=1):
+    for _ in range(sweeps):
+        for block in blocks:
+            ridge.learn(block)
+    return ridge
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("core", [0, 30])
+def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, core):
+    alpha = 10.0  # of strongly coupled blocks: at ALPHA the same takes a thousand sweeps
+    ridge = swept(machine(kernel, weights, alpha, core), sweeps=60)
+    noise = alpha / (np.ones(N) if weights is None else weights)
+    K = gram(ridge._features) + ridge._lift
+    whole = np.linalg.solve(K + np.diag(noise), Y - Y.mean(axis=0))
+    assert np.abs(ridge.weights - whole).max() < 1e-5 * np.abs(whole).max()
+    assert np.allclose(ridge.outputs(slice(0, N)), K @ whole + Y.mean(axis=0), atol=1e-6)
+
+
+def test_each_step_lowers_the_objective():
+    ridge = machine()
+    K, R = gram(ridge._features) + ALPHA * np.eye(N), Y - Y.mean(axis=0)
+
+    def phi():
+        return float((ridge.weights * (K @ ridge.weights / 2 - R)).sum())
+
+    values = [phi()]
+    for block in BLOCKS * 2:
+        ridge.learn(block)
+        values.append(phi())
+    assert (np.diff(values) < 0).all()
+
+
+def test_outputs_before_a_block_is_learned_are_those_of_a_machine_without_its_rows():
+    ridge = swept(machine(), BLOCKS[:2])
+    seen = slice(0, BLOCKS[1].stop)
+    K = gram(ridge._features)
+    expected = K[BLOCKS[2], seen] @ ridge.weights[seen] + Y.mean(axis=0)
+    before = ridge.outputs(BLOCKS[2])
+    assert np.allclose(before, expected, atol=1e-10)
+    ridge.learn(BLOCKS[2], before)
+    assert not np.allclose(ridge.outputs(BLOCKS[2]), before, atol=1e-3)
+
+
+@pytest.mark.parametrize("core", [0, 30])
+def test_a_step_leaves_no_residual_in_its_block_and_in_the_core(core):
+    ridge = swept(machine(core=core))
+    residuals = Y - ridge.outputs(slice(0, N)) - ALPHA * ridge.weights
+    settled = np.r_[np.arange(core), np.arange(BLOCKS[2].start, N)]
+    assert np.abs(residuals[settled]).max() < 1e-9
+    assert np.abs(np.delete(residuals, settled, axis=0)).max() > 1e-3
+
+
+def test_a_core_brings_one_sweep_nearer_to_the_solution():
+    K = gram(machine()._features)
+    whole = K @ np.linalg.solve(K + ALPHA * np.eye(N), Y - Y.mean(axis=0)) + Y.mean(axis=0)
+    errors = [np.linalg.norm(swept(machine(core=core)).outputs(slice(0, N)) - whole) for core in (0, 15, 60)]
+    assert errors[2] < 0.6 * errors[0]
+    assert errors[2] < errors[1] < errors[0]
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+@pytest.mark.parametrize("core", [0, 30])
+def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weights, core):
+    ridge = swept(machine(weights=weights, core=core))
+    last, first = BLOCKS[2], 50
+    left_out = ridge.left_out(first)
+    features = ridge._features
+    for row in (first, 63, last.stop - last.start - 1):
+        rows = np.delete(np.arange(N), last.start + row)
+        without = of_features(features.take(rows), weights, core=core, rows=rows)
+        swept(without, [BLOCKS[0], BLOCKS[1], slice(170, N - 1)])
+        output = gram(features)[last.start + row, rows] @ without.weights + Y.mean(axis=0)
+        assert np.allclose(left_out[row - first], output, atol=1e-8)
+
+
+def test_groups_of_the_last_block_are_left_out_together():
+    ridge = swept(machine(core=30))
+    groups = [np.arange(0, 7), np.arange(7, 30)]
+    left_out = ridge.left_out_together(groups)
+    assert np.isnan(left_out[30:]).all()
+    rows = np.delete(np.arange(N), np.arange(177, 200))
+    without = of_features(ridge._features.take(rows), core=30, rows=rows)
+    swept(without, [BLOCKS[0], BLOCKS[1], slice(170, N - 23)])
+    outputs = gram(ridge._features)[177:200][:, rows] @ without.weights + Y.mean(axis=0)
+    assert np.allclose(left_out[7:30], outputs, atol=1e-8)
+
+
+def test_blocks_of_columns_add_up():
+    columns = [slice(0, 6), slice(4, 12)]
+    features = ExactBlocks([ExactFeatures("exp-chi2", n_terms=2), ExactFeatures("gaussian")], columns).fit(X)
+    ridge = of_features(features, alpha=10.0)
+    swept(ridge, sweeps=60)
+    whole = np.linalg.solve(gram(features) + 10.0 * np.eye(N), Y - Y.mean(axis=0))
+    assert np.abs(ridge.weights - whole).max() < 1e-5 * np.abs(whole).max()
+
+
+def test_equal_rows_are_solved_with_a_strength_above_the_rounding():
+    rows = np.repeat(X[:60], 4, axis=0).astype(np.float32)
+    features = ExactFeatures("exp-chi2").fit(rows)
+    ridge = of_features(features, alpha=1e-9, dtype="float32")
+    swept(ridge)
+    assert np.isfinite(ridge.weights).all()
+
+
+def test_a_block_that_is_singular_to_rounding_is_refused():
+    rows = np.repeat(X[:1], N, axis=0).astype(np.float32) * 1e-3
+    features = ExactFeatures("gaussian", gamma=1.0).fit(rows)
+    ridge = of_features(features, alpha=1e-30, dtype="float32")
+    with pytest.raises(
+        DataError, match=r"alpha=1e-30 is too small: the kernel matrix of rows 0 to 80 is singular"
+    ):
+        ridge.learn(BLOCKS[0])
