@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, PredefinedSplit
 
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, MultipleKernelRegressor
+from chimap.fit.blocks import BLOCKS
 from chimap.losses import EpsilonInsensitive
 
 N_GROUPS, EACH, N_NEW, LEVEL = 60, 6, 300, 0.2
@@ -182,6 +183,24 @@ def test_few_groups_count_as_few(features):
         held.append(model.predict_set(X_new, alpha=LEVEL)[np.arange(y_new.size), y_new].mean())
         assert model.predict_set(X_new, alpha=0.1).all()  # nine tenths of nine places are more than eight
     assert np.mean(held) > 0.8 - 2 * np.sqrt(0.16 / 8 / len(held))
+
+
+def test_machines_in_blocks():
+    """Of more rows, as a block needs some hundred; the half of the groups that is held out counts."""
+    held, z = [], []
+    for seed in SEEDS:
+        X, y, target, groups = grouped(250, seed)
+        X_new, y_new, target_new, _ = grouped(N_NEW, seed)
+        settings = {"kernel": "exp-chi2", "features": "exact", "memory": "10MiB", "random_state": 0}
+        model = HistogramClassifier(**settings).fit(X, y, groups=groups)
+        assert model._taken["solver"] == BLOCKS
+        held.append(model.predict_set(X_new, alpha=LEVEL)[np.arange(y_new.size), y_new].mean())
+        mean, std = (
+            HistogramRegressor(**settings).fit(X, target, groups=groups).predict(X_new, return_std=True)
+        )
+        z.append(np.mean(np.square((target_new - mean) / std)))
+    assert_holds(held, model)
+    assert 0.75 < np.sqrt(np.mean(z)) < 1.3
 
 
 def test_rows_of_a_group_are_answered_by_machines_that_have_not_seen_it():
