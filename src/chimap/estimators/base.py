@@ -136,11 +136,12 @@ class HistogramModel(RecipeModel):
             regressor; a missing entry (NaN, None, masked) is left out for its task only, and a row without any entry is
             left out. A string names a column of X.
         sample_weight : array of shape (n,) or None, default=None
-            How often each row counts in every sum, in the scores of held-out rows and in the sample that the features
-            are fitted on: a row of weight 2 counts as two rows, one of weight 0 as none. With features that depend on
-            no sample, an integer weight and repeated rows give the same model.
+            Weight of each row in every sum, in the scores of held-out rows and in the sample that the features are
+            fitted on; 0 leaves it out. ``weights`` says what it means. With a given ``alpha`` and features that depend
+            on no sample, an integer weight and repeated rows give the same model.
         groups : array of shape (n,) or None, default=None
-            Group of each row; where rows are held out to choose a setting, those of a group are held out together.
+            Group of each row; the rows of a group are held out together, to choose a setting and for probabilities,
+            sets and deviations, which count groups then.
 
         Returns
         -------

@@ -24,7 +24,8 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
     objective : {"held-out", "training"}, default="held-out"
         What the widths minimise. See ``FourierKernelLearner``.
     alpha : float, default=0.1
-        Strength from which the search starts ("held-out"), or that is used throughout ("training").
+        Strength from which the search starts ("held-out", times the mean weight of a row), or that is used throughout
+        ("training").
     max_iter : int, default=30
         Largest number of iterations of L-BFGS.
     tol : float, default=0.0001

@@ -59,7 +59,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         y : array of shape (n,)
             Labels or targets.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none.
+            Weights of the rows in every sum, 0 for none.
 
         Returns
         -------

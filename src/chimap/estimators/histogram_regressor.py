@@ -92,6 +92,9 @@ class HistogramRegressor(RealTargets, HistogramModel):
     -----
     The other attributes are those of ``HistogramClassifier``, without the ones about classes.
 
+    Several targets are divided by their standard deviations, so that none decides by its unit what they share: the
+    strength, and the width of ``loss="epsilon_insensitive"``. Answers are in the units of the data.
+
     Examples
     --------
     >>> import numpy as np

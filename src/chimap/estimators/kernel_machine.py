@@ -167,7 +167,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         y : array of shape (n,)
             Labels.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none.
+            Weights of the rows in every sum, 0 for none.
 
         Returns
         -------

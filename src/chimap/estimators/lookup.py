@@ -143,7 +143,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         y : array of shape (n,)
             Labels.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none. The map is fitted on
+            Weights of the rows in every sum, 0 for none. The map is fitted on
             rows drawn by their weights.
 
         Returns
