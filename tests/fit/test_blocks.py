@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import chimap
@@ -12,7 +13,10 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress
+from chimap.features.exact import ExactFeatures
+from chimap.features.landmarks import LandmarkFeatures
 from chimap.fit import automatic, blocks
+from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
 
 SMALL = "16MiB"  # holds blocks of some hundred rows of 1797, and no matrix of all
@@ -195,11 +199,39 @@ def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
     assert time.monotonic() - began < 60
 
 
+def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
+    steps = []
+    learn = BlockRidge.learn
+    monkeypatch.setattr(
+        BlockRidge, "learn", lambda self, *given: (steps.append(given[0]), learn(self, *given))
+    )
+    once, longer = digits(alpha=1e-3), digits(alpha=1e-3, time_limit=600)
+    n_blocks = 1 + len([step for step in steps if len(steps) and step.start > 0]) // blocks.MOST_SWEEPS
+    assert len(steps) == (n_blocks - 1) + (n_blocks - 1) + (blocks.MOST_SWEEPS - 1) * n_blocks
+    seen = ~np.isnan(once.held_out_).any(axis=1)
+    assert np.allclose(once.held_out_[seen], longer.held_out_[seen])  # of the first sweep
+    assert not np.allclose(once.decision_function(DIGITS[1500:]), longer.decision_function(DIGITS[1500:]))
+
+
 def test_counted_work_limits_the_rows(monkeypatch):
     monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
     model = digits()
     assert model.n_rows_ < 1500
     assert np.isnan(model.held_out_[model.row_numbers_[: model.n_rows_ // 3]]).any()
+
+
+@pytest.mark.parametrize("n_landmarks", [1000, 10])
+def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
+    monkeypatch.setattr(automatic, "MOST_ROWS", 400)
+    monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr("chimap.estimators.beyond_limit.landmarks_in", lambda seconds, n_rows: n_landmarks)
+    model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
+    takes_all = n_landmarks == 1000
+    assert isinstance(model.features_, LandmarkFeatures if takes_all else ExactFeatures)
+    assert hasattr(model, "n_unlearned_") != takes_all
+    assert hasattr(model, "row_numbers_") != takes_all
+    assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.9
+    assert clone(model).set_params(kernel="exp-chi2").get_params()["features"] == "auto"
 
 
 def test_more_seconds_are_more_rows():

@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, checked_weights
 from chimap.data import Source
+from chimap.data.doubts import Units, first_look
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import check_bin_weights
@@ -66,6 +68,8 @@ class RecipeModel(Encoding, LinearModel):
     chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
+    held_out_: Sometimes[np.ndarray]  # outputs of exact machines for rows they have not seen
+    row_numbers_: Sometimes[np.ndarray]  # places of the rows that an exact machine keeps
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     loss_: Loss | None
     selection_: SelectionResult | None
@@ -99,6 +103,8 @@ class RecipeModel(Encoding, LinearModel):
                 self._race(source, None, Progress(), False)
                 self._settle(source, None, is_batch=True)
                 batches = Batches(self._recipe(), self._codec, source)
+                is_share = self._given().get("normalize") == "l1"
+                self.units_ = None if is_share else Units.of(first_look(source)[0])
             batches.add(source)
         self._batches, self._stale = batches, True
         self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
@@ -259,7 +265,7 @@ class RecipeModel(Encoding, LinearModel):
         if not isinstance(loss, Loss):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
                 f"{self._domain!r}; got {loss!r}."
             )

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.backends import on_host
 from chimap.data import Source
@@ -53,7 +54,7 @@ class Batches:
 
     def __init__(self, recipe: Recipe, codec: Codec, first: Source):
         if recipe.n_principal is not None:
-            raise ValueError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
+            raise InputError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
         self.recipe = recipe
@@ -161,14 +162,14 @@ def _gaps_of(source: Source) -> set[int]:
 def _check_gaps(recipe: Recipe) -> None:
     """Raise ValueError if the settings do not support missing entries."""
     if recipe.holding.asked == "gcv":
-        raise ValueError(
+        raise InputError(
             Message(
                 "{selection='gcv'} needs targets without missing entries, but some are missing. Use "
                 "{selection='auto'}."
             )
         )
     if not on_host(recipe.device):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{device=} needs targets without missing entries, but some are missing. Use {device='cpu'}, or fit "
                 "the tasks one by one.",

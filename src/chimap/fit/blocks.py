@@ -39,6 +39,7 @@ MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger 
 POSTERIOR_ROWS = (
     3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
 )
+MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than their error
 CORE_SHARE = 0.2  # of the rows of a factor: the core that is solved again with every block
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
@@ -183,12 +184,14 @@ class Sweep:
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
         self.noise: np.ndarray | None = None
+        self._latest_seconds, self._latest_rows = 0.0, 1
         self._scores: list[tuple[int, float]] = []
 
     def run(self, first_weights: np.ndarray) -> None:
         """Learn the blocks, as far as there is time; the first is solved already.
 
-        An interruption by the user (Ctrl-C) after the first block ends the sweep, not the fit.
+        Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. An
+        interruption by the user (Ctrl-C) after the first block ends the sweep, not the fit.
         """
         first, *others = self._blocks
         self._progress.stage("blocks", self._blocks[-1].stop)
@@ -196,12 +199,24 @@ class Sweep:
         self._progress.advance(first.stop)
         try:
             for block in others:
-                if self._ends_at is not None and time.monotonic() + self._seconds_of(block) > self._ends_at:
-                    break
-                self._learn(block)
+                if self._has_time_for(block):
+                    self._learn(block)
+            self._leave_out()
+            if self._ends_at is not None and self._machine.n_seen == self._blocks[-1].stop:
+                self._sweep_again()
         except KeyboardInterrupt:
             self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
-        self._leave_out()
+            if self.noise is None:
+                self._leave_out()
+
+    def _sweep_again(self) -> None:
+        """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
+        for number in range(2, MOST_SWEEPS + 1):
+            self._progress.stage(f"sweep {number}", self._blocks[-1].stop)
+            for block in self._blocks:
+                if self._has_time_for(block, self._machine.n_seen):
+                    self._machine.learn(block)
+                    self._progress.advance(block.stop - block.start)
 
     def _learn(self, block: slice) -> None:
         """Predict a block, then learn it."""
@@ -210,7 +225,7 @@ class Sweep:
         self._machine.learn(block, outputs)
         self.held_out[block] = outputs
         self._scores.append((n_seen, self._score(outputs, block)))
-        self._latest = time.monotonic() - began, block.stop
+        self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
         self._progress.advance(block.stop - block.start)
         self._progress.note(
             f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next"
@@ -219,12 +234,12 @@ class Sweep:
     def _score(self, outputs: np.ndarray, block: slice) -> float:
         return score_if_any(partial(self._rows.scored, outputs, block))
 
-    def _seconds_of(self, block: slice) -> float:
-        """Return the seconds that a block is expected to take, by those of the block before it."""
-        if len(self._scores) == 0:
-            return 0.0
-        seconds, n_rows = self._latest
-        return seconds * block.stop / n_rows
+    def _has_time_for(self, block: slice, n_seen: int | None = None) -> bool:
+        """Whether a block is expected to end within the limit, by the seconds of the block before it."""
+        if self._ends_at is None:
+            return True
+        seconds = self._latest_seconds * (n_seen or block.stop) / self._latest_rows
+        return time.monotonic() + seconds <= self._ends_at and self._machine.n_seen >= block.start
 
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""

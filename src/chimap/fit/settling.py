@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
+from chimap._errors import InputError
 from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import Parameters
@@ -94,7 +95,7 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     if takes_all_rows and _sweeps(given | taken, source, room, about.wants_matrix):
         taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
     if about.is_batch and keeps_rows(given):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{features='exact'} keeps every row, and partial_fit keeps sums only: use fit, or another value of "
                 "{features}."

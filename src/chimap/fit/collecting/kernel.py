@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Rows, Scoring
@@ -57,13 +58,13 @@ class KernelCollector:
     def check(cls, request: Request) -> None:
         """Refuse what would need chunks or sums."""
         if request.has_checkpoint or request.has_unlabelled:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{features='exact'} supports neither a checkpoint nor unlabelled rows: leave them out."
                 )
             )
         if not request.can_keep:
-            raise ValueError(
+            raise InputError(
                 Message("{features='exact'} keeps all rows in one process: use {engine='local'}.")
             )
 
