@@ -234,8 +234,9 @@ class PreparedRows:
         if self._apart.size:  # no landmark may be made of them
             rare = np.setdiff1d(rare, self._sampled(), assume_unique=True)
         rare = rare[choose_rows(rare.size, max(1, size // 2), self.seed)] if rare.size else rare
-        others = self._unseen(max(1, size - rare.size))
-        return np.union1d(rare, others[~self._is_rare[others]])
+        others = self._unseen(size)
+        others = others[~self._is_rare[others]]
+        return np.union1d(rare, others[choose_rows(others.size, max(1, size - rare.size), self.seed)])
 
     def _unseen(self, size: int) -> np.ndarray:
         """Return at most ``size`` places of rows that no landmark is made of, or that are not in the sample."""
