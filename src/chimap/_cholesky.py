@@ -19,6 +19,7 @@ from chimap import _blas, _threads
 TILE = 384  # rows of a tile: the corners, which one thread factorises alone, are TILE / n of the work
 _WHOLE = 1200  # rows up to which one thread finishes before two have synchronised
 _STEP = 512  # rows of a step of a substitution on one thread
+_CLOSE = 1e-3  # refinement ends when a correction is below this share of the solution
 _STRIP = 1024  # rows of the factor that the threads read together
 
 
@@ -110,6 +111,44 @@ def solve(R: np.ndarray, B: np.ndarray) -> np.ndarray:
             _threads.tasks(_parts(strip.start, strip.stop) if known.size else [], backward)
             _substitute_back(R[strip, strip], X[:, strip])
     return X.T
+
+
+def refined(
+    solve: Callable[[np.ndarray], np.ndarray],
+    product: Callable[[np.ndarray], np.ndarray],
+    right: np.ndarray,
+    steps: int,
+) -> np.ndarray | None:
+    """Return A^-1 of a right side (n, columns), float64, by a factor of A in less precision.
+
+    Parameters
+    ----------
+    solve : callable
+        Returns the solution by the factor, for a right side.
+    product : callable
+        Returns A times a matrix (n, columns), in float64.
+    right : ndarray of shape (n, columns)
+        The right side.
+    steps : int
+        Limit of the steps, each of which solves for the residuals. They end early when a correction is small.
+
+    Returns
+    -------
+    ndarray of shape (n, columns), or None
+        None if the steps do not converge: rounding then makes the factor that of another matrix.
+    """
+    solution = solve(right).astype(np.float64)
+    if not np.isfinite(solution).all():
+        return None
+    for _ in range(steps):
+        change = solve(right - product(solution))
+        solution += change
+        sizes = np.abs(solution).max(axis=0), np.abs(change).max(axis=0)
+        if not np.isfinite(sizes[1]).all() or (sizes[1] > 0.5 * sizes[0]).any():
+            return None
+        if (sizes[1] <= _CLOSE * sizes[0]).all():
+            break
+    return solution
 
 
 def squared_norms(R: np.ndarray, X: np.ndarray) -> np.ndarray:

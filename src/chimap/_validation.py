@@ -32,13 +32,14 @@ _LEAST_WEIGHT = (
 
 def check_histograms(
     X: Rows, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0,
-    columns: Sequence[str] | None = None, ids: np.ndarray | None = None,
+    columns: Sequence[str] | None = None, ids: np.ndarray | None = None, remedy: str = "",
 ) -> None:  # fmt: skip
     """Raise DataError for NaN or infinite entries and, unless ``signed``, for negative ones.
 
     X is a float matrix (dense, or CSR) of rows of bins. ``first_row`` is added to the row in the message, so that a
     chunk of a file names the row of the file; an array gives the number of each row instead. ``columns`` are the names
-    of the bins, ``ids`` those of all rows of the file.
+    of the bins, ``ids`` those of all rows of the file. ``remedy`` says what to do about negative entries where it is
+    not the kernel that refuses them.
     """
     from chimap import _arrays, _threads
 
@@ -62,6 +63,8 @@ def check_histograms(
         raise DataError(
             f"{where}: {kind}. Every bin must be a finite number; remove the row or impute the bin first."
         )
+    if remedy:
+        raise DataError(Message("Negative values in data passed as {}: {:g}. {}", where, value, remedy))
     raise DataError(
         Message(
             "Negative values in data passed as {}: {:g}. Histogram kernels need bins >= 0; shift or clip the "
@@ -70,6 +73,29 @@ def check_histograms(
             value,
         )
     )
+
+
+def finite_outputs(outputs: np.ndarray, first_row: int = 0, name: str = "X") -> np.ndarray:
+    """Return outputs (n, t) of rows; raise DataError, naming the row, for one whose outputs overflow."""
+    if not np.isfinite(outputs).all():
+        row = first_row + int(np.argmin(np.isfinite(outputs).all(axis=1)))
+        raise DataError(
+            f"{name}, row {row}: the outputs of the model overflow, because bins of this row are many orders of "
+            "magnitude larger than those that it was fitted on. Check the row."
+        )
+    return outputs
+
+
+def check_weights(coef: np.ndarray, alpha: float) -> None:
+    """Raise DataError for weights of a solution at a strength that are not finite."""
+    if not np.isfinite(coef).all():
+        raise DataError(
+            Message(
+                "{alpha=:g} is too small: rounding leaves no digit of the weights. Use a larger one, or "
+                "{alpha='auto'}.",
+                alpha,
+            )
+        )
 
 
 _CACHED = 65536  # values that stay in the processor's cache between the two passes over them

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from chimap._errors import DataError, InputError, MemoryBudgetError, MissingPackageError, ParameterError
+from chimap.cli.support import errors
+
 from .conftest import SMALL
 from .terminal import run, run_many
 
@@ -225,3 +228,36 @@ def test_a_fault_of_the_program_is_told_apart(capsys):
     said = capsys.readouterr().err
     assert "Traceback" in said
     assert "Please report it" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "is_of_input"),
+    [
+        (DataError("no rows"), True),
+        (ParameterError("n_terms", 0, "a positive whole number"), True),
+        (MemoryBudgetError("too small"), True),
+        (InputError("--output and --json"), True),
+        (MissingPackageError("pip install"), True),
+        (FileNotFoundError("rows.npz"), True),
+        (ValueError("zip() argument 2 is longer than argument 1"), False),
+        (TypeError("unsupported operand"), False),
+        (KeyError("alpha"), False),
+        (ImportError("cannot import name"), False),
+    ],
+)
+def test_only_exceptions_of_the_package_blame_the_input(error, is_of_input):
+    assert errors.is_fault_of_input(error) == is_of_input
+
+
+# Checks of one part of the package by another: what fails them is a bug.
+BETWEEN_PARTS = ("_blas.py", "_threads.py", "solvers/blocks.py", "_loops/_compile.py")
+
+
+def test_checks_of_input_raise_exceptions_of_the_package():
+    """A ``raise ValueError`` would be reported as a bug of chimap."""
+    home = Path(errors.__file__).parents[2]
+    for path in home.rglob("*.py"):
+        if path.relative_to(home).as_posix().endswith(BETWEEN_PARTS):
+            continue
+        raised = re.findall(r"raise (ValueError|ImportError)\(", path.read_text(encoding="utf-8"))
+        assert not raised, f"{path}: raise InputError or MissingPackageError of chimap._errors instead"

@@ -51,8 +51,8 @@ def of_one():
 def test_every_kernel_and_normalisation_runs_however_few_the_rows(raced):
     kernels = {e.settings["kernel"] for e in raced.ranked}
     assert {*HISTOGRAM_KERNELS, *(f"exp-{k}" for k in HISTOGRAM_KERNELS), "gaussian", "linear"} <= kernels
-    assert len(raced.ranked) == len(all_kernels(look()))
-    assert {e.settings["normalize"] for e in raced.ranked} == {None, "l1", "log1p", "sqrt"}
+    assert len(raced.ranked) == len(all_kernels(Look.at(COUNTS, 3, is_few=True)))
+    assert {e.settings["normalize"] for e in raced.ranked} >= {None, "l1", "log1p", "sqrt", "log-cpm"}
 
 
 def test_rivals_learn_from_the_same_rows_and_are_scored_on_the_same(raced):
@@ -65,7 +65,7 @@ def test_rivals_learn_from_the_same_rows_and_are_scored_on_the_same(raced):
         assert e.last.predict_seconds > 0
     rounds = [run.n_rows for run in last[0].runs]
     assert rounds == sorted(rounds)
-    assert len(rounds) == 3
+    assert rounds == [300]  # few rows are left out of machines of all of them
 
 
 def test_the_recommended_settings_are_those_of_a_fit(raced):

@@ -199,7 +199,7 @@ def test_what_two_passes_cannot_do():
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
             ArraySource(X, y), unlabelled=ArraySource(X)
         )
-    with pytest.raises(ValueError, match="5 features, but HistogramClassifier is expecting 64"):
+    with pytest.raises(ValueError, match="5 bins per row, but HistogramClassifier was fitted on 64"):
         HistogramClassifier("exp-chi2", n_principal=5, **SETTINGS).fit_source(
             ArraySource(X, y), unlabelled=ArraySource(X[:, :5])
         )

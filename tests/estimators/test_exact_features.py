@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -230,3 +232,42 @@ def test_gcv_of_the_estimator():
     assert parts.selection_.rule == "gcv"
     with pytest.raises(ValueError, match="selection='gcv' needs loss='square'"):
         HistogramClassifier("chi2", loss="logistic", selection="gcv").fit(X, y)
+
+
+def off(settings, rows, y, new):
+    """How far single precision moves the outputs for new rows, as a share of the spread of the targets."""
+    single, double = (
+        HistogramRegressor(features="exact", precision=precision, **settings).fit(rows, y).predict(new)
+        for precision in ("float32", "float64")
+    )
+    return np.sqrt(np.mean((single - double) ** 2)) / y.std()
+
+
+@pytest.mark.parametrize(
+    ("settings", "repeats", "is_said"),
+    [
+        ({"kernel": "exp-chi2", "alpha": 1e-2}, 2, False),
+        ({"kernel": "exp-chi2", "alpha": 1e-5}, 2, True),
+        ({"kernel": "gaussian", "gamma": "1e-4*mean", "alpha": 1e-5}, 1, True),
+        ({"kernel": "gaussian", "gamma": "mean", "alpha": 1e-5}, 1, False),
+        ({"kernel": "chi2", "alpha": 1e-2}, 2, False),
+    ],
+)
+def test_rounding_that_moves_outputs_is_said(settings, repeats, is_said):
+    """Repeated rows with other targets make large weights of small strengths; a tiny gamma makes all values 1."""
+    rng = np.random.default_rng(0)
+    rows, new = rng.gamma(1, 1, (150, 8)), rng.gamma(1, 1, (100, 8))
+    y = np.repeat(np.sin(rows[:, 0]), repeats) + 0.3 * rng.standard_normal(150 * repeats)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        moved = off(settings, np.repeat(rows, repeats, axis=0), y, new)
+    said = [str(warning.message) for warning in said]
+    assert bool(said) == is_said
+    assert (moved > 0.005) == is_said
+    assert all("float32 moves the outputs" in text and "precision='float64'" in text for text in said)
+
+
+def test_a_search_goes_up_where_rounding_makes_small_strengths_singular():
+    rows, y = data()
+    model = HistogramClassifier("gaussian", features="exact", gamma="1e-5*mean").fit(rows, y)
+    assert model.score(rows, y) > 0.5

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier, open_source
 from chimap._validation import DataError
 from chimap.explain import mean_and_deviation, rows_like
+from chimap.fit.rows import NORMALIZATIONS
 
 RNG = np.random.default_rng(1)
 X = RNG.dirichlet(np.ones(10), size=300)
@@ -23,6 +24,83 @@ def test_the_bin_that_decides_comes_first(kind, settings):
     assert ranked.bins[0] == 4
     assert (np.diff(ranked.values) <= 0).all()
     np.testing.assert_array_equal(ranked.by_bin[ranked.bins], ranked.values)
+
+
+WEIGHTS = np.r_[4.0, 0.1, np.ones(8)]
+
+
+def prepared(rows, normalize, weights):
+    """Rows as a model with the kernel chi2 takes them: its kernel is linear in the weight of a bin."""
+    rows = NORMALIZATIONS[normalize](rows, [np.arange(10)]) if normalize else rows
+    return rows if weights is None else rows * weights
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal bins", "weights"])
+@pytest.mark.parametrize("normalize", [None, *NORMALIZATIONS])
+@pytest.mark.parametrize("features", ["exact", "landmarks", "additive"])
+def test_stand_in_rows_are_prepared_once(features, normalize, weights):
+    """A model that prepares rows ranks the bins as one that was fitted on prepared rows."""
+    kernel = "chi2" if features == "additive" else "exp-chi2"
+    settings = {"features": features, "alpha": 0.1, "n_components": 64, "random_state": 0}
+    rows = (100 * X).astype(np.float32)
+    model = HistogramClassifier(kernel, normalize=normalize, bin_weights=weights, **settings).fit(rows, Y)
+    other = HistogramClassifier(kernel, **settings).fit(prepared(rows, normalize, weights), Y)
+    for kind in ("gradient", "variance", "removal"):
+        ours, theirs = model.importance(kind=kind).by_bin, other.importance(kind=kind).by_bin
+        np.testing.assert_allclose(ours, theirs, atol=2e-3 * theirs.max())
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["stand-ins", "rows"])
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal bins", "weights"])
+@pytest.mark.parametrize("normalize", [None, "log1p", "sqrt"])
+def test_effects_are_those_of_the_values_of_a_bin_in_rows(normalize, weights, known):
+    rows = (100 * X).astype(np.float32)
+    model = HistogramClassifier("exp-chi2", normalize=normalize, bin_weights=weights, alpha=0.1).fit(rows, Y)
+    effect = model.effects([4], rows if known else None)[0]
+    assert 20 < effect.values[-1] < 200
+    mean = model.mean_row_ if weights is None else model.mean_row_ / weights
+    undone = {None: mean, "log1p": np.expm1(mean), "sqrt": np.square(mean)}[normalize]
+    path = np.tile(undone, (effect.values.size, 1))
+    path[:, 4] = effect.values
+    scores = model.decision_function(path)
+    np.testing.assert_allclose(effect.effects[:, 0] - effect.effects[0, 0], scores - scores[0], atol=1e-4)
+    if known:
+        assert effect.counts.sum() == pytest.approx(300, abs=3)
+        assert effect.edges[-1] == pytest.approx(effect.values[-1])
+
+
+def test_values_of_effects_are_shares_where_rows_are_divided_by_their_sum():
+    model = HistogramClassifier("exp-chi2", normalize="l1", bin_weights=WEIGHTS, alpha=0.1).fit(100 * X, Y)
+    assert model.effects([0], 100 * X)[0].values[-1] == pytest.approx(np.quantile(X[:, 0], 0.995), rel=1e-3)
+
+
+def weights_with_zeros():
+    weights = np.ones(len(X))
+    weights[::3] = 0
+    return weights
+
+
+@pytest.mark.parametrize("sample_weight", [None, weights_with_zeros()], ids=["all rows", "rows of weight 0"])
+@pytest.mark.parametrize(
+    "model",
+    [HistogramClassifier("exp-chi2", features="exact", alpha=0.1), KernelClassifier("exp-chi2", alpha=0.1)],
+)
+def test_neighbours_are_numbered_as_the_rows_that_were_given(model, sample_weight):
+    model.fit(X, Y, sample_weight=sample_weight)
+    kept = np.arange(len(X)) if sample_weight is None else np.flatnonzero(sample_weight)
+    for i, neighbours in zip(kept[:20], model.nearest(X[kept[:20]], k=len(kept)), strict=True):
+        assert neighbours.places[np.argmax(neighbours.similarities)] == i
+        assert set(neighbours.places) == set(kept)
+
+
+def test_neighbours_among_rows_some_of_which_have_no_label():
+    y = Y.astype(object)
+    y[::4] = None
+    model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit_source(open_source(X, y))
+    nearest = model.nearest(X[1:3], k=300)
+    assert [n.places[np.argmax(n.similarities)] for n in nearest] == [1, 2]
+    model.set_params(features="landmarks", n_components=16).fit_source(open_source(X, y))
+    assert model.nearest(X[:1], k=300)[0].places.max() < 16
 
 
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])

@@ -109,6 +109,20 @@ def test_partial_fit_chooses_the_alpha_too():
     assert model.selection_.n_folds == 5
 
 
+@pytest.mark.parametrize("selection", ["auto", "gcv", "holdout", 3])
+@pytest.mark.parametrize("features", ["additive", "landmarks", "fourier"])
+def test_one_batch_of_all_rows_is_a_fit(features, selection):
+    """The user's score has the last word on the strength in both, and landmarks are made of the same rows."""
+    X, y = classes(500)
+    kernel = "chi2" if features == "additive" else "exp-chi2"
+    settings = {"features": features, "n_components": 60, "selection": selection, "random_state": 0}
+    whole = HistogramClassifier(kernel, **settings).fit(X, y)
+    batch = HistogramClassifier(kernel, **settings).partial_fit(X, y, classes=[0, 1, 2])
+    np.testing.assert_array_equal(batch.predict_proba(X), whole.predict_proba(X))
+    assert batch.alpha_ == whole.alpha_
+    assert ("accuracy" in batch.selection_.settings) == (selection in ("auto", "gcv"))
+
+
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
 def test_partial_fit_draws_the_features_on_the_first_batch(form):
     """What the first batch fixes stays; sparse batches add up as dense ones do."""

@@ -12,8 +12,8 @@ from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.estimators.race import Race
-from chimap.estimators.race_candidates import Look, candidates, settings_for
-from chimap.estimators.race_rows import held_out_rows, rounds_of, rows_of_round, scoring_of
+from chimap.estimators.race_candidates import Look, candidates, most_candidates, settings_for
+from chimap.estimators.race_rows import held_out_rows, n_repeated, rounds_of, rows_of_round, scoring_of
 from chimap.estimators.race_work import work_of_fit
 from chimap.losses import SquaredHinge
 from chimap.selection.race import race
@@ -81,7 +81,7 @@ def test_a_saved_model_predicts_the_same_and_keeps_its_table(tmp_path):
 
 def test_sparse_rows_run_margins_too():
     rng = np.random.default_rng(0)
-    X = sp.random(600, 300, density=0.05, random_state=rng, format="csr")
+    X = sp.random(2100, 300, density=0.05, random_state=rng, format="csr")
     X.data = np.ceil(5 * X.data)
     y = (X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).A1.astype(int)
     model = HistogramClassifier("auto", random_state=0).fit(X, y)
@@ -114,8 +114,8 @@ def test_rows_of_one_sum_are_not_normalised():
     assert all(c.settings["normalize"] != "l1" for c in candidates(look(has_sums=False), 5000))
 
 
-def test_few_rows_have_few_candidates_and_baselines_are_among_them():
-    few, many = candidates(look(), 50), candidates(look(), 5000)
+def test_rounds_on_few_rows_have_few_candidates_and_baselines_are_among_them():
+    few, many = candidates(look(), most_candidates(50)), candidates(look(), most_candidates(5000))
     assert len(few) == 3
     assert sum(c.is_baseline for c in few) == 2
     assert len({c.name for c in many}) == len(many) > 15
@@ -278,6 +278,7 @@ def test_many_classes_run_margins_on_kernel_matrices():
 
 def test_margins_that_win_are_fitted(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race_candidates.MOST_CLASSES", 9)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
 
     def entered(*given):
         return [c for c in candidates(*given) if c.settings["loss"] == "squared_hinge" or c.is_baseline]
@@ -293,7 +294,8 @@ def test_margins_that_win_are_fitted(monkeypatch):
 
 @pytest.mark.parametrize("given", [{}, {"alpha": [0.1, 1.0]}])
 def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race_choice.FEW_ROWS", 200)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
+    monkeypatch.setattr("chimap.estimators.race_choice.FEW_ROWS", 100)
     X, y = digits(400)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None, **given).fit(X, y)
     learned = model.race_.trials[0].learned
@@ -306,6 +308,7 @@ def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch
 
 def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
+    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
     monkeypatch.setattr("chimap.estimators.race_candidates.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.estimators.race_choice.takes_blocks", lambda *given: False)
@@ -452,6 +455,7 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_bins.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 600)
     X, y = digits(1000)
     gains = {200: -0.1, 400: 0.1}
 
@@ -474,6 +478,7 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
 def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
     monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    monkeypatch.setattr("chimap.estimators.race.FEW", 600)
     X, y = digits(1000)
     race = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y).race_
     *before, again = [t for t in race.history if t.candidate.name == race.winner.name]
@@ -481,3 +486,119 @@ def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
     assert again.score >= before[-1].score
     assert before[-1].n_rows == 400
     assert before[1].learned["alpha"] == pytest.approx(before[0].learned["alpha"], rel=0.2)  # at one setting
+
+
+SPECIES = np.random.default_rng(5).lognormal(0, 3, (90, 25)) * (
+    np.random.default_rng(6).random((90, 25)) < 0.5
+)
+SPECIES = np.ceil(20 * SPECIES)
+
+
+def test_few_rows_have_one_round_in_which_all_candidates_learn_from_all_rows():
+    y = (SPECIES[:, 3] > 0).astype(int)
+    race = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, y).race_
+    assert {(trial.round, trial.n_rows) for trial in race.history} == {(0, 90)}
+    assert race.n_held_out == 90
+    assert race.measure == "roc_auc"
+    kernels = {(t.candidate.settings["kernel"], t.candidate.settings["normalize"]) for t in race.trials}
+    assert {
+        ("minmax", "log-cpm"),
+        ("exp-hellinger", "log-cp10k"),
+        ("linear", "presence"),
+        ("chi2", "l1"),
+    } <= kernels
+    assert {t.candidate.settings["loss"] for t in race.trials} == {"square"}
+
+
+def test_what_few_rows_learned_is_what_is_fitted():
+    y = (SPECIES[:, 3] > 0).astype(int)
+    model = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, y)
+    assert model.alpha_ == pytest.approx(model.race_.trials[0].learned["alpha"])
+    assert len(model.selection_.table()) == 1
+    given = HistogramClassifier(random_state=0, bin_weights=None, alpha=[0.1, 1.0]).fit(SPECIES, y)
+    assert given.alpha_ in (0.1, 1.0)
+    assert "alpha" not in given.chosen_
+
+
+def test_labels_of_noise_are_told_from_others():
+    rng = np.random.default_rng(7)
+    expected = [
+        HistogramClassifier(random_state=0, bin_weights=None)
+        .fit(SPECIES, rng.permutation(90) % 2)
+        .race_.expected
+        for _ in range(6)
+    ]
+    means = np.array([score for score, _ in expected])
+    errors = np.array([error for _, error in expected])
+    assert abs(means.mean() - 0.5) < 0.1
+    assert (abs(means - 0.5) < 2.26 * errors).sum() >= 5  # Student's t with 9 degrees of freedom
+    told = HistogramClassifier(random_state=0, bin_weights=None).fit(SPECIES, (SPECIES[:, 3] > 0).astype(int))
+    assert told.race_.expected[0] > 0.8
+
+
+def test_groups_of_few_rows_are_left_out_together():
+    rng = np.random.default_rng(9)
+    persons = np.arange(90) // 3
+    rows, y = np.repeat(SPECIES[:30], 3, axis=0), np.repeat(rng.permutation(30) % 2, 3)
+    with pytest.warns(UserWarning, match="90 of 90 rows have an identical copy"):
+        seen = HistogramClassifier(random_state=0, bin_weights=None).fit(rows, y)
+    assert seen.race_.trials[0].score > 0.9
+    held = HistogramClassifier(random_state=0, bin_weights=None).fit(rows, y, groups=persons)
+    assert held.race_.n_repeated == 0
+    assert held.race_.trials[0].score < 0.75
+
+
+def test_rows_that_repeat_are_counted():
+    rows = np.array([[1.0, 0], [0, 1], [1, 0], [1, 1], [1, 0]])
+    assert n_repeated(rows, None) == n_repeated(sp.csr_matrix(rows), None) == 3
+    assert n_repeated(rows, np.array([0, 1, 0, 2, 0])) == 0
+    assert n_repeated(rows, np.array([0, 1, 0, 2, 3])) == 3
+
+
+@pytest.mark.parametrize(
+    ("rows", "has"),
+    [
+        (SPECIES, {"log_shares": True, "presence": True, "words": False}),
+        (
+            SPECIES / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1) * 100,
+            {"log_shares": True, "presence": True},
+        ),
+        (
+            SPECIES[:, :20] / np.maximum(SPECIES.sum(axis=1, keepdims=True), 1),
+            {"log_shares": True},
+        ),  # not all of 1
+        (np.log1p(SPECIES), {"log_shares": False, "presence": False}),
+        (SPECIES - 1, {"log_shares": False, "presence": False, "words": False}),
+        (np.ceil(SPECIES) + 1, {"log_shares": True, "presence": False}),
+        (sp.random(90, 400, 0.02, "csr", random_state=0).ceil() * 3, {"words": True}),
+    ],
+)
+def test_what_a_table_is_decides_what_enters(rows, has):
+    looked = Look.at(rows, 2, is_few=True)
+    assert {name: getattr(looked, f"has_{name}") for name in has} == has
+
+
+def test_many_rows_pay_for_logarithms_of_shares_only_where_entries_have_a_long_tail():
+    words = look(is_counted=True, density=0.01, n_bins=10_000)
+    names = {(c.settings["kernel"], c.settings["normalize"]) for c in candidates(words)}
+    assert ("gaussian", "tf-idf") in names
+    assert not any(normalize in ("log-cpm", "presence") for _, normalize in names)
+    species = look(is_counted=True, has_tail=True, density=0.3, n_bins=500)
+    assert ("exp-hellinger", "log-cpm") in {
+        (c.settings["kernel"], c.settings["normalize"]) for c in candidates(species)
+    }
+
+
+@pytest.mark.parametrize("density", [0.2, 1.0])
+def test_a_table_has_one_winner_however_it_is_stored(density):
+    rng = np.random.default_rng(0)
+    profiles, y = rng.gamma(0.3, size=(3, 60)), rng.integers(3, size=160)
+    X = rng.poisson(2 * density * profiles[y] * rng.gamma(2, 1, (160, 1))).astype(np.float32)
+    X[X.sum(axis=1) == 0, 0] = 1
+    dense, sparse = (
+        HistogramClassifier(random_state=0).fit(form(X), y) for form in (np.asarray, sp.csr_matrix)
+    )
+    scores = [[row["score"] for row in model.race_.table()] for model in (dense, sparse)]
+    np.testing.assert_allclose(*scores, atol=1e-6)
+    assert dense.describe()["kernel"] == sparse.describe()["kernel"]
+    np.testing.assert_array_equal(dense.predict(X), sparse.predict(X))

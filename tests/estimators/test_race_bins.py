@@ -28,13 +28,23 @@ def digits(n):
 
 
 def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
+    few = Race.on(HistogramClassifier(random_state=0), ArraySource(*digits(200)), None)
+    many = replace(few, leaves_out=False)
     trials = [
         Trial(Candidate("a", {"loss": "squared_hinge"}), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
         Trial(Candidate("b", {"loss": "square"}), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
     ]
-    assert _leader("square", RaceResult(trials, "accuracy", 50, 0.0)) is None
+    assert _leader(many, "square", RaceResult(trials, "accuracy", 50, 0.0)) is None
     near = [trials[0], replace(trials[1], score=0.89)]
-    assert _leader("square", RaceResult(near, "accuracy", 50, 0.0)) is near[1]
+    assert _leader(many, "square", RaceResult(near, "accuracy", 50, 0.0)) is near[1]
+    assert _leader(few, "square", RaceResult(near, "accuracy", 50, 0.0)) is None
+    assert _leader(few, "square", RaceResult(near[1:], "accuracy", 50, 0.0)) is near[1]
+
+
+@pytest.fixture
+def many_rows(monkeypatch):
+    """As if the rows of a test were too many to leave each out."""
+    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
 
 
 def noisy_race():
@@ -50,6 +60,7 @@ def noisy_race():
     return running, RaceResult(trials, "accuracy", 50, 0.0)
 
 
+@pytest.mark.usefixtures("many_rows")
 def test_an_exponential_kernel_goes_on_to_weights_after_an_additive_one_where_bins_say_nothing():
     running, result = noisy_race()
     first, second = race_promotion.promoted(running, result, 128)
@@ -70,6 +81,7 @@ MARGINS = {
 LINEAR_MARGINS = {"kernel": "chi2", "normalize": None, "features": "additive", "loss": "hinge"}
 
 
+@pytest.mark.usefixtures("many_rows")
 def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
     running, result = noisy_race()
     winner = Trial(Candidate("margins", MARGINS), 1, 150, 0.97, 0.0)
@@ -119,6 +131,7 @@ def raced_on(memory, **settings):
     return race_choice.weigh_bins(model, ArraySource(X, y), None, Progress())
 
 
+@pytest.mark.usefixtures("many_rows")
 @pytest.mark.parametrize(("memory", "fewest", "most"), [("64MiB", 299, 300), ("3MiB", 140, 280)])
 def test_a_small_budget_learns_weights_of_bins_from_fewer_rows(memory, fewest, most):
     result, settings = raced_on(memory)
@@ -150,7 +163,7 @@ def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all
         candidate=replace(first.candidate, settings={**first.candidate.settings, "normalize": normalize}),
     )
 
-    def learn(weigh, candidate, equal, screened, trial, most_rounds):
+    def learn(weigh, candidate, equal, screened, trial, most_rounds, is_few):
         given.append((equal, screened))
         return LearnedBins(trial, screened.mean(axis=0), True, is_screened=True)
 

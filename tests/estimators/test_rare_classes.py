@@ -81,8 +81,8 @@ def test_landmarks_are_made_of_other_rows(seen, monkeypatch):
     X, y = counts(N, N_RARE, 0)
     model = HistogramClassifier("exp-chi2", features="landmarks", n_components=50, alpha=1.0, random_state=0)
     sampled = []
-    draw = PreparedRows._sampled
-    monkeypatch.setattr(PreparedRows, "_sampled", lambda self: (sampled.append(draw(self)), sampled[-1])[1])
+    draw = PreparedRows.sampled
+    monkeypatch.setattr(PreparedRows, "sampled", lambda self: (sampled.append(draw(self)), sampled[-1])[1])
     model.fit(X, y)
     outside = np.setdiff1d(np.flatnonzero(y), sampled[0])
     assert (seen[-1].y == 1).sum() == outside.size

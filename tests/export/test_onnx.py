@@ -21,10 +21,14 @@ from chimap import (
     StaircaseMap,
     export_model,
 )
+from chimap.estimators.internals import preparation_of
+from chimap.export.check import made_rows
+from chimap.export.onnx import onnx_model
+from chimap.export.parts import parts_of
 from chimap.features.additive import CATALOGUE as MAPS
-from chimap.fit.rows import NORMALIZATIONS
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import STATIONARY, ArccosKernel, Exponential, PQKernel, SkewedChi2
+from chimap.normalizations import CATALOGUE as NORMALIZATIONS
 
 from ..histograms import classes, signed_histograms
 
@@ -138,7 +142,12 @@ def test_landmarks_of_signed_rows(tmp_path):
 @pytest.mark.parametrize("normalize", NORMALIZATIONS)
 def test_every_normalisation(normalize, tmp_path):
     agree(fitted(3 * X, normalize=normalize), tmp_path, 5 * X)
-    agree(fitted(SIGNED, kernel="gaussian", normalize=normalize), tmp_path, 5 * SIGNED)
+    blocks = {"first": slice(0, 5), "second": [7, 5, 6]}
+    agree(
+        fitted(3 * X, kernel="chi2", blocks=blocks, normalize=normalize, precision="float64"), tmp_path, 5 * X
+    )
+    if NORMALIZATIONS[normalize].takes_signs:
+        agree(fitted(SIGNED, kernel="gaussian", normalize=normalize), tmp_path, 5 * SIGNED)
 
 
 @pytest.mark.parametrize("kernel", ["exp-chi2", "gaussian", "chi2+pq", "minmax"])
@@ -295,3 +304,23 @@ def test_tasks_have_an_output_each(features, tmp_path):
     assert agree(numbers, tmp_path)["prediction"] == pytest.approx(numbers.predict(X), abs=1e-4)
     notes = {p.key: p.value for p in onnx.load(tmp_path / "a.onnx").metadata_props}
     assert json.loads(notes["tasks"]) == ["task_0", "task_1", "task_2"]
+
+
+def test_rows_whose_sum_is_beyond_single_precision():
+    model = fitted(rows=1000 * X.astype(np.float32), normalize="l1", kernel="exp-chi2", n_components=16)
+    huge = (X / X.max() * 3e38).astype(np.float32)
+    session = onnxruntime.InferenceSession(onnx_model(parts_of(model)).SerializeToString())
+    scores = session.run(["scores"], {"X": huge})[0]
+    np.testing.assert_allclose(scores, model.decision_function(huge), atol=1e-5)
+
+
+@pytest.mark.parametrize("normalize", [None, *NORMALIZATIONS])
+def test_checked_rows_have_the_magnitudes_of_the_fit_once_prepared(normalize):
+    rows, weights = 1000 * X, np.linspace(0.5, 1.5, 8)
+    model = fitted(rows=rows, normalize=normalize, kernel="exp-chi2", n_components=16, bin_weights=weights)
+    made, prepare = made_rows(parts_of(model)), preparation_of(model)
+    if normalize != "l1":  # there shares alone matter
+        assert 0.3 < made.max() / rows.max() < 1.5
+    largest = np.asarray(prepare(made, 0, "made").max(axis=0)) / np.asarray(prepare(rows, 0, "X").max(axis=0))
+    assert (largest > 0.3).all()
+    assert (largest < 3).all()

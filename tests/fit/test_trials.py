@@ -132,7 +132,9 @@ def test_what_is_tried_here():
     assert Trials.takes(settings("exp-chi2"))
     assert Trials.takes({"kernel": "chi2", "features": "additive", "loss": "hinge"})
     assert not Trials.takes({"kernel": "chi2", "features": "additive", "loss": "square"})
-    assert not Trials.takes(settings("pq"))
+    assert Trials.takes(settings("pq"))
+    assert Trials.weighs(settings("exp-chi2"))
+    assert not Trials.weighs(settings("pq"))
     assert not Trials.takes({"kernel": "exp-chi2", "features": "landmarks", "loss": "square"})
 
 

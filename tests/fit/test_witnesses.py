@@ -26,7 +26,7 @@ def test_they_are_rows_that_the_features_were_not_fitted_on_where_there_are_enou
     places = rows.witnesses(16, 4, 2**30)
     assert places.size == 2000
     assert np.array_equal(places, np.unique(places))
-    assert not np.isin(places, rows._sampled()).any()
+    assert not np.isin(places, rows.sampled()).any()
 
 
 def test_of_few_rows_they_are_any():
@@ -36,7 +36,7 @@ def test_of_few_rows_they_are_any():
         assert places.size == min(n_rows, 2000)
         assert np.array_equal(places, np.unique(places))
     rows = prepared(5500)  # of which 4096 are the sample
-    assert rows.witnesses(16, 4, 2**30).size == 5500 - rows._sampled().size
+    assert rows.witnesses(16, 4, 2**30).size == 5500 - rows.sampled().size
 
 
 def test_landmarks_leave_a_fifth_of_the_rows_to_the_choice():
@@ -44,13 +44,13 @@ def test_landmarks_leave_a_fifth_of_the_rows_to_the_choice():
         rows = prepared(n_rows, "exp-chi2", features="landmarks", n_components=1000)
         places = rows.witnesses(16, 4, 2**30)
         assert places.size == n_apart
-        assert not np.isin(places, rows._sampled()).any()
-        assert rows._sampled().size == min(4096, n_rows - n_apart)
+        assert not np.isin(places, rows.sampled()).any()
+        assert rows.sampled().size == min(4096, n_rows - n_apart)
 
 
 def test_where_every_row_is_a_landmark_none_are_left():
     rows = prepared(1000, "exp-chi2", features="landmarks", n_components=1000)
-    assert rows._sampled().size == 1000
+    assert rows.sampled().size == 1000
     assert rows.witnesses(16, 4, 2**30).size == 1000
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.selection.race import race
+from chimap.selection.race import expected_score, preferred, race
 from chimap.selection.race_trials import Candidate, Outcome, is_behind
 
 ROUNDS = [10, 20, 40]
@@ -227,3 +227,53 @@ def test_candidates_whose_errors_are_not_known_are_not_behind():
     assert not is_behind(one, other, 1.0)
     assert is_behind(Outcome(0.1, {}, (0.1,)), Outcome(0.9, {}, (0.2,)), 1.0)
     assert not is_behind(Outcome(0.1, {}, (0.1, 0.2)), Outcome(0.9, {}, (0.2,)), 1.0)
+
+
+def scored(values, score=None):
+    """The outcome of a machine whose score is the mean of parts of equal size."""
+    values = np.asarray(values, dtype=float)
+    rest = (values.sum() - values) / (values.size - 1)
+    deviations = np.sqrt((values.size - 1) / values.size) * (rest - rest.mean())
+    return Outcome(values.mean() if score is None else score, deviations=tuple(deviations))
+
+
+def test_the_first_that_is_not_clearly_behind_is_preferred():
+    steady, better = scored([0.5, 0.6] * 5), scored([0.8, 0.4] * 5)
+    clear = scored([0.9, 0.9] * 5)
+    assert preferred([steady, better], 0.0) == 1
+    assert preferred([steady, better], 2.0) == 0
+    assert preferred([steady, better, clear], 2.0) == 2
+    assert preferred([better, better], 0.0) == 0
+
+
+def test_the_score_to_expect_of_a_single_machine_is_its_own():
+    values = np.random.default_rng(0).random(10)
+    score, error = expected_score([[scored(values)]], 2.0)
+    assert score == pytest.approx(values.mean())
+    assert error == pytest.approx(values.std(ddof=1) * np.sqrt(1 / 10 + 1 / 9))
+
+
+def test_the_score_to_expect_is_that_of_the_machines_chosen_without_each_part():
+    parts = np.random.default_rng(1).random((6, 10))
+    outcomes = [scored(values) for values in parts]
+    without = (parts.sum(axis=1, keepdims=True) - parts) / 9
+    score, _ = expected_score([[outcome] for outcome in outcomes], 0.0)
+    assert score == pytest.approx(np.mean([parts[without[:, k].argmax(), k] for k in range(10)]))
+    assert expected_score([outcomes], 0.0)[0] == pytest.approx(score)
+
+
+@pytest.mark.parametrize("errors", [0.0, 2.0])
+def test_the_score_to_expect_covers_chance_where_the_best_of_many_does_not(errors):
+    rng, within, best = np.random.default_rng(2), 0, []
+    for _ in range(200):
+        outcomes = [scored(values) for values in rng.normal(0.5, 0.1, (30, 10))]
+        score, error = expected_score([[outcome] for outcome in outcomes], errors)
+        within += abs(score - 0.5) < 2.26 * error  # Student's t with 9 degrees of freedom
+        best.append(max(outcome.score for outcome in outcomes))
+    assert np.mean(best) > 0.55
+    assert within > 0.9 * 200
+
+
+def test_without_deviations_there_is_no_score_to_expect():
+    assert expected_score([[Outcome(0.5)], [Outcome(0.6)]], 2.0) is None
+    assert expected_score([[scored([0.1, 0.2])], [scored([0.1, 0.2, 0.3])]], 2.0) is None

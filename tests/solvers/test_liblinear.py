@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from chimap.moments.folds import GivenFolds
@@ -73,3 +76,29 @@ def test_trials_are_scored_on_the_rows_held_out():
     said = problem.held_out(problem.solve(ALPHA), None)
     np.testing.assert_array_equal(said.rows, np.flatnonzero(held))
     np.testing.assert_allclose(said.outputs, outputs, atol=0.05)
+
+
+def test_short_rows_converge_whatever_their_unit():
+    """Beside a constant of 1, rows of length .01 look alike; scaling rows and strength together changes no output."""
+    Z = (1 + 0.3 * np.random.default_rng(0).standard_normal((200, 30))) / 30
+    y = np.where(Z[:, 0] + Z[:, 1] > 2 / 30, 1.0, -1.0)[:, None]
+    outputs = []
+    for factor in (0.05, 0.2, 1.0):
+        rows = factor * Z
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            solution = margins(rows, y, np.ones(200), 0.01 * factor**2, 1e-4, 0, lambda passes: None)
+        outputs.append(rows @ solution.coef + solution.intercept)
+    np.testing.assert_allclose(outputs[0], outputs[2], atol=1e-2)
+    np.testing.assert_allclose(outputs[1], outputs[2], atol=1e-2)
+    assert np.mean(np.sign(outputs[2]) == y) > 0.9
+
+
+def test_what_does_not_converge_is_told_what_would():
+    rng = np.random.default_rng(0)
+    Z, y = rng.poisson(rng.gamma(0.5, 2000, (200, 20))).astype(float), rng.choice([-1.0, 1.0], (200, 1))
+    with pytest.warns(
+        ConvergenceWarning, match=r"alpha=1 is too small for rows of this length.*strength is"
+    ) as said:
+        margins(Z, y, np.ones(200), 1.0, 1e-4, 0, lambda passes: None)
+    assert len(said) == 1  # and scikit-learn's advice, to increase max_iter, is not passed on

@@ -64,7 +64,7 @@ def log1p_unit(r):
 
 @nb.njit(**EXACT)
 def cos_sin(x):
-    """Return (cos x, sin x), float64, for |x| up to about 1e8. Quarter turns are subtracted in three parts."""
+    """Return (cos x, sin x), float64, for |x| up to 1e8. Quarter turns are subtracted in three parts."""
     q = np.rint(x * 0.63661977236758134308)
     r = x - q * 1.57079632673412561417
     r = r - q * 6.07710050630396597660e-11
@@ -95,7 +95,7 @@ def cos_sin(x):
 
 @nb.njit(**EXACT)
 def cos_sin_single(x):
-    """Return (cos x, sin x) in float32 arithmetic, absolute error below 1e-7 for |x| up to about 1e4."""
+    """Return (cos x, sin x) in float32 arithmetic, absolute error below 1e-7 for |x| up to 1e4."""
     f = np.float32
     q = np.rint(x * f(0.63661977236758134308))
     r = x - q * f(1.5703125)
@@ -140,13 +140,23 @@ def log_single(x):
     return n * f(0.693145751953125) + (n * f(1.42860682030941723212e-6) + f(2.0) * s * z * tail + f(2.0) * s)
 
 
-def waves_of(x: Any) -> Any:
+def waves_of(x: float | np.floating) -> Any:
     """Return (cos x, sin x) by ``cos_sin_single`` for float32 and by ``cos_sin`` for float64."""
 
 
 @overload(waves_of)
 def _waves_of(x):
     return (lambda x: cos_sin_single(x)) if x == nb.float32 else (lambda x: cos_sin(x))
+
+
+def largest_angle_of(x: float | np.floating) -> float | np.floating:
+    """Return the largest angle for which ``waves_of`` is accurate in the type of x; for compiled loops only."""
+    raise NotImplementedError
+
+
+@overload(largest_angle_of)
+def _largest_angle_of(x):
+    return (lambda x: np.float32(1e4)) if x == nb.float32 else (lambda x: 1e8)
 
 
 @nb.njit(**EXACT)

@@ -1,6 +1,7 @@
 """Kernel values from products of rows: products of sparse rows, and exponentials of distances in place."""
 
 import numba as nb
+import numpy as np
 
 from chimap._loops._compile import EXACT
 from chimap._loops.elementary import exp_of
@@ -30,6 +31,9 @@ def distances_to_values(products, ahead, behind, gamma):
     twice = gamma + gamma
     for i in range(products.shape[0]):
         row, lead = products[i], gamma * ahead[i]
+        if lead == np.inf:  # where the square overflows, so may the products
+            row[:] = 0
+            continue
         for j in range(row.size):
             # rounding may make a distance of equal rows negative: exp_of takes it as 0
             row[j] = exp_of(twice * row[j] - lead - gamma * behind[j])

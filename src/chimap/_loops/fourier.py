@@ -4,7 +4,17 @@ import numba as nb
 import numpy as np
 
 from chimap._loops._compile import EXACT, SUMS
-from chimap._loops.elementary import waves_of
+from chimap._loops.elementary import largest_angle_of, waves_of
+
+
+@nb.njit(**EXACT)
+def _within_a_turn(angles, offset):
+    """Take whole turns off the angles of a row, as ``cos_sin`` cannot of large ones: its error grows with them.
+
+    The remainder is exact for a turn of float64, whose rounding moves an angle by no more than its own does.
+    """
+    for j in range(offset.shape[0]):
+        angles[j] = np.fmod(np.float64(angles[j]) + offset[j], 2 * np.pi) - offset[j]
 
 
 @nb.njit(**EXACT)
@@ -18,6 +28,11 @@ def waves(scale, offset, shift, out):
     pairs = out.shape[1] - m
     for r in range(out.shape[0]):
         left, right = out[r, :m], out[r, m:]
+        n_large = 0
+        for j in range(m):
+            n_large += abs(left[j]) > largest_angle_of(left[j])
+        if n_large:
+            _within_a_turn(left, offset)
         for j in range(pairs):
             c, s = waves_of(left[j] + offset[j])
             left[j] = scale * c - shift[j]

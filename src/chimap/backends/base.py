@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from chimap._types import Rows, RowTargets
+from chimap._types import CSR, Rows, RowTargets
 
 T = TypeVar("T", bound=RowTargets)
 
@@ -180,12 +180,129 @@ class Cholesky(Protocol):
         ...
 
 
+class SplitRows(Protocol):
+    """Mapped rows u (m, p), of which some columns are stored dense."""
+
+    @property
+    def dense(self) -> np.ndarray:
+        """These columns less their means, (m, d)."""
+        ...
+
+    @property
+    def rare(self) -> CSR | None:
+        """The other columns, (m, p); None if there are none."""
+        ...
+
+    @property
+    def squares(self) -> np.ndarray:
+        """|u - means|^2, (m,)."""
+        ...
+
+
+class TrainingRows(Protocol):
+    """The mapped training rows of a kernel; see ``features.exact.KeptRows``."""
+
+    n_columns: int
+    columns: np.ndarray
+    starts: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n."""
+        ...
+
+    def at(self, places: slice) -> SplitRows:
+        """Return the rows at some places."""
+        ...
+
+
+class KernelSum(Protocol):
+    """A sum of kernels, each a function of mapped rows: products, or exponentials of their distances."""
+
+    @property
+    def summands(self) -> Sequence[tuple[TrainingRows, float | None]] | None:
+        """Mapped training rows and gamma, None for products, of each kernel; None if one has no map."""
+        ...
+
+    def others(self, rows: Rows) -> Sequence[SplitRows]:
+        """Return checked rows (m, bins) in the form of the mapped rows of each kernel."""
+        ...
+
+
+class BlockFactor(Protocol):
+    """A = K + alpha diag(1/w) among the rows of a block, of which there is one at a time, with its Cholesky factor."""
+
+    diagonal: np.ndarray
+
+    def lift(self, constant: float) -> None:
+        """Add a constant to all values of the kernel, before A is factorised."""
+        ...
+
+    def factorise(self, alpha: float) -> bool:
+        """Factorise A for a strength. Return False if it is not positive definite to rounding."""
+        ...
+
+    def solve_for(self, right: np.ndarray, steps: int) -> np.ndarray | None:
+        """Return A^-1 of a right side (m, columns) with at most ``steps`` refinements; None if these diverge."""
+        ...
+
+    def inverse_diagonal(self, first: int) -> np.ndarray:
+        """Return the diagonal of A^-1 from row ``first`` on, (m - first,)."""
+        ...
+
+    def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
+        """Call visit(k, [A^-1]_gg) for each group g of rows."""
+        ...
+
+
+class BlockKernel(Protocol):
+    """Values of a kernel between its training rows, as a machine that is solved block by block needs them."""
+
+    def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add sum_j K(x_i, x_j) weights_j over the first training rows j to ``out`` (m, t), float64.
+
+        i are the training rows at ``places``; ``weights`` (rows, t) are of as many rows as they have.
+        """
+        ...
+
+    def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> BlockFactor:
+        """Return the values among training rows, by their places (m,), with their weights (m,), to be factorised.
+
+        They take the memory of those before.
+        """
+        ...
+
+
+class HostKernel(BlockKernel, Protocol):
+    """The same in the memory of this process."""
+
+    @property
+    def features(self) -> KernelSum:
+        """The training rows."""
+        ...
+
+
 class Backend(Protocol):
     """The place where features, their sums and factors are computed.
 
     ``scorer`` maps and multiplies: rows to outputs. ``sums`` and ``block_sums`` map and accumulate. ``cholesky`` and
-    ``eigenpairs`` factorise matrices in the memory of this machine.
+    ``eigenpairs`` factorise matrices in the memory of this machine. ``placed`` multiplies, and factorises, values of a
+    kernel that are never in memory together.
     """
+
+    speed: float
+    """Operations on kernel values per second, in units of those of two cores: what fits can do is counted in them."""
+
+    def holds(self, n_rows: int, n_columns: int, block_rows: int, dtype: np.dtype) -> bool:
+        """Return whether there is room for mapped rows and a block of their kernel matrix outside of this process.
+
+        ``n_columns`` are those of dense mapped rows.
+        """
+        ...
+
+    def placed(self, kernel: HostKernel) -> BlockKernel:
+        """Return the same kernel, computed here. It must have a map (``summands``) wherever that is not the host."""
+        ...
 
     def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> Sums:
         """Return sums of all features, fold by fold, about the shifts of ``moments``.

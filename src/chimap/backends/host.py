@@ -12,7 +12,16 @@ from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from chimap import _arrays
 from chimap._types import Rows, RowTargets
-from chimap.backends.base import BlockedFeatures, BlockedMoments, Clock, FoldedMoments, Keep, RowFeatures, T
+from chimap.backends.base import (
+    BlockedFeatures,
+    BlockedMoments,
+    Clock,
+    FoldedMoments,
+    HostKernel,
+    Keep,
+    RowFeatures,
+    T,
+)
 
 PIECE_ROWS = 2048  # rows of a fold whose features are in memory at once; enough for products at full rate
 
@@ -110,6 +119,16 @@ class HostCholesky:
 
 class Host:
     """See ``base.Backend``."""
+
+    speed = 1.0
+
+    def holds(self, n_rows: int, n_columns: int, block_rows: int, dtype: np.dtype) -> bool:
+        """Return True: the memory budget is planned for all that is here."""
+        return True
+
+    def placed(self, kernel: HostKernel) -> HostKernel:
+        """Return the kernel itself."""
+        return kernel
 
     def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> FoldSums:
         """See ``Backend``."""

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import cast
 
 import numpy as np
 import torch
 
 from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import Rows
-from chimap.backends.base import BlockedFeatures, BlockedMoments, Cholesky, FoldedMoments, Keep, RowFeatures
+from chimap._validation import MemoryBudgetError
+from chimap.backends.base import (
+    BlockedFeatures,
+    BlockedMoments,
+    Cholesky,
+    FoldedMoments,
+    HostKernel,
+    Keep,
+    KernelSum,
+    RowFeatures,
+)
 from chimap.backends.host import HOST
+from chimap.backends.torch_kernel import TorchKernel, kernel_bytes
 from chimap.backends.torch_sums import TorchBlockSums, TorchFoldSums, TorchMap
 from chimap.backends.uploads import Uploads, float32_products
 
@@ -55,8 +68,18 @@ class TorchCholesky:
 class Torch:
     """See ``base.Backend``. Matrices that do not fit the device's memory are factorised on the CPU."""
 
+    speed = 100.0  # an H200 sweeps over 60,000 rows of 784 bins in .37 s, two cores in 35 s
+
     def __init__(self, device: str):
         self.device = device
+
+    def holds(self, n_rows: int, n_columns: int, block_rows: int, dtype: np.dtype) -> bool:
+        """See ``Backend``."""
+        return has_room(kernel_bytes(n_rows, n_columns, block_rows, dtype.itemsize), self.device)
+
+    def placed(self, kernel: HostKernel) -> TorchKernel:
+        """See ``Backend``."""
+        return TorchKernel(kernel.features, self.device)
 
     def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> TorchFoldSums:
         """See ``Backend``. Raises ValueError if ``keep`` is given, because features stay on the device."""
@@ -78,7 +101,17 @@ class Torch:
         intercept: np.ndarray,
         dtype: np.dtype,
     ) -> Callable[[Rows], np.ndarray]:
-        """See ``Backend``."""
+        """See ``Backend``. Exact features with a map are multiplied tile by tile.
+
+        Raises
+        ------
+        MemoryBudgetError
+            If the device has no room for the training rows of exact features.
+        """
+        summands = getattr(features, "summands", None)
+        if summands is not None:
+            n_columns = sum(rows.n_columns for rows, _ in summands)
+            return self._kernel_scorer(cast("KernelSum", features), n_columns, coef, intercept, dtype)
         upload = Uploads(self.device)
         z = TorchMap(features, shift, dtype, upload)
         weights = upload(coef.astype(dtype, order="C"))
@@ -91,6 +124,19 @@ class Torch:
             return np.asarray(outputs + constant)
 
         return score
+
+    def _kernel_scorer(
+        self, features: KernelSum, n_columns: int, coef: np.ndarray, intercept: np.ndarray, dtype: np.dtype
+    ) -> Callable[[Rows], np.ndarray]:
+        if not self.holds(coef.shape[0], n_columns, 0, dtype):
+            raise MemoryBudgetError(
+                Message(
+                    "{device=}: the device has no room for the {:,} rows of this model. Predict with {device='cpu'}.",
+                    self.device, coef.shape[0],
+                )
+            )  # fmt: skip
+        kernel, weights = TorchKernel(features, self.device), coef.astype(dtype, order="C")
+        return lambda rows: kernel.outputs(rows, weights) + intercept
 
     def cholesky(self, square: np.ndarray) -> Cholesky | None:
         """See ``Backend``; the device must hold the matrix, its factor and as much workspace."""

@@ -22,6 +22,8 @@ def has_bfloat16_units(device: str = "cpu") -> bool:
     """Whether bfloat16 is multiplied faster than float32 on a device: by oneDNN on a CPU, and by torch on others."""
     if on_host(device):
         return not processor_flags().isdisjoint(_UNITS) and _onednn.multiplies()
+    if device.partition(":")[0] != "cuda":
+        return False  # torch's other devices tell no capability
     import torch
 
     return bool(torch.cuda.get_device_capability(device) >= _LEAST_CAPABILITY)

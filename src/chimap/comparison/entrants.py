@@ -8,27 +8,32 @@ from dataclasses import replace
 from chimap._types import Parameters
 from chimap.estimators.race_candidates import Look, candidates
 from chimap.features.families import FAMILIES
+from chimap.fit.recipe import checked_normalizations
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.selection.race_trials import Candidate
 
 SIZES = (256, 1024)
-_EVERY = 10**9  # a number of rows for which every candidate enters
 
 
 def all_kernels(look: Look) -> list[Candidate]:
     """Return every kernel and normalisation that suits the rows, and the linear machines; all of them run."""
-    return [replace(candidate, family="") for candidate in candidates(look, _EVERY)]
+    return [replace(candidate, family="") for candidate in candidates(look)]
 
 
 def of_kernel(
-    kernel: str, gamma: float | str | None, look: Look, normalize: str | None = None
+    kernel: str,
+    gamma: float | str | None,
+    look: Look,
+    normalize: str | Sequence[str | None] | None = None,
 ) -> list[Candidate]:
     """Return the exact machine of a kernel for every normalisation that suits the rows, and the linear machines.
 
-    ``gamma`` is a number, or "auto" for each fit to choose. ``normalize``, if given, is the only normalisation.
+    ``gamma`` is a number, or "auto" for each fit to choose. ``normalize``, if given, are the only normalisations.
     """
     resolved = as_kernel(kernel, 1.0)
-    normalisations = [normalize] if normalize is not None else _normalisations(resolved, look)
+    normalisations = _normalisations(resolved, look)
+    if normalize is not None:
+        normalisations = [None if each is None else each.name for each in checked_normalizations(normalize)]
     gamma_setting = {"gamma": gamma} if isinstance(resolved, Exponential | Gaussian) else {}
     machines = [
         Candidate(

@@ -44,7 +44,7 @@ def compare(
     *,
     kernel: str | None = None,
     gamma: float | str = "auto",
-    normalize: str | None = None,
+    normalize: str | Sequence[str | None] | None = None,
     sizes: Sequence[int] = SIZES,
     groups: np.ndarray | None = None,
     progress: Progress | None = None,
@@ -61,7 +61,7 @@ def compare(
         The kernel whose features are compared; None compares every kernel that suits the rows.
     gamma : float or str, default="auto"
         Gamma of an exponential ``kernel``; with "auto" each fit chooses it.
-    normalize : str or None, default=None
+    normalize : str, sequence of str or None, default=None
         The normalisation for ``kernel``; None tries those that suit the rows.
     sizes : sequence of int, default=(256, 1024)
         Numbers of landmarks and of random features to try with ``kernel``.

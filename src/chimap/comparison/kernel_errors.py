@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message, message_of
 from chimap._threads import threads
@@ -180,7 +181,7 @@ class _ErrorBench:
         """Fit, time, and compare with the exact kernel; if the features refuse the rows, record why."""
         try:
             if candidate.takes_rows and size > self._train.shape[0]:
-                raise ValueError(f"{size} landmarks are more than the {self._train.shape[0]} rows.")
+                raise InputError(f"{size} landmarks are more than the {self._train.shape[0]} rows.")
             self.measured.append(self._measured(candidate, size, candidate.make(size).fit(self._train)))
         except _REFUSALS as error:
             self.refused.append(Refused(candidate.label, size, message_of(error) or type(error).__name__))

@@ -95,11 +95,7 @@ def numbers_of(texts: np.ndarray) -> np.ndarray | None:
 
 def first_without_number(texts: np.ndarray) -> int | None:
     """Return the first place of text that is no finite number, or None."""
-    for place, text in enumerate(texts.tolist()):
-        number = as_number(text)
-        if number is None or not _is_finite(number):
-            return place
-    return None
+    return next((place for place, text in enumerate(texts.tolist()) if not is_finite_number(text)), None)
 
 
 def as_targets(y: np.ndarray, where: str, rows: np.ndarray | None = None) -> np.ndarray:
@@ -210,6 +206,12 @@ def as_number(text: str) -> int | float | None:
 def is_number(text: str) -> bool:
     """Return whether a text is a number; NaN and infinity count as numbers."""
     return as_number(text) is not None
+
+
+def is_finite_number(text: str) -> bool:
+    """Return whether a text is a number other than NaN and infinity."""
+    number = as_number(text)
+    return number is not None and _is_finite(number)
 
 
 def same_value(text: str, other: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.data.label_kinds import as_number, as_targets, first_without_number, is_text, same_value, why_text
+from chimap.data.label_kinds import as_number, as_targets, is_finite_number, is_text, same_value, why_text
 from chimap.data.label_text import marks_of, stands_for_missing
 from chimap.data.source import Source
 from chimap.data.views import ChosenRows, Labelled
@@ -51,7 +51,10 @@ def labelled(source: Source, missing: object = None) -> Source:
     is_missing = np.ma.getmaskarray(y) | _marked(y, missing)
     values = np.ma.getdata(y)
     if not is_missing.any():
-        source.notes = (*source.notes, *_doubts(source, values))
+        source.notes = (
+            *source.notes,
+            *(note for note in _doubts(source, values) if note not in source.notes),
+        )
         return source
     rows = np.flatnonzero(~is_missing)
     if rows.size == 0:
@@ -177,7 +180,7 @@ def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
 def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iterator[str]:
     """Yield a note where labels are text although some of them are numbers."""
     why = why_text(words)
-    if why is None or all(first_without_number(np.array([word])) is not None for word in words):
+    if why is None or not any(map(is_finite_number, words)):
         return
     row = source.places_in_file()[np.flatnonzero(y == why[0])[0]]
     yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."

@@ -71,7 +71,7 @@ def open_source(
     missing: object = None,
     aside: Columns | None = None,
     transpose: bool = False,
-    like: Any = None,
+    like: object = None,
     with_labels: bool | None = None,
     reading: Reading | None = None,
 ) -> Source:

@@ -95,7 +95,7 @@ class ColumnChoice:
         if len(there) > 1:
             message = Message(
                 "{}: {!r} and {!r} may both name the rows. Name one of them with {id=}.",
-                where, *there[:2], there[0],
+                where, there[0], there[1], there[0],
             )  # fmt: skip
             raise DataError(message)
         return names.index(there[0]) if there else None

@@ -12,6 +12,7 @@ from sklearn.base import is_classifier
 
 from chimap._errors import InputError
 from chimap._frames import is_collection
+from chimap._memory import parse_memory
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import (
@@ -74,7 +75,7 @@ class HistogramModel(RecipeModel):
         sampling: str = "auto",
         form: str = "pair",
         landmarks: str | MatrixLike = "kmeans",
-        normalize: str | None = None,
+        normalize: str | Sequence[str | None] | None = None,
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
         n_principal: int | Sequence[int] | None = None,
@@ -228,9 +229,10 @@ class HistogramModel(RecipeModel):
         if isinstance(groups, str):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
-        rows, y = first_look(source)
-        self.units_ = Units.of(rows)
-        say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
+        if source.held_bytes < parse_memory(self.memory):  # the fit refuses others before it reads a row
+            rows, y = first_look(source)
+            self.units_ = Units.of(rows)
+            say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
         if groups is None:
             say(doubts_of_groups(source))
         self._look_for_gaps(source)
@@ -253,6 +255,7 @@ class HistogramModel(RecipeModel):
         )  # fmt: skip
         n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
         with threads(suited(self.n_jobs, n_rows)):
+            self.__dict__.pop("row_numbers_", None)  # of an earlier fit, whose features kept every row
             self._race(source, groups, progress, is_plain)
             self._settle(source, groups, is_plain=is_plain)
             try:
@@ -260,6 +263,8 @@ class HistogramModel(RecipeModel):
             except MemoryBudgetError as error:
                 advice = advice_on_components(self._given(), source, self._n_targets_in(source), self._recipe)
                 raise MemoryBudgetError(Message("{}{}", error, advice)) from None
+        if hasattr(self, "row_numbers_"):  # rows without a label or a weight are no rows of the fit
+            self.row_numbers_ = source.places_in_file()[self.row_numbers_]
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
         return self
@@ -317,4 +322,5 @@ class HistogramModel(RecipeModel):
 
     _holds_out_groups: ClassVar[bool] = True
     _has_objects: Sometimes[bool]  # whether labels came as Python objects
+    row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
     stage_seconds_: Sometimes[dict[str, float]]

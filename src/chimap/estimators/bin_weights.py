@@ -40,13 +40,15 @@ class LearnedBins:
 
     trial: that of the best round. weights: (bins,) with mean 1, or None if equal weights are as good. is_promising:
     whether the score exceeds that of equal weights by more than its error, so that more rows might show that weights
-    help. is_screened: whether the weights are those of the screening.
+    help. is_screened: whether the weights are those of the screening. gain: what the best round scores above equal
+    weights.
     """
 
     trial: Trial
     weights: np.ndarray | None
     is_promising: bool
     is_screened: bool = False
+    gain: float = 0.0
 
 
 def learn_bins(
@@ -56,6 +58,7 @@ def learn_bins(
     screened: np.ndarray | None,
     first: Trial,
     most_rounds: int = ROUNDS,
+    is_few: bool = False,
 ) -> LearnedBins:
     """Learn weights for a candidate: each split from its own rows, so that no row is both learned from and scored.
 
@@ -68,7 +71,7 @@ def learn_bins(
     of the difference. The jackknife gives this error, since both are scored on the same rows. One error is not enough
     for the best of three rounds, each with its own strength and width: it let in weights that cost Fashion-MNIST .2
     points. One error is enough for the weights of a screening, because there is only one of these, and the share of
-    uninformative bins is evidence for them too.
+    uninformative bins is evidence for them too; where rows are few (is_few), that share is uncertain itself.
 
     Rounds stop after one that gains less than its error.
     """
@@ -96,10 +99,10 @@ def learn_bins(
         score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
         deviations=learned.deviations, predict_seconds=learned.predict_seconds,
     )  # fmt: skip
-    kept_weights = (
-        weights / weights.mean() if _is_better(learned, unweighed, 1 if is_screened else _ERRORS) else None
-    )
-    return LearnedBins(trial, kept_weights, _is_better(learned, unweighed, 1), is_screened)
+    errors = 1 if is_screened and not is_few else _ERRORS
+    kept_weights = weights / weights.mean() if _is_better(learned, unweighed, errors) else None
+    is_promising = _is_better(learned, unweighed, 1)
+    return LearnedBins(trial, kept_weights, is_promising, is_screened, learned.score - unweighed.score)
 
 
 def _is_better(outcome: Outcome, equal: Outcome, errors: float) -> bool:

@@ -90,7 +90,8 @@ class ClassTargets(Encoding, ClassifierMixin):
 
         Whatever the loss, they are calibrated on the outputs of held-out rows: by Platt's sigmoid for two classes; for
         more classes by a softmax of the outputs and of the sigmoids of each class against the rest. The class that
-        ``predict`` returns has the largest probability. See ``selection.calibration.Calibration``.
+        ``predict`` returns has the largest probability, unless a ``threshold`` other than 0 was given or chosen. See
+        ``selection.calibration.Calibration``.
 
         Parameters
         ----------

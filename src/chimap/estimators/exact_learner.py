@@ -21,6 +21,7 @@ from chimap._validation import (
     check_choice,
     check_histograms,
     check_positive,
+    finite_outputs,
     rows_as_fitted,
     validated,
 )
@@ -152,7 +153,8 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
-        return self._weights.outputs(exact_kernel(self._distances(rows, self._rows), np.log(self.widths_)))
+        kernel = exact_kernel(self._distances(rows, self._rows), np.log(self.widths_))
+        return finite_outputs(self._weights.outputs(kernel))
 
     def _checked_kernel(self) -> Exponential:
         kernel = as_kernel(self.kernel)

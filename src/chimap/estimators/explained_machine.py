@@ -56,7 +56,9 @@ class ExplainedMachine(Explaining):
     def _block_outputs(self, rows: Rows) -> np.ndarray:
         if self.map is not None:
             return self.map_.transform(rows) @ self.coef_.T
-        return (rows if self._is_precomputed else self.kernel_(rows, self.rows_)) @ self.dual_coef_.T
+        values = rows if self._is_precomputed else self.kernel_(rows, self.rows_)
+        with np.errstate(over="ignore", invalid="ignore"):  # outputs that overflow are refused
+            return values @ self.dual_coef_.T
 
     # --- for explanations
 

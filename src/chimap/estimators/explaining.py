@@ -33,7 +33,7 @@ from chimap.explain import (
     permutation_importance,
     removal_importance,
 )
-from chimap.explain.effects import BinEffect, bin_effect
+from chimap.explain.effects import BinEffect, BinUnit, bin_effect
 from chimap.explain.neighbours import expansion_of, strongest
 from chimap.features.mapped import MappedModel
 from chimap.features.mapped_functions import LinearFunction
@@ -157,7 +157,9 @@ class Explaining:
     def effects(self, bins: Sequence[int] | Sequence[str], X: MatrixLike | None = None) -> list[BinEffect]:
         """Return how the scores change with each of these bins, the others being as in the mean row.
 
-        For an additive model, the effects are the functions of the bins whose sum the scores are, up to a constant.
+        For an additive model, the effects are the functions of the bins whose sum the scores are, up to a constant. The
+        values are those of the bins in rows as they are given. Where rows are normalised as a whole, they are shares of
+        the row ("l1"), counts per million or ten thousand of it, or entries of tf-idf.
 
         Parameters
         ----------
@@ -187,7 +189,15 @@ class Explaining:
         places = places_of_bins(names, bins, type(self).__name__)
         with threads(self.n_jobs):
             return [
-                bin_effect(self._outputs_of_prepared, reference, i, str(names[i]), rows, X is not None)
+                bin_effect(
+                    self._outputs_of_prepared,
+                    reference,
+                    i,
+                    str(names[i]),
+                    rows,
+                    X is not None,
+                    self._unit_of_bin(i),
+                )
                 for i in places
             ]
 
@@ -214,7 +224,7 @@ class Explaining:
         Returns
         -------
         list of Neighbours
-            One object per row.
+            One object per row. Places of training rows are those in the array or file that was fitted on.
 
         Raises
         ------
@@ -240,7 +250,8 @@ class Explaining:
         neighbours = [
             strongest(v, weights[:, c], k, sign) for v, c, sign in zip(values, chosen, signs, strict=True)
         ]
-        return [replace(neighbour, answers=answers[neighbour.places]) for neighbour in neighbours]
+        numbers = getattr(self, "row_numbers_", np.arange(len(outputs)))
+        return [replace(n, places=numbers[n.places], answers=answers[n.places]) for n in neighbours]
 
     # --- what an estimator defines
 
@@ -268,14 +279,23 @@ class Explaining:
     # --- steps of explanations
 
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
+        return self._prepared(*self._rows_as_read(X))
+
+    def _rows_as_read(self, X: MatrixLike) -> tuple[Rows, int, str]:
+        """Return rows in the columns of the fit, as they were given, with their first number and name for errors."""
         source = X if isinstance(X, Source) else source_to_predict(self, X)
         if source is None:
-            return self._prepared(rows_as_fitted(self, X), 0, "X")
+            return rows_as_fitted(self, X), 0, "X"
         source = source_as_fitted(self, source)
-        return self._prepared(source.block(0, source.n_rows).X, 0, source.name)
+        return source.block(0, source.n_rows).X, 0, source.name
 
     def _rows_like_the_fit(self) -> Rows:
-        return self._prepared(rows_like_fit(self, self._takes_signs), 0, "rows like those of the fit")
+        """Return rows with the means and deviations of the fit's rows as prepared."""
+        return rows_like_fit(self, self._takes_signs)
+
+    def _unit_of_bin(self, place: int) -> BinUnit:
+        """Return how values of a bin become what the features take; a subclass that prepares rows overrides it."""
+        return BinUnit()
 
     def _contributions(self, rows: Rows, reference: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return contributions_of(self._mapped_model(), self._outputs_of_prepared, rows, reference)

@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 
 from chimap import _arrays
 from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import DataError, validated
+from chimap._validation import DataError, check_weights, validated
 from chimap.backends.host import HOST
 from chimap.data.layouts import check_rows_order
 from chimap.data.source import choose_rows
@@ -131,6 +131,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
     def _solve_now(self) -> Self:
         whole = self._moments.whole()
         solution = self._solve(self._moments, whole)
+        check_weights(solution.coef, solution.alpha)
         # The order in memory is that of a file, so that products with weights from one give the same bits.
         self.coef_ = np.ascontiguousarray(solution.coef.T)
         self.intercept_, self.alpha_ = solution.intercept, solution.alpha

@@ -13,8 +13,10 @@ from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
+from chimap.features.base import FeatureSettings
 from chimap.fit.exact import exact_bytes
 from chimap.fit.weights import with_weights
+from chimap.kernels import Exponential
 from chimap.moments import of_rows
 
 if TYPE_CHECKING:
@@ -25,11 +27,12 @@ MOST_ROWS = 2000  # rows of the sample: a quarter of a second per gamma; more ha
 _SHARE = 4  # the kernel matrix of the sample may take a quarter of the memory budget
 
 
-def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | None, seed: int) -> float:
+def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | None, seed: int) -> float | str:
     """Return gamma of the exponential kernel of an estimator, from a quarter to four times 1 / mean distance.
 
     It is chosen together with a strength on a sample, by the score of the estimator (``scoring``) on left-out rows or
     groups. Landmarks and random features of all rows approximate the kernel of that machine, so its width suits them.
+    Kernels without a gamma of their own have none to choose: "mean", which sums of kernels pass on to their parts.
 
     Raise ValueError for settings that an exact machine does not support.
     """
@@ -39,6 +42,9 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
                 "{gamma='auto'} chooses one gamma for all columns: with {blocks} give numbers, or 'mean'."
             )
         )
+    settings = {name: value for name, value in model.chosen_.items() if name in ("kernel", "normalize")}
+    if not isinstance(FeatureSettings(settings.get("kernel", model.kernel)).exact, Exponential):
+        return "mean"
     labels = source.labels()
     assert labels is not None
     places = choose_rows(source.n_rows, _rows_within(room_in(parse_memory(model.memory)), source), seed)
@@ -49,7 +55,7 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
         features="exact", n_components="auto", n_principal=None, selection="auto", loss="square", sampling="auto",
         precision="float64" if model.precision == "float64" else "float32", device="cpu", verbose=False,
         class_weight=None, weights="importance",  # the row weights include the class weights already
-        **{name: value for name, value in model.chosen_.items() if name in ("kernel", "normalize")},
+        **settings,
     )  # fmt: skip
     sampled_groups = None if groups is None else np.asarray(groups)[places]
     if sampled_groups is not None and np.unique(sampled_groups).size < 2:

@@ -64,10 +64,13 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         How the landmarks of exponential kernels are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
         With more rows than landmarks, a fifth of the rows (at most 2000) takes no part in this choice; their score
         chooses alpha.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+    normalize : str, sequence of str or None, default=None
         What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
-        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. The race chooses this
-        setting when the kernel is "auto".
+        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
+        "log-cp10k" take log(1 + x) of shares in a total of a million or ten thousand: of species and of genes, whose
+        shares differ by orders of magnitude. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
+        how rare they are in the training rows, and gives rows of length 1. Of several, in which None may stand for no
+        normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to the race.
     bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
         Weights w_i of the bins, for homogeneous kernels: sum_i w_i d(x_i, y_i) replaces sum_i d(x_i, y_i). "learn"
         derives them from how the machine uses each bin, in one to three rounds, and keeps them only if the score of
@@ -135,8 +138,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         project: it is faster on CUDA devices and on CPUs with AMX or AVX-512's bfloat16 (oneDNN, extra "bfloat16").
         "auto" is "bfloat16" on such hardware and "float32" elsewhere; see ``precision_``.
     device : str, default="cpu"
-        Where features, moments and the solution are computed with ``loss="square"``: "cpu", or "cuda", which needs
-        torch.
+        Where features, moments, the solution and predictions are computed with ``loss="square"``, and the blocks of
+        exact machines of many rows: "cpu", or "cuda", which needs torch.
     n_jobs : int or None, default=None
         Number of threads. None uses all cores, or one for up to 300 rows, which more threads would not speed up.
     random_state : int, RandomState or None, default=None
@@ -166,6 +169,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The settings that the race chose, by parameter; empty without a race.
     bin_weights_ : ndarray of shape (bins,) or None
         Weights of the bins, with mean 1 if they were learned; None if all are equal.
+    row_numbers_ : ndarray of shape (n,)
+        With ``features="exact"``: places of the kept rows, in their order in the kernel matrix, in the array or file
+        that was fitted on.
     held_out_ : ndarray of shape (n, t)
         With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
         of rows it is the machine of the blocks before, and the first block has NaN. Where the

@@ -43,8 +43,13 @@ class HistogramRegressor(RealTargets, HistogramModel):
         The form of the Fourier features; see ``FourierFeatures``.
     landmarks : str or array of rows, default="kmeans"
         How the landmarks of exponential kernels are chosen. See ``HistogramClassifier``.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
-        What is done to the rows first. See ``HistogramClassifier``.
+    normalize : str, sequence of str or None, default=None
+        What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
+        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
+        "log-cp10k" take log(1 + x) of shares in a total of a million or ten thousand: of species and of genes, whose
+        shares differ by orders of magnitude. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
+        how rare they are in the training rows, and gives rows of length 1. Of several, in which None may stand for no
+        normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to the race.
     bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
         Weights of the bins. See ``HistogramClassifier``.
     blocks : list or mapping of columns, default=None

@@ -69,7 +69,7 @@ def mapped_model_of(model: BaseEstimator) -> MappedModel | None:
     return mapped
 
 
-def rows_to_explain(model: BaseEstimator, X: MatrixLike | Source) -> Rows:
-    """Return rows X as the features take them."""
-    rows: Rows = model._rows_to_explain(X)
+def rows_as_read(model: BaseEstimator, X: MatrixLike | Source) -> Rows:
+    """Return rows X as they are given, in the columns of the fit."""
+    rows: Rows = model._rows_as_read(X)[0]
     return rows

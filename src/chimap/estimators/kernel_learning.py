@@ -37,7 +37,7 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
         How Fourier frequencies are drawn. See ``HistogramClassifier``.
     form : str, default="pair"
         The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
         What is done to the rows first. See ``HistogramClassifier``.
     objective : {"held-out", "training", "gradients"}, default="held-out"
         How the widths are found. "held-out" minimises the squared error on held-out folds, relative to that of the
@@ -163,7 +163,7 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
         How Fourier frequencies are drawn. See ``HistogramClassifier``.
     form : str, default="pair"
         The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
         What is done to the rows first. See ``HistogramClassifier``.
     objective : {"held-out", "training", "gradients"}, default="held-out"
         How the widths are found. See ``FourierKernelLearner``.

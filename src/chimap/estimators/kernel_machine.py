@@ -14,7 +14,14 @@ from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import MemoryBudgetError, check_choice, check_histograms, rows_as_fitted, validated
+from chimap._validation import (
+    MemoryBudgetError,
+    check_choice,
+    check_histograms,
+    finite_outputs,
+    rows_as_fitted,
+    validated,
+)
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
@@ -103,6 +110,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         The kernel, with its parameters set to numbers.
     rows_ : array or sparse matrix of shape (n, bins)
         The training rows.
+    row_numbers_ : ndarray of shape (n,)
+        Places of these rows in the array that was fitted on; rows of weight 0 are left out.
     map_ : additive map
         The fitted map, if one was given; it replaces ``kernel_`` and ``rows_``.
     coef_ : ndarray of shape (t, features)
@@ -190,6 +199,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         rows, labels, weights, _ = counted
         if self._is_precomputed:
             rows = rows[:, places]
+        self.row_numbers_ = places
         self._learn_targets(labels)
         self._check_memory(rows.shape[0])
         for name, row in mean_and_deviation(rows).items():
@@ -289,7 +299,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
         self._refresh()
-        return self._outputs_of_prepared(self._checked(rows_as_fitted(self, X)))
+        return finite_outputs(self._outputs_of_prepared(self._checked(rows_as_fitted(self, X))))
 
     @property
     def _is_precomputed(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -23,6 +24,7 @@ from chimap.estimators.kept_results import KeptResults
 from chimap.estimators.posterior_variances import checked_posterior, posterior_variances
 from chimap.estimators.prediction import Prediction, scores
 from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
+from chimap.explain.effects import BinUnit
 from chimap.features.base import Folded, fold
 from chimap.features.mapped import MappedModel, mapped_model
 from chimap.features.rounded import RoundedFeatures
@@ -31,6 +33,7 @@ from chimap.fit.recipe import given_weights
 from chimap.fit.rows import Preparation
 from chimap.kernels import AdditiveKernel, Kernel
 from chimap.model_files.model_file import SavedEstimator
+from chimap.normalizations import CATALOGUE, Normalization
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
@@ -41,8 +44,8 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     """f(x) = Psi(x) . w + b, with features Psi of the kernel, weights w (D, t) and intercepts b (t,).
 
     precision: of features and products: "float32", "float64", "bfloat16" (features are rounded, sums are as for
-    float32) or "auto". device: where outputs are computed. normalize: None, "l1", "log1p" or "sqrt", applied to rows
-    before they are mapped. A subclass fits the model.
+    float32) or "auto". device: where outputs are computed. normalize: None, or a name of ``normalizations.CATALOGUE``,
+    applied to rows before they are mapped. A subclass fits the model.
     """
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
@@ -50,6 +53,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     normalize: str | None
 
     features_: Annotated[Any, RowFeatures]
+    normalization_: Sometimes[Normalization | None]
     kernel_: Kernel
     shift_: Sometimes[np.ndarray]  # what is subtracted from features before they are rounded
     _posterior: Sometimes[Posterior | DualPosterior | None]
@@ -173,6 +177,15 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         return chosen
 
     @property
+    def _normalization(self) -> Normalization | None:
+        """The fitted normalisation of rows; models of older files hold its name alone."""
+        name = self.normalize_
+        fitted: Normalization | None = getattr(self, "normalization_", None)
+        if name is None or (fitted is not None and fitted.name == name):
+            return fitted if name is not None else None
+        return CATALOGUE[name]
+
+    @property
     def _device(self) -> str:
         """Where outputs are computed; "cpu" for estimators without this parameter."""
         return str(getattr(self, "device", "cpu"))
@@ -192,7 +205,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         def make() -> Preparation:
             weights = given_weights(self._given())
             parts = self._parts(self.n_features_in_)
-            return Preparation(parts, self._dtype, self.normalize_, weights, fitted_names(self))
+            return Preparation(parts, self._dtype, self._normalization, weights, fitted_names(self))
 
         return self._kept.get("preparation", list(map(vars(self).get, self._settings_names())), make)
 
@@ -200,7 +213,14 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     @cache
     def _settings_names(cls) -> list[str]:
         """Return the attributes that decide how rows are prepared: parameters, values of "auto", and the columns."""
-        return [*cls._get_param_names(), "chosen_", "_taken", "feature_names_in_", "n_features_in_"]
+        return [
+            *cls._get_param_names(),
+            "chosen_",
+            "_taken",
+            "normalization_",
+            "feature_names_in_",
+            "n_features_in_",
+        ]
 
     @property
     def _kept(self) -> KeptResults:
@@ -220,9 +240,15 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             n_features = 0 if hasattr(features, "outputs") else features._n_features_out
             return np.empty((n_rows, n_features), dtype=self._dtype)
         check_device(self._device)
-        shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
-        backend = backend_of(self._device)
-        return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
+
+        def make() -> Callable[[Rows], np.ndarray]:
+            shift = self.shift_ if self._is_rounded else np.zeros(self._coef.shape[0])
+            backend = backend_of(self._device)
+            return backend.scorer(self._mapping(), shift, self._coef, self._intercept, self._dtype)
+
+        # cached: the rows of an exact machine would go to the device again with every prediction
+        made_of = [self.features_, self._coef, self._intercept, self.precision_, self._device]
+        return self._kept.get("scorer", made_of, make)
 
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         return self._scores(self._prepared(rows, first_row, name), room)
@@ -266,6 +292,9 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     @property
     def _takes_signs(self) -> bool:
         return any(part.settings.exact.is_signed for part in self._parts(self.n_features_in_))
+
+    def _unit_of_bin(self, place: int) -> BinUnit:
+        return self._preparation.unit_of_bin(place)
 
     def _mapping(self) -> RowFeatures:
         """Return the features that are multiplied by the weights."""

@@ -45,7 +45,7 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
         How Fourier frequencies are drawn. See ``HistogramClassifier``.
     form : str, default="pair"
         The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
         What is done to the rows first. See ``HistogramClassifier``.
     loss : str or Loss, default="square"
         "square", "logistic", "squared_hinge", "smooth_hinge", or an object of ``chimap.losses``.
@@ -182,7 +182,7 @@ class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
         How Fourier frequencies are drawn. See ``HistogramClassifier``.
     form : str, default="pair"
         The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt"}, default=None
+    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
         What is done to the rows first. See ``HistogramClassifier``.
     loss : str or Loss, default="square"
         "square" or "epsilon_insensitive" (with a width of 0.1 standard deviations of the targets), or an object

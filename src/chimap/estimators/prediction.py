@@ -12,7 +12,7 @@ from chimap import _arrays, _products
 from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
-from chimap._validation import rows_as_fitted
+from chimap._validation import finite_outputs, rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
@@ -60,7 +60,7 @@ class Prediction:
             return self.predict_source(ArraySource(rows))
         self._say_doubts(rows, "X")
         with threads(self.n_jobs):
-            return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
+            return finite_outputs(self._outputs_of(rows, 0, "X", self._room(rows.shape[0])))
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""
@@ -116,7 +116,8 @@ class Prediction:
             for chunk in chunks_ahead(source, self._rows_at_once):
                 if chunk.start == 0:
                     self._say_doubts(chunk.X, source.name)
-                yield chunk.start, self._outputs_of(chunk.X, chunk.start, source.name, room)
+                outputs = self._outputs_of(chunk.X, chunk.start, source.name, room)
+                yield chunk.start, finite_outputs(outputs, chunk.start, source.name)
                 progress.advance(chunk.X.shape[0])
 
     def _say_doubts(self, rows: Rows, name: str) -> None:

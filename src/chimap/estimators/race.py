@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
@@ -22,9 +22,13 @@ from chimap.engines import Progress
 from chimap.estimators.internals import codec_for, codec_of, seed_of, without_posterior
 from chimap.estimators.race_candidates import Look, is_free
 from chimap.estimators.race_rows import (
+    FEW,
     ROUNDS,
     held_out_rows,
+    in_groups,
+    left_out_together,
     most_held_out,
+    n_repeated,
     rounds_of,
     rows_of_round,
     score_name,
@@ -32,6 +36,7 @@ from chimap.estimators.race_rows import (
     shared_tasks,
 )
 from chimap.estimators.race_work import work_of_fit
+from chimap.fit.automatic import is_automatic
 from chimap.fit.recipe import checked_alpha, given_weights
 from chimap.fit.targets import Codec
 from chimap.fit.trial_machines import Split
@@ -40,7 +45,7 @@ from chimap.fit.trials import Trials
 from chimap.moments import of_rows
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import CLOSE, HOPELESS, race
+from chimap.selection.race import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
 from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
 from chimap.selection.scoring import OutputScore
 
@@ -61,6 +66,11 @@ class Race:
     rows, y, groups, weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows
     to score); there are several if rows are few. splits_of: number of splits that a round takes, by its number of rows.
     trials: machines that share their products; None if the estimator has settings that these do not support.
+    leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent
+    rows that are left out together; None for single rows.
+
+    Few rows have one round: every machine of ``trials`` learns from all of them, and its outputs for the rows that are
+    left out, in closed form, are scored. Rounds on parts of them would choose by some dozen rows.
     """
 
     model: BaseEstimator
@@ -75,18 +85,28 @@ class Race:
     seed: int
     weights: np.ndarray | None
     trials: Trials | None
+    leaves_out: bool = False
+    left_out: Sequence[np.ndarray] | None = None
     best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
     _starts: dict[str, Setting] = field(default_factory=dict)  # setting of the first candidate of each family
     leaders: dict[int, Outcome] = field(default_factory=dict)  # best outcome so far, by the rows of the round
     separate: list[float] = field(default_factory=list)  # work of each fit that shares nothing with others
+    # Outcomes of the settings among which a candidate's was chosen, by the rows of the round and its name
+    compared: dict[int, dict[str, list[Outcome]]] = field(default_factory=dict)
 
     @classmethod
     def on(
-        cls, model: BaseEstimator, source: Source, groups: np.ndarray | None, most_rows: int | None = None
+        cls,
+        model: BaseEstimator,
+        source: Source,
+        groups: np.ndarray | None,
+        most_rows: int | None = None,
+        keeps_rows: bool = True,
     ) -> Race:
         """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does.
 
-        most_rows: largest sample, if memory allows fewer rows than its share of it holds.
+        most_rows: largest sample, if memory allows fewer rows than its share of it holds. keeps_rows: whether the fit
+        may keep all rows in memory; else it is not the machine that a race on few rows leaves rows out of.
         """
         labels = source.labels()
         assert labels is not None
@@ -105,11 +125,18 @@ class Race:
             ids=source.row_ids,
         )
         sampled = None if groups is None else np.asarray(groups)[places]
-        scoring = scoring_of(model, labels)
-        splits = held_out_rows(y, sampled, is_classifier(model), seed)
-        rounds = rounds_of(splits)
-        y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         weights = None if source.weights is None else of_rows(source.weights[places])
+        shares_products = is_free(model, or_named=True)
+        is_few = source.n_rows < FEW and places.size == source.n_rows and keeps_rows and shares_products
+        if is_few:  # rows that are left out together have to be adjacent
+            order = in_groups(sampled, places.size, seed)
+            rows, y = _arrays.take_rows(rows, order), y[order]
+            sampled = None if sampled is None else sampled[order]
+            weights = None if weights is None else weights[order]
+        scoring = scoring_of(model, labels, is_few)
+        splits = held_out_rows(y, sampled, is_classifier(model), seed)
+        rounds = {places.size: len(splits)} if is_few else rounds_of(splits)
+        y = shared_tasks(y, splits, min(rounds), is_classifier(model))
         codec = codec_for(model, y)
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
@@ -118,15 +145,31 @@ class Race:
         )  # fmt: skip
         return cls(
             model, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, seed, weights,
-            trials if is_free(model, or_named=True) else None,
+            trials if shares_products else None,
+            is_few, left_out_together(sampled, trials.Y) if is_few else None,
         )  # fmt: skip
 
     @property
     def look(self) -> Look:
         """Properties of the sample on which settings depend."""
-        if not is_classifier(self.model):
-            return Look.at(self.rows, 0)
-        return Look.at(self.rows, np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1)
+        n_classes = 0
+        if is_classifier(self.model):
+            n_classes = np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1
+        return Look.at(self.rows, n_classes, self.leaves_out)
+
+    @property
+    def by_error(self) -> bool:
+        """Whether strength and gamma are those of the least squared error: for left-out rows of two classes.
+
+        Scores of few rows of two classes move by steps, and the best of a dozen settings by luck. Squared errors are
+        smooth, and count every row. More classes, each against all others, have squared errors mostly of the others.
+        """
+        return (
+            self.leaves_out
+            and is_classifier(self.model)
+            and self.trials is not None
+            and (self.y.ndim == 2 or self.trials.Y.shape[1] == 1)
+        )
 
     @property
     def n_held_out(self) -> int:
@@ -136,7 +179,12 @@ class Race:
     @property
     def footprint(self) -> int:
         """Bytes of the largest machines that share their products: those of the last round."""
-        return 0 if self.trials is None else self.trials.footprint(self.splits_at(max(self.splits_of)))
+        if self.trials is None:
+            return 0
+        everything = np.arange(self.rows.shape[0])
+        return self.trials.footprint(
+            [(everything, everything[:0])] if self.leaves_out else self.splits_at(max(self.splits_of))
+        )
 
     @property
     def work(self) -> float:
@@ -203,7 +251,9 @@ class Race:
         rounds keep it, because strength and gamma depend little on the number of rows. If few rows are held out in
         turn, the last round, which covers all of them, searches beyond it.
         """
-        splits = self.splits_at(n_rows)
+        leaves_out = self.leaves_out and trials.leaves_out(candidate.settings)
+        everything = np.arange(self.rows.shape[0])
+        splits = [(everything, everything)] if leaves_out else self.splits_at(n_rows)
         last_setting = self.best.get(candidate.name)
         start = self._starts.get(candidate.family) if last_setting is None else last_setting
         settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
@@ -218,13 +268,55 @@ class Race:
             errors = HOPELESS if last_setting is None else CLOSE
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
-        fitted = trials.best(settings, splits, start, looks_on)
+        if leaves_out:
+            fitted = trials.best_left_out(settings, self.left_out, start, looks_on, self.by_error)
+        else:
+            fitted = trials.best(settings, splits, start, looks_on)
         self.best[candidate.name] = fitted.setting
         self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
         outcome = self.outcome_of(trials, fitted, splits)
+        self.compared.setdefault(n_rows, {})[candidate.name] = self._tried(trials, fitted, splits)
         if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
             self.leaders[n_rows] = outcome
         return outcome
+
+    def _tried(self, trials: Trials, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
+        """Return the outcomes of the settings among which the score chose: one if the squared error did."""
+        among = [(fitted.score, fitted.outputs)] if self.by_error else [(s, o) for s, _, o in fitted.tried]
+        return [
+            Outcome(score, deviations=tuple(self._all_deviations(trials, splits, outputs).tolist()))
+            for score, outputs in among
+        ]
+
+    @property
+    def errors(self) -> float:
+        """Standard errors by which the best must beat the candidates listed before it; see ``preferred``.
+
+        Many rows tell candidates apart, and need no preference; those that a user lists have no order.
+        """
+        if not self.leaves_out or not is_automatic(self.model.kernel):
+            return 0.0
+        return BELIEVED if self.by_error else CLOSE
+
+    def judged(self, result: RaceResult, names: Sequence[str]) -> RaceResult:
+        """Return the result led by the preferred candidate, with the score to expect of it on unseen rows.
+
+        names: of the candidates, those that are preferred first. Where only some rounds were run, it is among those of
+        the last.
+        """
+        n_rows = result.trials[0].n_rows
+        compared = [tried for name in names if (tried := self.compared.get(n_rows, {}).get(name))]
+        trials = {
+            trial.candidate.name: trial
+            for trial in result.trials
+            if trial.n_rows == n_rows and not trial.error
+        }
+        raced = [name for name in names if name in trials]
+        leader = preferred([trials[name] for name in raced], self.errors)
+        return replace(
+            result.led_by(trials[raced[leader]]), expected=expected_score(compared, self.errors),
+            n_repeated=n_repeated(self.rows, self.groups), n_sampled=self.rows.shape[0],
+        )  # fmt: skip
 
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""

@@ -11,6 +11,7 @@ from chimap import _arrays
 from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._validation import DataError, check_blocks
+from chimap.data import ArraySource
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins, learn_bins
@@ -21,9 +22,10 @@ from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learned_weights
 from chimap.fit.precision import rows_in
-from chimap.fit.rows import NORMALIZATIONS
+from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trial_machines import Split
 from chimap.fit.trials import Trials
+from chimap.normalizations import Roots
 from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
 _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows
@@ -67,10 +69,13 @@ class WeighedBins:
         larger than its standard error are not worth another round. On eight sets, with and without noise bins, this
         skips none that would have been kept. Weights of a screening that are kept are computed again from all rows of
         the sample.
+
+        Weights of few rows are learned from parts of the rows and scored on the others, while the race has left out
+        each row from all. Their trial has the score of the race plus the gain on the parts.
         """
         progress.stage("bins", None, "fits")
         rounds, n_rounds = sorted(self.race.splits_of), self._rounds(first.candidate)
-        is_dear = self.race.trials is not None and rounds[-1] > ROUNDS[1]
+        is_dear = self.race.trials is not None and len(rounds) > 1 and rounds[-1] > ROUNDS[1]
         for place in (len(rounds) - 2, len(rounds) - 1) if is_dear else (len(rounds) - 1,):
             n_rows = rounds[place]
 
@@ -83,9 +88,16 @@ class WeighedBins:
             trial = replace(first, round=first.round - (len(rounds) - 1 - place), n_rows=n_rows)
             equal = np.ones((self.race.splits_of[n_rows], self.race.rows.shape[1]))
             screened = self.screened(first.candidate, n_rows)
-            learned = learn_bins(weigh, first.candidate, equal, screened, trial, n_rounds)
+            learned = learn_bins(
+                weigh, first.candidate, equal, screened, trial, n_rounds, self.race.leaves_out
+            )
             if not learned.is_promising:
                 break
+        if self.race.leaves_out:
+            score = min(
+                first.score + learned.gain, max(1.0, first.score)
+            )  # gains of parts can add up to too much
+            learned = replace(learned, trial=replace(learned.trial, score=score, deviations=first.deviations))
         if learned.weights is not None and learned.is_screened:
             everything = self._screened(first.candidate, np.arange(self.race.rows.shape[0]))
             return learned if everything is None else replace(learned, weights=everything)
@@ -105,12 +117,11 @@ class WeighedBins:
         normalize, blocks = candidate.settings.get("normalize", self.race.model.normalize), self._blocks
         columns = blocks or [np.arange(self.race.rows.shape[1])]
         rows = rows_in(_arrays.take_rows(self.race.rows, chosen), np.dtype(np.float32), chosen, "the sample")
-        if normalize is not None:
-            rows = NORMALIZATIONS[normalize](rows, columns)
+        (normalization,) = checked_normalizations(normalize)
+        if normalization is not None:
+            rows = normalization.fitted(ArraySource(rows))(rows, columns)
         targets = self.race.codec.encode(self.race.y)
-        return screened_weights(
-            NORMALIZATIONS["sqrt"](rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks
-        )
+        return screened_weights(Roots()(rows, columns), np.asarray(targets[chosen], dtype=np.float64), blocks)
 
     @property
     def _blocks(self) -> list[np.ndarray] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -25,6 +25,9 @@ from chimap.estimators.race_candidates import (
     HISTOGRAM_KERNELS,
     candidates,
     is_free,
+    most_candidates,
+    on_device,
+    on_normalizations,
     settings_for,
     within,
     within_room,
@@ -34,6 +37,7 @@ from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
 from chimap.fit.automatic import holds_matrix, is_automatic, takes_blocks, takes_wide
+from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trials import Trials
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
@@ -42,6 +46,9 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+_SEARCHED_AGAIN = (
+    2  # times the rows that settings are compared on: a search of so many takes as long as their fit
+)
 _COPIES = 4  # of the sample: as taken, converted, scaled and weighted
 _FEWER = 0.9  # largest factor on the rows of a sample whose machines do not fit in the memory budget
 
@@ -64,20 +71,20 @@ def race_of(
     DataError
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
-    running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
-    if running.look.is_signed:
+    running, room = Race.on(model, source, groups, keeps_rows=keeps_rows), room_in(parse_memory(model.memory))
+    if running.look.is_signed and is_automatic(model.kernel):
         say([Message(
             "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
             "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
             source.name, ", ".join(HISTOGRAM_KERNELS),
         )])  # fmt: skip
-    entered = within_room(
-        candidates(running.look, running.rows.shape[0]), running.look.density, source, room, running.footprint
-    )
-    entered = entered if is_free(model) and running.footprint <= room else within(entered)
+    entered = _entered(running, source, room)
     raced = running.run(entered, progress)
     if raced.failures:
         warnings.warn(raced.failures, stacklevel=2)
+    raced = running.judged(raced, [candidate.name for candidate in entered])
+    if raced.repeats:
+        warnings.warn(raced.repeats, stacklevel=2)
     if is_in_time(model, raced):
         raced = running.improved(raced)
     result, exact = rehearsed(
@@ -97,6 +104,24 @@ def race_of(
     return result, settings if weights is None else settings | {"bin_weights": weights}
 
 
+def _entered(running: Race, source: Source, room: int) -> list[Candidate]:
+    """Return the candidates of a race: of the kernel and the normalisations that the user gave, if any."""
+    model = running.model
+    if not is_automatic(model.kernel):
+        return [_named_candidate(running, normalize, Trials.takes) for normalize in _normalizations(model)]
+    most = None if running.leaves_out else most_candidates(running.rows.shape[0])
+    entered = on_device(candidates(running.look, most), model.get_params(deep=False)["device"])
+    if model.normalize is not None:
+        entered = on_normalizations(entered, _normalizations(model), running.look)
+    entered = within_room(entered, running.look.density, source, room, running.footprint)
+    return entered if is_free(model) and running.footprint <= room else within(entered)
+
+
+def _normalizations(model: BaseEstimator) -> list[str | None]:
+    """Return the names of the normalisations that the user gave."""
+    return [None if each is None else each.name for each in checked_normalizations(model.normalize)]
+
+
 def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Parameters:
     """Return the settings of a candidate for all rows of the source."""
     given = running.model.get_params(deep=False) | trial.candidate.settings | {"bin_weights": None}
@@ -107,7 +132,7 @@ def settings_of_all(running: Race, trial: Trial, source: Source, keeps_rows: boo
     )
     settings["scoring"] = running.scoring if settings.get("features") == "exact" else None
     if settings.get("features") == "exact" or _is_wide(running.model, trial, settings, source):
-        settings |= _settled(running.model, trial.learned, source.n_rows)
+        settings |= _settled(running, trial, source.n_rows)
     return settings
 
 
@@ -119,16 +144,21 @@ def _is_wide(model: BaseEstimator, trial: Trial, settings: Parameters, source: S
     return takes_wide(model.get_params(deep=False) | settings, mapped, source)
 
 
-def _settled(model: BaseEstimator, learned: Parameters, n_rows: int) -> Parameters:
-    """Return the strength and gamma that the race found, if a new search would take several times the fit.
+def _settled(running: Race, trial: Trial, n_rows: int) -> Parameters:
+    """Return the strength and gamma that the race found, if the fit would find none that are better.
 
-    This is so for exact machines of many rows. Strength and gamma correspond to the noise and width of a Gaussian
-    process, which do not depend on the number of rows. For few rows, a search over all of them is fast, and knows more
-    than the rows of the race.
+    This is so for few rows, all of which the race left out, unless bins got weights since. For exact machines of many
+    rows, a new search would take several times the fit: strength and gamma correspond to the noise and width of a
+    Gaussian process, which do not depend on the number of rows. Between the two, a search over all rows is fast, and
+    knows more than the rows of the race.
     """
-    if n_rows <= FEW_ROWS or not (is_automatic(model.alpha) and is_automatic(model.selection)):
+    model = running.model
+    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.settings
+    if not (is_automatic(model.alpha) and is_automatic(model.selection)):
         return {}
-    return {name: learned[name] for name in ("alpha", "gamma") if name in learned}
+    if not knows_all and n_rows <= _SEARCHED_AGAIN * FEW_ROWS:
+        return {}
+    return {name: trial.learned[name] for name in ("alpha", "gamma") if name in trial.learned}
 
 
 def weigh_bins(
@@ -170,7 +200,10 @@ def _race_within(model: BaseEstimator, source: Source, groups: np.ndarray | None
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
     while True:
-        candidate, n_rows = _named_candidate(running), running.rows.shape[0]
+        candidate, n_rows = (
+            _named_candidate(running, running.model.normalize, Trials.weighs),
+            running.rows.shape[0],
+        )
         needed = WeighedBins(running).footprint(candidate) + _COPIES * n_rows * source.row_bytes
         if needed <= room:
             return running, candidate
@@ -187,13 +220,19 @@ def _too_small(memory: str | int, needed: float) -> MemoryBudgetError:
     )
 
 
-def _named_candidate(running: Race) -> Candidate:
-    """Return the candidate with the kernel that the user named: an exact machine, or the estimator itself."""
+def _named_candidate(running: Race, normalize: str | None, takes: Callable[[Parameters], bool]) -> Candidate:
+    """Return the candidate with the kernel that the user named: an exact machine, or the estimator itself.
+
+    takes: whether the machines that share their products have given settings, and what is asked of them.
+    """
     parameters = running.model.get_params(deep=False)
-    settings = {name: parameters[name] for name in ("kernel", "normalize", "gamma")}
+    settings = {name: parameters[name] for name in ("kernel", "gamma")} | {"normalize": normalize}
     exact_settings, kernel = settings | {"features": "exact", "loss": "square"}, parameters["kernel"]
     is_free = running.trials is not None and not isinstance(kernel, list | tuple)
-    return Candidate(_named(kernel), exact_settings if is_free and Trials.takes(exact_settings) else settings)
+    name = _named(kernel)
+    if not isinstance(parameters["normalize"], str | None):
+        name += f", {normalize or 'raw'} rows"
+    return Candidate(name, exact_settings if is_free and takes(exact_settings) else settings)
 
 
 def _bins_raced(running: Race, candidate: Candidate, progress: Progress) -> tuple[RaceResult, Parameters]:

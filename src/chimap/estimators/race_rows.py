@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from chimap._types import Scoring
+from chimap import _arrays
+from chimap._types import Rows, Scoring
 from chimap._validation import DataError
+from chimap.selection.left_out_rows import parts_of
+from chimap.solvers.observed_exact import is_shared
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -71,6 +74,40 @@ def held_out_rows(
     ]
 
 
+def in_groups(groups: np.ndarray | None, n_rows: int, seed: int) -> np.ndarray:
+    """Return a random order of the rows, (n_rows,), in which the rows of a group are adjacent."""
+    order = np.random.default_rng(seed).permutation(n_rows)
+    if groups is None:
+        return order
+    _, first, number = np.unique(groups[order], return_index=True, return_inverse=True)
+    return order[np.argsort(first[number], kind="stable")]
+
+
+def left_out_together(groups: np.ndarray | None, Y: np.ndarray) -> list[np.ndarray] | None:
+    """Return the adjacent rows that are left out together, given the groups of ordered rows; None for single rows.
+
+    Targets (n, t) with missing entries are left out in parts, as each part takes a solution for every target.
+    """
+    parts = None
+    if groups is not None:
+        edges = np.flatnonzero(groups[1:] != groups[:-1]) + 1
+        parts = np.split(np.arange(groups.size), edges)
+    return parts if is_shared(Y, None) else parts_of(parts, *Y.shape)
+
+
+def n_repeated(rows: Rows, groups: np.ndarray | None) -> int:
+    """Return the number of rows, dense or CSR, that have an identical copy in another group; each is one without."""
+    rows = _arrays.without_zeros(_arrays.to_sparse(rows))
+    edges = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
+    keys = [rows.indices[a:b].tobytes() + rows.data[a:b].tobytes() for a, b in edges]
+    _, number = np.unique(np.array([hash(key) for key in keys]), return_inverse=True)
+    of_row = np.arange(rows.shape[0]) if groups is None else np.unique(groups, return_inverse=True)[1]
+    pairs = np.unique(
+        np.column_stack([number, of_row]), axis=0
+    )  # each content once for every group that has it
+    return int((np.bincount(pairs[:, 0])[number] > 1).sum())
+
+
 def most_held_out(y: np.ndarray) -> int:
     """Return the number of rows that the last round is scored on; y: labels, or those of several tasks."""
     return HELD_OUT if y.ndim == 1 else HELD_OUT_BEFORE
@@ -97,18 +134,23 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
 
 
-def scoring_of(model: BaseEstimator, y: np.ndarray | None) -> Scoring:
-    """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2."""
+def scoring_of(model: BaseEstimator, y: np.ndarray | None, is_few: bool = False) -> Scoring:
+    """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2.
+
+    is_few: whether rows are few, so that ROC AUC compares machines of two classes whatever their shares. Every pair of
+    rows counts for it, not only the rows near the border, and it tells machines apart that accuracy does not: of a
+    hundred rows, accuracy has an error of five points.
+    """
     scoring: Scoring = getattr(model, "scoring", None)
     if scoring is not None or y is None or not is_classifier(model):
         return scoring
     if y.ndim == 2:
         ones = np.nanmean(y, axis=0)
-        return "roc_auc" if np.median(np.minimum(ones, 1 - ones)) < _RARE else None
+        return "roc_auc" if is_few or np.median(np.minimum(ones, 1 - ones)) < _RARE else None
     _, counts = np.unique(y, return_counts=True)
     # The rarer class needs a row in every fold.
-    is_rare = counts.size == 2 and _FOLDS <= counts.min() < _RARE * counts.sum()
-    return "roc_auc" if is_rare else None
+    is_rare = is_few or counts.min() < _RARE * counts.sum()
+    return "roc_auc" if counts.size == 2 and counts.min() >= _FOLDS and is_rare else None
 
 
 def score_name(scoring: Scoring, model: BaseEstimator, y: np.ndarray) -> str:

@@ -57,6 +57,7 @@ class RecipeModel(Encoding, LinearModel):
     _domain: ClassVar[str]  # domain of the losses that may be given as objects
     _keeps_posterior: ClassVar[bool]  # whether the model keeps the posterior of its weights, if it has one
     kernel: Any
+    normalize: Any
     bin_weights: Any
     blocks: Any
     memory: str | int
@@ -165,7 +166,8 @@ class RecipeModel(Encoding, LinearModel):
             check_positive(self.time_limit, "time_limit")
         check_bin_weights(self.bin_weights, source.n_features)
         with threads(self.n_jobs), progress:
-            if self._races and is_automatic(self.kernel):
+            is_raced = is_automatic(self.kernel) or not isinstance(self.normalize, str | None)
+            if self._races and is_raced:
                 self.race_, self.chosen_ = race_of(self, source, groups, progress, may_keep)
             elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
                 result, self.chosen_ = weigh_bins(self, source, groups, progress)

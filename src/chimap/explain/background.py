@@ -30,17 +30,20 @@ def mean_and_deviation(rows: Rows) -> dict[str, np.ndarray]:
     ([2.0, 2.0], [1.0, 0.0])
     """
     n = rows.shape[0]
+    units = np.where(
+        (largest := _arrays.column_maxima(rows)) > 0, largest, 1.0
+    )  # whose squares do not overflow
     mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / n
     if _arrays.is_sparse(rows):  # sum of (x - m)^2 over stored entries, and m^2 for every zero
         stored = np.bincount(rows.indices, minlength=rows.shape[1])
-        off = np.square(rows.data - mean[rows.indices])
-        squares = np.bincount(rows.indices, off, rows.shape[1]) + (n - stored) * np.square(mean)
+        off = np.square((rows.data - mean[rows.indices]) / units[rows.indices])
+        squares = np.bincount(rows.indices, off, rows.shape[1]) + (n - stored) * np.square(mean / units)
     else:
         squares = np.zeros(rows.shape[1])
         for first in range(0, n, _ROWS):
-            squares += np.square(rows[first : first + _ROWS] - mean).sum(axis=0)
+            squares += np.square((rows[first : first + _ROWS] - mean) / units).sum(axis=0)
     dtype = rows.dtype
-    return {"mean_row_": mean.astype(dtype), "deviation_row_": np.sqrt(squares / n).astype(dtype)}
+    return {"mean_row_": mean.astype(dtype), "deviation_row_": (units * np.sqrt(squares / n)).astype(dtype)}
 
 
 def rows_like(mean: np.ndarray, deviation: np.ndarray, is_signed: bool, random_state: int = 0) -> np.ndarray:

@@ -15,6 +15,26 @@ _BARS = 24  # bars of the histogram under it
 _RARE = 0.005  # share of the rows beyond the end of the axis
 
 
+def _same(values: np.ndarray) -> np.ndarray:
+    return values
+
+
+@dataclass(frozen=True)
+class BinUnit:
+    """How values of a bin, ascending, become what a model takes, and the way back.
+
+    Parameters
+    ----------
+    prepared : callable, default=the identity
+        Returns what the model takes for values (m,) of the bin.
+    values : callable, default=the identity
+        Returns the values (m,) of the bin for what the model takes.
+    """
+
+    prepared: Callable[[np.ndarray], np.ndarray] = _same
+    values: Callable[[np.ndarray], np.ndarray] = _same
+
+
 @dataclass(frozen=True, eq=False)
 class BinEffect:
     """Scores as a function of a single bin, with the other bins at the reference row.
@@ -26,7 +46,7 @@ class BinEffect:
     name : str
         Name of the bin.
     values : ndarray of shape (m,)
-        Values of the bin, ascending.
+        Values of the bin in rows as they are given, ascending.
     effects : ndarray of shape (m, outputs)
         Scores at these values less their mean over the rows; for an additive model f_i(x) up to a constant.
     edges : ndarray of shape (b + 1,)
@@ -62,6 +82,7 @@ def bin_effect(
     name: str,
     rows: Rows,
     known: bool,
+    unit: BinUnit = BinUnit(),
 ) -> BinEffect:
     """Compute the effect of a bin.
 
@@ -79,14 +100,17 @@ def bin_effect(
         Rows whose values of the bin the axis spans.
     known : bool
         Whether these are rows of data, so that their density is worth showing.
+    unit : BinUnit, default=BinUnit()
+        How values of the bin become those of prepared rows.
     """
-    column = _arrays.to_dense(_arrays.take_columns(rows, np.array([place])))[:, 0].astype(np.float64)
+    prepared = _arrays.to_dense(_arrays.take_columns(rows, np.array([place])))[:, 0].astype(np.float64)
+    column = unit.values(prepared)
     low, high = np.quantile(column, [_RARE if column.min() < 0 else 0.0, 1 - _RARE])
     if high <= low:
         low, high = min(low, column.min()), max(column.max(), low + 1e-12)
     values = np.linspace(low, high, _POINTS)
     path = np.tile(reference, (_POINTS, 1))
-    path[:, place] = values
+    path[:, place] = unit.prepared(values)
     effects = outputs(path)
     means = [np.interp(column, values, effect).mean() for effect in effects.T]
     counts, edges = (

@@ -20,7 +20,7 @@ class Neighbours:
     Parameters
     ----------
     places : ndarray of shape (k,)
-        Places of the landmarks (or training rows, in the order of the fit), largest contribution first.
+        Places of the landmarks, or of training rows in the array or file of the fit, largest contribution first.
     similarities : ndarray of shape (k,)
         Kernel values with the row, at most 1.
     contributions : ndarray of shape (k,)

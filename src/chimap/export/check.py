@@ -50,8 +50,8 @@ class FileCheck:
 def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarray:
     """Return synthetic rows (n, bins) in the model's precision.
 
-    The values have the magnitudes that the features were fitted on, about a third of them are 0, and the first row is
-    empty.
+    Once prepared, the values have the magnitudes that the features were fitted on; about a third of them are 0, and the
+    first row is empty.
     """
     rng = np.random.default_rng(seed)
     scale = _largest(parts.features, parts.n_bins)
@@ -60,6 +60,8 @@ def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarr
     kernel = getattr(parts.features, "kernel_", None)
     if kernel is not None and kernel.is_signed:
         X *= rng.choice([-1.0, 1.0], X.shape)
+    for place in range(parts.n_bins):
+        X[:, place] = parts.units(place).values(X[:, place])
     return X.astype(parts.dtype)
 
 

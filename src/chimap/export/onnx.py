@@ -25,6 +25,7 @@ from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
 from chimap.features.scaled import ScaledFeatures
+from chimap.normalizations import Log1p, LogCP10K, LogCPM, Normalization, Presence, Roots, Shares, TfIdf
 
 if TYPE_CHECKING:
     import onnx
@@ -49,7 +50,9 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
     """
     g = Graph()
     rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
-    x = _normalised(Value(g, "X", parts.dtype), parts)
+    x = Value(g, "X", parts.dtype)
+    if parts.normalize is not None:
+        x = normalised(parts.normalize, x, parts)
     if parts.factors is not None:
         x = x * parts.factors
     outputs = features(parts.features, g, x) @ parts.coef.astype(parts.dtype) + parts.intercept
@@ -60,15 +63,27 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
     return g.model([rows], declared, notes)
 
 
-def _normalised(x: Value, parts: ModelParts) -> Value:
-    return x if parts.normalize is None else NORMALIZED[parts.normalize](x, parts)
+@singledispatch
+def normalised(normalize: Normalization, x: Value, parts: ModelParts) -> Value:
+    """Return the normalised rows (n, bins) of rows x."""
+    raise InputError(
+        Message(
+            "{normalize=} cannot be written as ONNX. Export the weights ({format='weights'}).", normalize.name
+        )
+    )
 
 
-def _l1(x: Value, parts: ModelParts) -> Value:
+@normalised.register
+def _shares(normalize: Shares, x: Value, parts: ModelParts) -> Value:
+    return _divided_by(x, parts, row_sums)
+
+
+def _divided_by(x: Value, parts: ModelParts, norms: Callable[[Value], Value]) -> Value:
+    """Return rows divided, block by block, by the norms (n, 1) of their parts, in float64."""
     for columns in parts.blocks:
         is_whole = np.array_equal(columns, np.arange(parts.n_bins))
-        sums = row_sums(x if is_whole else x.take(columns, 1))
-        scaled = x / sums
+        wide = x.cast(np.float64)
+        scaled = (wide / norms(wide if is_whole else wide.take(columns, 1))).cast(x.dtype)
         if is_whole:
             x = scaled
             continue
@@ -78,12 +93,18 @@ def _l1(x: Value, parts: ModelParts) -> Value:
     return x
 
 
-def _log1p(x: Value, parts: ModelParts) -> Value:
+@normalised.register
+def _log1p(normalize: Log1p, x: Value, parts: ModelParts) -> Value:
+    return _signed(x, _log_of_one_more(x.apply("Abs")))
+
+
+def _log_of_one_more(x: Value) -> Value:
     # ONNX has no log1p, so the logarithm of 1 + x is taken in double precision.
-    return _signed(x, (x.cast(np.float64).apply("Abs") + 1.0).apply("Log").cast(x.dtype))
+    return (x.cast(np.float64) + 1.0).apply("Log").cast(x.dtype)
 
 
-def _sqrt(x: Value, parts: ModelParts) -> Value:
+@normalised.register
+def _roots(normalize: Roots, x: Value, parts: ModelParts) -> Value:
     return _signed(x, x.apply("Abs").apply("Sqrt"))
 
 
@@ -91,8 +112,27 @@ def _signed(x: Value, size: Value) -> Value:
     return x.apply("Sign") * size
 
 
-NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p": _log1p, "sqrt": _sqrt}
-"""Each entry of ``NORMALIZATIONS`` as ONNX nodes."""
+@normalised.register(LogCPM)
+@normalised.register(LogCP10K)
+def _log_shares(normalize: LogCPM | LogCP10K, x: Value, parts: ModelParts) -> Value:
+    return _log_of_one_more(_divided_by(x, parts, row_sums) * normalize.total)
+
+
+@normalised.register
+def _presence(normalize: Presence, x: Value, parts: ModelParts) -> Value:
+    return (x > 0.0).cast(x.dtype)
+
+
+@normalised.register
+def _tf_idf(normalize: TfIdf, x: Value, parts: ModelParts) -> Value:
+    damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
+    return _divided_by(damped * np.asarray(normalize.idf), parts, _lengths)
+
+
+def _lengths(x: Value) -> Value:
+    """Return the l2 norms (n, 1), with 1 for empty rows."""
+    squares = (x * x).sum(1, keep=True)
+    return (squares > 0.0).where(squares, 1.0).apply("Sqrt")
 
 
 @singledispatch

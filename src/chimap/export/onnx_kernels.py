@@ -95,13 +95,19 @@ def _dirichlet(kernel: DirichletKernel, g: Graph, x: Value, Y: np.ndarray) -> Va
 def dirichlet_logs(kernel: DirichletKernel, x: Value) -> Value:
     """Return scale (ln(x / |x|_1 + f) - mean) (n, bins), f being the kernel's offset."""
     w, offset = kernel.whitening, max(float(kernel.offset), float(np.finfo(x.dtype).tiny))
-    return (((x / row_sums(x)) + offset).apply("Log") - w.mean) * w.scale
+    return ((unit_rows(x) + offset).apply("Log") - w.mean) * w.scale
 
 
-def row_sums(x: Value) -> Value:
-    """Return the l1 norms (n, 1), with 1 for empty rows; they are summed in float64."""
-    sums = x.cast(np.float64).apply("Abs").sum(1, keep=True)
-    return (sums > 0.0).where(sums, 1.0).cast(x.dtype)
+def unit_rows(x: Value) -> Value:
+    """Return rows divided by their l1 norms, empty ones as they are, by quotients in float64."""
+    wide = x.cast(np.float64)
+    return (wide / row_sums(wide)).cast(x.dtype)
+
+
+def row_sums(wide: Value) -> Value:
+    """Return the l1 norms (n, 1) of rows in float64, as a sum of float32 numbers may be beyond float32; 1 if empty."""
+    sums = wide.apply("Abs").sum(1, keep=True)
+    return (sums > 0.0).where(sums, 1.0)
 
 
 @_gram.register

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,9 @@ from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClass
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.internals import preparation_of
 from chimap.estimators.targets import task_names
+from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
+from chimap.normalizations import Normalization
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -35,8 +38,8 @@ class ModelParts:
         The weights of the features.
     intercept : ndarray of shape (t,), float64
         The intercepts of the outputs.
-    normalize : str or None
-        Normalisation of the rows, one of ``NORMALIZATIONS``; None for none.
+    normalize : Normalization or None
+        The fitted normalisation of the rows; None for none.
     blocks : list of ndarray
         The columns of each block; "l1" divides each block by its sum.
     classes : ndarray or None
@@ -52,12 +55,14 @@ class ModelParts:
         Factors of the columns of the normalised rows; None for none.
     tasks : list of str or None, default=None
         Names of several tasks or targets, or None for a single one.
+    units : callable
+        Returns how values of the bin at a place become those that the features take.
     """
 
     features: FittedFeatures
     coef: np.ndarray
     intercept: np.ndarray
-    normalize: str | None
+    normalize: Normalization | None
     blocks: list[np.ndarray]
     classes: np.ndarray | None
     dtype: np.dtype
@@ -65,6 +70,7 @@ class ModelParts:
     threshold: float = 0.0
     factors: np.ndarray | None = None
     tasks: list[str] | None = None
+    units: Callable[[int], BinUnit] = lambda place: BinUnit()
 
     @property
     def n_bins(self) -> int:
@@ -135,5 +141,5 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, preparation.normalize,
         [block.columns for block in preparation.parts], classes, preparation.dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks,
+        float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks, preparation.unit_of_bin,
     )  # fmt: skip

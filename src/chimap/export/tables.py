@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.export.parts import ModelParts
 from chimap.features.additive import AnchorMap
-from chimap.fit.rows import NORMALIZATIONS
+from chimap.normalizations import Normalization
 from chimap.tables import BinFunctions, line_tables
 from chimap.tables.pieces import grid_of
 
@@ -48,8 +49,8 @@ class BinTables:
         The scores at f = 0.
     output_names : list of str
         A name for each of the t outputs.
-    normalize : str or None
-        Normalisation of the rows before the tables are applied, one of ``NORMALIZATIONS``; None for none.
+    normalize : Normalization or None
+        The fitted normalisation of the rows before the tables are applied; None for none.
     is_signed : bool
         Whether bins may be negative.
     bound : float, default=0.0
@@ -65,16 +66,26 @@ class BinTables:
     errors: np.ndarray
     intercept: np.ndarray
     output_names: list[str]
-    normalize: str | None
+    normalize: Normalization | None
     is_signed: bool
     bound: float = 0.0
     threshold: float = 0.0
+
+    @property
+    def normalize_name(self) -> str | None:
+        """Name of the normalisation; None for none."""
+        return None if self.normalize is None else self.normalize.name
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What the normalisation learned, by name: ``idf`` of tf-idf."""
+        return {} if self.normalize is None else vars(self.normalize)
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Return the scores (n, t) of rows X (n, bins) by the definition above. Slow: only for checks."""
         X = np.asarray(X, dtype=np.float64)
         if self.normalize is not None:
-            X = to_dense(NORMALIZATIONS[self.normalize](X, [np.arange(X.shape[1])]))
+            X = to_dense(self.normalize(X, [np.arange(X.shape[1])]))
         out = np.tile(self.intercept, (X.shape[0], 1))
         for i in range(X.shape[1]):
             sign, x, knots = np.sign(X[:, i]), np.abs(X[:, i]), self.knots[i]
@@ -96,9 +107,9 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         If the model is not a sum over bins, if it divides each of several blocks by the block's sum, or if only some
         blocks may be negative.
     """
-    if parts.normalize == "l1" and len(parts.blocks) > 1:
+    if parts.normalize is not None and parts.normalize.joins_bins and len(parts.blocks) > 1:
         raise InputError(
-            "tables hold functions of single bins, but this model divides each of its blocks by the block's sum: "
+            "tables hold functions of single bins, but this model normalises each of its blocks by the block's sum: "
             "export it as ONNX."
         )
     common: JSON = {
@@ -182,8 +193,8 @@ def _write_npz(tables: BinTables, path: Path) -> None:
     with path.open("wb") as file:
         np.savez_compressed(
             file, kind=tables.kind, knots=tables.knots, values=tables.values, errors=tables.errors,
-            intercept=tables.intercept, outputs=np.array(tables.output_names), normalize=tables.normalize or "",
-            signed=tables.is_signed, threshold=tables.threshold,
+            intercept=tables.intercept, outputs=np.array(tables.output_names), normalize=tables.normalize_name or "",
+            signed=tables.is_signed, threshold=tables.threshold, **tables.learned,
         )  # fmt: skip
 
 
@@ -195,8 +206,8 @@ def _write_json(tables: BinTables, path: Path) -> None:
     ]
     document = {
         "kind": tables.kind, "outputs": tables.output_names, "intercept": tables.intercept.tolist(),
-        "normalize": tables.normalize, "signed": tables.is_signed, "threshold": tables.threshold,
-        "bins": bins,
+        "normalize": tables.normalize_name, "signed": tables.is_signed, "threshold": tables.threshold,
+        "bins": bins, **{name: numbers.tolist() for name, numbers in tables.learned.items()},
     }  # fmt: skip
     path.write_text(json.dumps(document), encoding="utf-8")
 

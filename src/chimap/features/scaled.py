@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
-from chimap.backends.base import RowFeatures
+from chimap.backends.base import RowFeatures, SplitRows, TrainingRows
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold, simplified
 from chimap.features.fourier.features import FourierFeatures
@@ -122,6 +122,16 @@ class ScaledFeatures:
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write features minus ``shift`` of checked rows into ``out``, of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)
+
+    @property
+    def summands(self) -> Sequence[tuple[TrainingRows, float | None]] | None:
+        """See ``exact.RowKernel``; None for features that do not keep the training rows."""
+        return getattr(self.features, "summands", None)
+
+    def others(self, rows: Rows) -> Sequence[SplitRows]:
+        """See ``exact.RowKernel``."""
+        split: Sequence[SplitRows] = self.features.others(self.scale.rows(rows))
+        return split
 
     def in_bfloat16(self, rows: Rows) -> ScaledFeatures:
         """Return the features with rounded projections; see ``rounded.in_bfloat16``."""

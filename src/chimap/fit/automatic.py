@@ -14,7 +14,7 @@ import numpy as np
 
 from chimap._types import Blocks, Parameters
 from chimap._validation import MemoryBudgetError, check_blocks
-from chimap.backends import on_host
+from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.features.additive.families import AdditiveFamily, LinearFamily
@@ -29,7 +29,7 @@ from chimap.fit.blocks import (
     block_seconds,
     most_rows_within,
 )
-from chimap.fit.exact import MOST_MAPPED, exact_bytes
+from chimap.fit.exact import MOST_MAPPED, exact_bytes, has_form_on_device, kernels_of_blocks
 from chimap.kernels import Exponential
 from chimap.solvers.exact_machines import bytes_beside
 from chimap.solvers.from_moments import RidgeSolver
@@ -68,7 +68,7 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
     """
     if not _allows_exact(given) or not holds_matrix(given, source, budget):
         return False
-    blocks = _kernels_of_blocks(given)
+    blocks = kernels_of_blocks(given)
     if not any(isinstance(block.exact, Exponential) for block in blocks):
         families = [family_of(block) for block in blocks]
         if not set(families) <= {AdditiveFamily, LinearFamily}:
@@ -99,15 +99,16 @@ def takes_blocks(given: Parameters, source: Source, budget: int) -> bool:
     y = source.labels()
     if not _allows_exact(given) or y is None or _is_of_its_own(y, source.weights):
         return False
-    if not any(isinstance(block.exact, Exponential) for block in _kernels_of_blocks(given)):
+    if not any(isinstance(block.exact, Exponential) for block in kernels_of_blocks(given)):
         return False
-    return block_plan(given, source, budget).n_bytes <= budget
+    return block_plan(given, source, budget).fits(budget)
 
 
 def _allows_exact(given: Parameters) -> bool:
     """Return whether nothing is asked for that exact machines do not have.
 
-    Components, devices, bfloat16, folds of moments and a given number of components are not available there.
+    Components, bfloat16, folds of moments and a given number of components are not available there, nor are kernels
+    without a map on a device.
     """
     return not (
         "n_principal" not in given  # a learner of kernels, which has its own features
@@ -116,17 +117,10 @@ def _allows_exact(given: Parameters) -> bool:
         or given["sampling"] != "auto"
         or not isinstance(given["landmarks"], str)
         or given["precision"] == "bfloat16"
-        or not on_host(given["device"])
+        or not has_form_on_device(given)
         or not RidgeSolver().supports(given["loss"])
         or (isinstance(given["selection"], str) and given["selection"] in ("gcv", "holdout"))
     )
-
-
-def _kernels_of_blocks(given: Parameters) -> list[FeatureSettings]:
-    """Return the settings of the features of each block of columns."""
-    gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
-    kernels = given["kernel"] if isinstance(given["kernel"], list | tuple) else [given["kernel"]]
-    return [FeatureSettings(kernel, gamma, n_terms=given["n_terms"], map=given["map"]) for kernel in kernels]
 
 
 @dataclass(frozen=True)
@@ -143,12 +137,19 @@ class BlockPlan:
         Seconds of two cores for these rows, by the operations.
     n_bytes : int
         Bytes of the rows and of a block.
+    is_held : bool
+        Whether the device, if there is one, has room for the rows and a block.
     """
 
     block_rows: int
     n_rows: int
     seconds: float
     n_bytes: int
+    is_held: bool
+
+    def fits(self, room: int) -> bool:
+        """Return whether ``room`` bytes, and the device, hold the rows and a block."""
+        return self.is_held and self.n_bytes <= room
 
     @property
     def first_seconds(self) -> float:
@@ -159,25 +160,30 @@ class BlockPlan:
 def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
     """Return how a machine in blocks takes the rows of a source within ``room`` bytes.
 
-    The work is that of the time limit among the parameters, or a usual amount.
+    The work is that of the time limit among the parameters, or a usual amount. A device does it faster, apart from the
+    first block, which is solved on this machine.
     """
+    backend = backend_of(given["device"])
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
     row_bytes = _mapped_row_bytes(given, source)
     kept_bytes = row_bytes + _OUTPUTS_OF_ROWS * _targets_of(source) * np.dtype(np.float64).itemsize
-    seconds, columns = (
-        given.get("time_limit") or USUAL_SECONDS,
-        _dense_columns(given, source, row_bytes, dtype),
-    )
+    seconds = given.get("time_limit") or USUAL_SECONDS
+    stored = int(_terms_in_blocks(given) * source.n_features * _share_of_columns(given.get("blocks"), source))
+    columns = _dense_columns(given, source, row_bytes, dtype) if on_host(given["device"]) else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
-        n_rows = min(source.n_rows, max(block_rows, most_rows_within(seconds, block_rows, columns)))
+        work = seconds * backend.speed
+        n_rows = min(source.n_rows, max(block_rows, most_rows_within(work, block_rows, columns)))
         needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
-        return BlockPlan(block_rows, n_rows, block_seconds(n_rows, block_rows, columns), needed)
+        return BlockPlan(
+            block_rows, n_rows, block_seconds(n_rows, block_rows, columns) / backend.speed, needed,
+            backend.holds(n_rows, stored, block_rows, dtype),
+        )  # fmt: skip
 
     sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
     plans = [of_blocks(size) for size in [*sizes, least]]
-    fitting = (p for p in plans if p.n_bytes <= room and p.first_seconds <= _FIRST_SHARE * seconds)
+    fitting = (p for p in plans if p.fits(room) and p.first_seconds <= _FIRST_SHARE * seconds)
     return next(fitting, plans[-1])
 
 
@@ -193,11 +199,14 @@ def _targets_of(source: Source) -> int:
 
 def _mapped_row_bytes(given: Parameters, source: Source) -> float:
     """Return the bytes of a mapped row in the precision of the fit."""
+    return float(_terms_in_blocks(given) * source.row_bytes * _share_of_columns(given.get("blocks"), source))
+
+
+def _terms_in_blocks(given: Parameters) -> int:
+    """Return the features per bin of a machine in blocks."""
     if given["map"] is not None:
-        terms = given["map"]._terms_at_most
-    else:
-        terms = BLOCK_TERMS if is_automatic(given["n_terms"]) else given["n_terms"]
-    return float(terms * source.row_bytes * _share_of_columns(given.get("blocks"), source))
+        return int(given["map"]._terms_at_most)
+    return BLOCK_TERMS if is_automatic(given["n_terms"]) else int(given["n_terms"])
 
 
 def _dense_columns(given: Parameters, source: Source, row_bytes: float, dtype: np.dtype) -> float:

@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.backends import on_host
@@ -18,9 +17,9 @@ from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
 from chimap.features.rounded import in_bfloat16
-from chimap.fit.design import sample_rows
+from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.holding_out import HoldingOut
-from chimap.fit.passes import empty_moments, learning_pass, witnesses_of
+from chimap.fit.passes import empty_moments, learning_pass, witnesses_and_tried
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe, checked_alpha
 from chimap.fit.result import FitResult, HeldOutRows, Known
@@ -28,8 +27,9 @@ from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
 from chimap.losses import Observed, Square
-from chimap.moments import RowWeights, of_rows, rows_by_weight, unit_of
+from chimap.moments import RowWeights, of_rows, unit_of
 from chimap.selection.base import USUAL_FOLDS
+from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence
 from chimap.solvers.observed_moments import ObservedMoments
 
@@ -57,32 +57,28 @@ class Batches:
             raise InputError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
-        self.recipe = recipe
+        self.recipe = recipe = recipe.fitted_to(first)
         preparation = recipe.preparation(recipe.design.parts(first.n_features), first.column_names)
         folds = recipe.holding.folds(None, None, None, recipe.seed)
         self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
-        size = min(first.n_rows, sample_rows(first.n_features))
-        sample = preparation(first.block(0, size).X, 0, first.name)
-        if first.weights is not None:
-            sample = _arrays.take_rows(sample, rows_by_weight(first.weights[:size], size, recipe.seed))
+        n_features = largest_job(recipe, first, codec.n_targets).n_features
+        places = self.rows.witnesses(n_features, recipe.dtype.itemsize, recipe.budget)
+        sample, beside = self.rows.sample_beside(places)
+        warn_of_dominance(sample, self.rows.sampled(), preparation.parts, first.name, preparation.columns)
         features = recipe.design.fit(sample, recipe.seed)
         features = in_bfloat16(features, sample) if recipe.is_rounded else features
-        self.known = Known(recipe.seed, codec, features, mean_and_deviation(sample))
+        attributes = mean_and_deviation(sample) | {"normalization_": recipe.normalize}
+        self.known = Known(recipe.seed, codec, features, attributes)
         self.moments = empty_moments(
             self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
         )
         self._observed = ObservedMoments(self.moments)
-        features = self.known.features
-        places = self.rows.witnesses(features._n_features_out, recipe.dtype.itemsize, recipe.budget)
-        self.witnesses = None
-        if places.size:
-            witness_rows = self.rows.take(places)
-            self.witnesses = witnesses_of(recipe, self.rows, features, self.moments, places, witness_rows)
+        n_tried = min(TRIED_ROWS, first.n_rows) if recipe.holding.asked in ("gcv", "holdout") else 0
+        self.witnesses, self.tried = witnesses_and_tried(
+            recipe, self.rows, self.known.features, self.moments, places, beside, n_tried
+        )
         self._held_folds = self.rows.folds_to_hold_out(places)
-        self._weights, self._squares = (
-            0.0,
-            0.0,
-        )  # sums over the rows so far, as ``moments.unit_of`` takes them
+        self._weights = self._squares = 0.0  # sums over the rows so far, as ``moments.unit_of`` takes them
 
     @property
     def count(self) -> int:
@@ -119,7 +115,8 @@ class Batches:
             objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
         evidence = Evidence(
             self.moments, self._observed, device=recipe.device, seed=recipe.seed, asked=recipe.holding.asked,
-            witnesses=self.witnesses, held_folds=self._held_folds, unit=self._squares / self._weights,
+            witnesses=self.witnesses, tried=self.tried, held_folds=self._held_folds,
+            unit=self._squares / self._weights,
         )  # fmt: skip
         learned = objective.learn(evidence, self.known.features, clock, Progress())
         learned = learned.in_units(self.known.codec.units)

@@ -125,6 +125,7 @@ class BlockObjective:
             machine = BlockRidge(
                 rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights),
                 choice.solution.alpha, choice.solution.intercept, int(most_rows), rows.dtype, n_core,
+                evidence.device,
             )  # fmt: skip
             sweep = Sweep(machine, rows, borders, progress, self.ends_at)
             sweep.run(choice.solution.weights)
@@ -274,7 +275,7 @@ class Sweep:
     def recent(self) -> np.ndarray:
         """See the class."""
         n = self._machine.n_seen
-        first = next((b.start for b in self._blocks if b.start >= n / 2), n)
+        first = min(b.start for b in self._blocks if b.start >= n / 2 or b.stop == n)
         places = np.arange(first, n)
         return places[~np.isnan(self.held_out[first:n]).all(axis=1)]
 

@@ -6,13 +6,12 @@ design does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from chimap import _arrays, _scaling
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
@@ -191,19 +190,3 @@ def check_rows(
             names = None if columns is None else [columns[place] for place in part.columns]
             where = f"{name}, block {part.name!r}"
             check_histograms(block, name=where, signed=is_signed, first_row=first_row, columns=names)
-
-
-def normalised(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Divide each row, block by block, by its l1 norm; empty blocks stay empty."""
-    if len(blocks) == 1 and blocks[0].size == rows.shape[1]:
-        return _scaling.scale_rows(rows, _inverse_norms(rows))
-    rows = rows.copy()
-    for columns in blocks:
-        _scaling.scale_entries(rows, columns, _inverse_norms(_arrays.take_columns(rows, columns)))
-    return rows
-
-
-def _inverse_norms(rows: Rows) -> np.ndarray:
-    """Return 1 over the l1 norm of each row, (n,), and 1 for empty rows."""
-    norms = _scaling.row_norms_l1(rows)
-    return 1 / np.where(norms > 0, norms, 1)

@@ -6,12 +6,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _threads
 from chimap._errors import InputError
@@ -19,7 +21,8 @@ from chimap._messages import Message, Setting
 from chimap._types import Parameters
 from chimap.backends import on_host
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.features.exact import KeptRows
+from chimap.features.base import FeatureSettings
+from chimap.features.exact import KeptRows, has_map
 from chimap.fit.design import FeatureBlock
 from chimap.fit.solving import Learned
 from chimap.losses import CATALOGUE, Loss, check_loss
@@ -27,6 +30,7 @@ from chimap.moments import Moments, of_entries, of_rows
 from chimap.selection.leave_one_out import OCTAVES, ChosenSetting, LeaveOut
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.exact import DualSolution
 from chimap.solvers.exact_machines import has_exact_machine
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import HeldOut, noise_of
@@ -36,13 +40,29 @@ from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor
 
 MOST_MAPPED = 4096  # features of a map whose scatter is still factorised for the deviations of predictions
+_MOST_ALPHA = (
+    1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
+)
 _RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 _PIECE_ROWS = 2048
+_MOST_ROUNDING = 0.005  # share of the spread of the targets that rounding may move outputs by without a word
 
 
 def exact_bytes(n_rows: int, row_bytes: float, dtype: np.dtype) -> int:
     """Return the bytes of an exact fit: the matrix, three copies of the rows, and columns of the inverse per thread."""
     return int(dtype.itemsize * n_rows * (n_rows + 512 * _threads.count()) + 3 * n_rows * row_bytes)
+
+
+def kernels_of_blocks(given: Parameters) -> list[FeatureSettings]:
+    """Return the settings of the features of each block of columns, for the parameters of an estimator."""
+    gamma = given["gamma"] if given["gamma"] != "auto" else "mean"
+    kernels = given["kernel"] if isinstance(given["kernel"], list | tuple) else [given["kernel"]]
+    return [FeatureSettings(kernel, gamma, n_terms=given["n_terms"], map=given["map"]) for kernel in kernels]
+
+
+def has_form_on_device(given: Parameters) -> bool:
+    """Return whether the device of an estimator can compute the values of its kernels: the host can of any."""
+    return on_host(given["device"]) or all(has_map(block.exact) for block in kernels_of_blocks(given))
 
 
 @dataclass(frozen=True)
@@ -77,7 +97,6 @@ class ExactObjective:
             "n_principal": given["n_principal"] is not None,
             "loss": not has_exact_machine(self.loss),
             "precision": given["precision"] == "bfloat16",
-            "device": not on_host(given["device"]),
         }
         for name, is_refused in refused.items():
             if is_refused:
@@ -88,6 +107,15 @@ class ExactObjective:
                         Setting(name, given[name]),
                     )
                 )
+        if not has_form_on_device(given):
+            raise InputError(
+                Message(
+                    "{features='exact'} on {device=}: kernel {} has no map, and its values are computed on this "
+                    "machine only. Use {device='cpu'}, or {features='landmarks'}.",
+                    given["device"],
+                    ", ".join(repr(k.exact.name) for k in kernels_of_blocks(given) if not has_map(k.exact)),
+                )
+            )
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""
@@ -102,6 +130,7 @@ class ExactObjective:
             progress.stage("alpha", None, "values")
             matrix = rows.matrix(self.loss)
             choice = self.choice(rows, matrix, lambda alpha, value: progress.advance())
+        _warn_of_rounding(rows, matrix.diagonal, choice.solution)
         rows.features.set_octaves(choice.octaves)
         machine = choice.solution
         held_out = np.empty_like(choice.held_out)
@@ -131,7 +160,7 @@ class ExactObjective:
         """Strengths to choose from, or None for a search."""
         if self.alpha is None:
             return None
-        alphas = sorted(np.atleast_1d(self.alpha).tolist())
+        alphas = sorted({min(alpha, _MOST_ALPHA) for alpha in np.atleast_1d(self.alpha).tolist()})
         return [alphas[0] * 10.0**decades for decades in range(_RAISES)] if self.is_settled else alphas
 
     def _is_certain(self, rows: KernelRows) -> bool:
@@ -170,6 +199,31 @@ class ExactObjective:
                 _posterior_of_map, rows.features.mapped_rows, alpha, rows.weights, rows.dtype, rows.unit
             )
         return partial(matrix.posterior, alpha, choice.octaves, rows.unit)
+
+
+def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> None:
+    """Warn where the rounding of kernel values moves outputs f = sum_j K_j a_j noticeably.
+
+    Each value K(x, x_j) is off by up to eps sqrt(K_xx K_jj), independently of the others, and an output by eps times
+    the root of K_xx sum_j K_jj a_j^2: much where strengths are small beside what rounding leaves of the kernel, as with
+    repeated rows, or with so small a gamma that all values are close to 1.
+    """
+    eps = float(np.finfo(rows.dtype).eps)
+    sizes = np.sqrt(diagonal.mean() * (diagonal[:, None] * np.square(machine.weights)).sum(axis=0))
+    spread = np.nanstd(rows.Y, axis=0)
+    share = float(np.max(eps * sizes / np.where(spread > 0, spread, np.inf)))
+    if share > _MOST_ROUNDING:
+        warnings.warn(
+            Message(
+                "rounding to {} moves the outputs by about {:.2g} % of the spread of the targets, at {alpha=:g}. Use "
+                "a larger {alpha}, a larger {gamma} if the kernel has one, or {precision='float64'}.",
+                str(rows.dtype),
+                100 * share,
+                machine.alpha,
+            ),
+            ConvergenceWarning,
+            stacklevel=2,
+        )
 
 
 def _posterior_of_map(

@@ -18,7 +18,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._pieces import PiecesHere, held_by
 from chimap._types import Scoring
-from chimap._validation import check_width
+from chimap._validation import check_weights, check_width
 from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
@@ -28,6 +28,7 @@ from chimap.features.principal import PrincipalFeatures
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
+from chimap.fit.dominance import warn_of_dominance
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.result import FitResult, HeldOutRows, Known
@@ -94,7 +95,10 @@ def fit(
         check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
         saved = None if checkpoint is None else checkpoint.open(recipe, sources)
-        recipe = recipe if saved is None else recipe.with_seed(saved.known.seed)
+        if saved is None:
+            recipe = recipe.fitted_to(source)
+        else:
+            recipe = recipe.resumed(saved.known.seed, saved.known.attributes["normalization_"])
         recipe = recipe if groups is None else recipe.of_groups()
         rows = _prepared_rows(recipe, source, groups, saved)
         collector = COLLECTORS[recipe.objective.needs].planned(recipe, rows, engine, saved, request)
@@ -111,6 +115,7 @@ def fit(
     features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
     collected = collector.collect(passes, features, sample)
     learned = recipe.objective.learn(collected.evidence, features, clock, progress)
+    check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
     learned = learned.in_units(rows.codec.units)
     model = simplified(features, learned.solution.coef, learned.solution.intercept)
@@ -136,12 +141,17 @@ def _learn_features(
     recipe: Recipe, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
 ) -> Known:
     """Learn the features on the sample, together with all else that precedes the passes."""
+    places = rows.sampled() if sample.order is None else sample.order
+    for some, numbers in ((sample.drawn, places), (sample.beside, sample.places)):
+        if some is not None:
+            warn_of_dominance(some, numbers, rows.prepare.parts, rows.source.name, rows.prepare.columns)
     with clock("map"), held_by(getattr(engine, "pieces", PiecesHere)):
         features = recipe.design.fit(sample.drawn, recipe.seed, sample.weights)
     features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
     if recipe.is_rounded:
         features = in_bfloat16(features, sample.drawn)
-    return Known(recipe.seed, rows.codec, features, mean_and_deviation(sample.drawn) | attributes)
+    attributes = mean_and_deviation(sample.drawn) | {"normalization_": recipe.normalize} | attributes
+    return Known(recipe.seed, rows.codec, features, attributes)
 
 
 def check_request(

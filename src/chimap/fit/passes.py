@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
+from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.backends.base import BlockedFeatures, Keep, RowFeatures, Sums
 from chimap.data import Source
@@ -28,6 +30,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
+from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
 
@@ -100,6 +103,32 @@ def witnesses_of(
     )  # fmt: skip
 
 
+def witnesses_and_tried(
+    recipe: Recipe,
+    rows: PreparedRows,
+    features: RowFeatures,
+    moments: FoldMoments,
+    places: np.ndarray,
+    seen: Rows | None,
+    n_tried: int,
+) -> tuple[Witnesses | None, TriedRows | None]:
+    """Return the rows to compute held-out outputs for, and the rows whose score helps choose the strength.
+
+    The former are those at ``places``, prepared in ``seen`` unless that is None. The latter are rows of the fold that
+    is held out, at most ``n_tried`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
+    unseen ones (the former, if they are the same rows), or None if ``n_tried`` is 0.
+    """
+    make = partial(witnesses_of, recipe, rows, features, moments)
+    witnesses = make(places, rows.take(places) if seen is None else seen) if places.size else None
+    if not n_tried:
+        return witnesses, None
+    # The number of scored rows is independent of the budget, which would otherwise influence the choice.
+    scored_places = rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
+    is_there = witnesses is not None and np.array_equal(scored_places, places)
+    scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
+    return witnesses, None if scored is None else rows.tried(scored, recipe.scoring)
+
+
 @dataclass
 class Passes:
     """What passes over the rows run with; each is resumed from a checkpoint where there is one.
@@ -148,6 +177,23 @@ class Passes:
                 PCA.of(block, min(most, block.n_features), self.recipe.device)
                 for block in work.moments.blocks
             ]
+
+    def overflow(self, features: RowFeatures) -> DataError:
+        """Return the error for sums that are not finite, which names the first row whose features are not."""
+        rows = self.rows
+        for chunk in rows.source.chunks(FIRST_ROWS):
+            prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
+            Z = np.empty((prepared.shape[0], features._n_features_out), self.recipe.dtype)
+            features.features_into(prepared, Z)
+            most = np.sqrt(np.finfo(Z.dtype).max)  # above it, squares overflow
+            for row in np.flatnonzero(~(np.abs(Z) < most).all(axis=1)):
+                return DataError(
+                    f"{rows.source.name}, row {chunk.start + row}: the features of this row overflow, because its bins "
+                    "are many orders of magnitude larger than those of other rows. Check the row."
+                )
+        return DataError(
+            f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down."
+        )
 
     def reached(self, stage: str, place: int = 0) -> Reached:
         """Return the callback for the end of a chunk, which writes the checkpoint if it is due.

@@ -20,18 +20,25 @@ from chimap._messages import Message
 from chimap._types import Parameters, Scoring
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.backends import check_device, on_host
+from chimap.data import Source
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
 from chimap.fit.design import FeatureBlock
 from chimap.fit.designing import Design
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
-from chimap.fit.rows import NORMALIZATIONS, Preparation
+from chimap.fit.rows import Preparation
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.losses import Loss, Observed
+from chimap.normalizations import CATALOGUE, Normalization
 from chimap.solvers.base import Evidence, Needs
 
 PRECISIONS = ("auto", "float32", "float64", "bfloat16")
+_ON_DEVICES: tuple[Needs, ...] = (
+    "moments",
+    "kernel",
+    "blocks",
+)  # what a fit with a device can be solved from
 
 
 class Objective(Protocol):
@@ -101,8 +108,8 @@ class Recipe:
         Score of rows that are held out; None for accuracy or R^2.
     n_principal : int, tuple of int or None
         Most principal components of each block, several numbers to choose from, or None for all features.
-    normalize : str or None
-        A key of ``NORMALIZATIONS``, or None.
+    normalize : Normalization or None
+        The normalisation of the rows, or None.
     bin_weights : array of shape (bins,) or None
         Weights of the bins; None for equal ones.
     dtype : dtype
@@ -126,7 +133,7 @@ class Recipe:
     holding: HoldingOut
     scoring: Scoring
     n_principal: int | tuple[int, ...] | None
-    normalize: str | None
+    normalize: Normalization | None
     bin_weights: np.ndarray | None
     dtype: np.dtype
     is_rounded: bool
@@ -153,9 +160,13 @@ class Recipe:
         holding = self.holding.of_groups()
         return replace(self, holding=holding, n_folds=holding.n_folds)
 
-    def with_seed(self, seed: int) -> Recipe:
-        """Return the recipe with another seed: that of the fit which is resumed."""
-        return replace(self, seed=seed)
+    def resumed(self, seed: int, normalize: Normalization | None) -> Recipe:
+        """Return the recipe with the seed and the fitted normalisation of the fit which is resumed."""
+        return replace(self, seed=seed, normalize=normalize)
+
+    def fitted_to(self, source: Source) -> Recipe:
+        """Return the recipe with its normalisation fitted to the rows of a source."""
+        return self if self.normalize is None else replace(self, normalize=self.normalize.fitted(source))
 
 
 def checked_recipe(
@@ -168,7 +179,7 @@ def checked_recipe(
     alpha: str | float | Sequence[float],
     selection: object,
     n_principal: int | Sequence[int] | None,
-    normalize: str | None,
+    normalize: str | Sequence[str | None] | None,
     precision: str,
     device: str,
     memory: str | int,
@@ -181,7 +192,6 @@ def checked_recipe(
     ValueError
         If a setting is invalid or cannot be combined with another; the message names the parameter.
     """
-    check_choice(normalize, "normalize", (*NORMALIZATIONS, None))
     check_choice(precision, "precision", PRECISIONS)
     check_device(device)
     objective.check(given)
@@ -206,7 +216,7 @@ def checked_recipe(
                 device,
             )
         )
-    if not on_host(device) and objective.needs != "moments":
+    if not on_host(device) and objective.needs not in _ON_DEVICES:
         raise InputError(
             Message(
                 "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",
@@ -217,7 +227,7 @@ def checked_recipe(
     holding = holding_of(alpha, selection, objective, n_principal)
     return Recipe(
         estimator, given, design, codec, objective, holding.n_folds, holding, given.get("scoring"), n_principal,
-        normalize,
+        _single(normalize),
         given_weights(given),
         np.dtype("float64" if precision == "float64" else "float32"), is_rounded, device, parse_memory(memory),
         seed,
@@ -237,6 +247,31 @@ def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
     for strength in alpha:
         check_positive(strength, Message("each of {alpha}"))
     return tuple(float(strength) for strength in alpha)
+
+
+def checked_normalizations(normalize: str | Sequence[str | None] | None) -> list[Normalization | None]:
+    """Return the normalisations that are named, before they are fitted; None is a name for none.
+
+    Several are for a race to choose from. Raise ValueError for an unknown name, and for an empty list.
+    """
+    names = [normalize] if normalize is None or isinstance(normalize, str) else list(normalize)
+    if not names:
+        raise ParameterError("normalize", normalize, "None, a name or several of them")
+    for name in names:
+        check_choice(name, "normalize", (*CATALOGUE, None))
+    return [None if name is None else CATALOGUE[name] for name in names]
+
+
+def _single(normalize: str | Sequence[str | None] | None) -> Normalization | None:
+    """Return the normalisation of a fit. Raise ValueError for several, which need a race."""
+    named = checked_normalizations(normalize)
+    if len(named) > 1:
+        raise InputError(
+            Message(
+                "several {normalize} are compared by the race of HistogramClassifier and HistogramRegressor: give one."
+            )
+        )
+    return named[0]
 
 
 def given_weights(given: Parameters) -> np.ndarray | None:

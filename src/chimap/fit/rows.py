@@ -7,24 +7,26 @@ fitted on, and the rows beside it that held-out outputs and scores are computed 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._messages import Message
 from chimap._types import Rows, Scoring
-from chimap._validation import DataError
+from chimap._validation import DataError, check_histograms
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
+from chimap.explain.effects import BinUnit
 from chimap.features.weighted import BinWeights
-from chimap.fit.design import PART_APART, FeatureBlock, check_rows, normalised, rows_apart, sample_size
+from chimap.fit.design import PART_APART, FeatureBlock, check_rows, rows_apart, sample_size
 from chimap.fit.precision import rows_in
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight, unit_of
+from chimap.normalizations import Normalization
 from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import Witnesses
 
@@ -39,24 +41,6 @@ _MOST_WITNESSES = 2**16  # however rare a class is
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
 
 
-def _log1p(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Return ln(1 + |x|) of every entry, with the sign of x."""
-    return _arrays.map_values(rows, lambda values: np.copysign(np.log1p(np.abs(values)), values))
-
-
-def _sqrt(rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
-    """Return the square root of |x| of every entry, with the sign of x."""
-    return _arrays.map_values(rows, lambda values: np.copysign(np.sqrt(np.abs(values)), values))
-
-
-NORMALIZATIONS: dict[str, Callable[[Rows, Sequence[np.ndarray]], Rows]] = {
-    "l1": normalised,
-    "log1p": _log1p,
-    "sqrt": _sqrt,
-}
-"""Values of ``normalize`` besides None: functions of checked rows and the columns of each block that return rows."""
-
-
 @dataclass(frozen=True)
 class Preparation:
     """Turn raw rows into what features take: checked, in one precision, normalised, with weighted bins if asked.
@@ -67,8 +51,8 @@ class Preparation:
         The blocks of columns and their kernels, which decide which entries are allowed.
     dtype : dtype
         Precision of the prepared rows.
-    normalize : str or None
-        A key of ``NORMALIZATIONS``, or None.
+    normalize : Normalization or None
+        The fitted normalisation, or None.
     bin_weights : array of shape (bins,) or None, default=None
         Weights of the bins.
     columns : tuple of str or None, default=None
@@ -77,7 +61,7 @@ class Preparation:
 
     parts: list[FeatureBlock]
     dtype: np.dtype
-    normalize: str | None
+    normalize: Normalization | None
     bin_weights: np.ndarray | None = None
     columns: tuple[str, ...] | None = None
 
@@ -96,7 +80,13 @@ class Preparation:
         del X  # frees the original where the rows were converted
         check_rows(rows, self.parts, name, first_row, self.columns)
         if self.normalize is not None:
-            rows = NORMALIZATIONS[self.normalize](rows, [part.columns for part in self.parts])
+            if not self.normalize.takes_signs:
+                remedy = Message(
+                    "{normalize=} takes amounts, which are not below 0: leave it out, or shift or clip the data.",
+                    self.normalize.name,
+                )
+                check_histograms(rows, name=name, first_row=first_row, columns=self.columns, remedy=remedy)
+            rows = self.normalize(rows, [part.columns for part in self.parts])
         factors = self.factors
         return rows if factors is None else _scaling.scale_columns(rows, factors)
 
@@ -110,6 +100,20 @@ class Preparation:
             block_weights = BinWeights(self.bin_weights[part.columns])
             factors[part.columns] = block_weights.factors(part.settings.exact)
         return factors
+
+    def unit_of_bin(self, place: int) -> BinUnit:
+        """Return how values of a bin are prepared.
+
+        A normalisation that looks at whole rows leaves them as it makes them: shares of the row under "l1".
+        """
+        factor = 1.0 if self.factors is None else float(self.factors[place]) or 1.0
+        normalize = self.normalize
+        if normalize is None:
+            return BinUnit(lambda values: factor * values, lambda prepared: prepared / factor)
+        return BinUnit(
+            lambda values: factor * normalize.redone(values),
+            lambda prepared: normalize.undone(prepared / factor),
+        )
 
 
 def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
@@ -187,7 +191,7 @@ class PreparedRows:
 
     def sample_beside(self, others: np.ndarray) -> tuple[Rows, Rows | None]:
         """Return the sample and the prepared rows at the places ``others``; a source is not read through twice."""
-        sampled = self._sampled()
+        sampled = self.sampled()
         if self.source.weights is None and (self.source.can_seek or not others.size):
             return self.take(sampled), self.take(others) if others.size else None
         both = np.union1d(sampled, others)
@@ -232,7 +236,7 @@ class PreparedRows:
         if not rare.size:
             return self._unseen(size)
         if self._apart.size:  # no landmark may be made of them
-            rare = np.setdiff1d(rare, self._sampled(), assume_unique=True)
+            rare = np.setdiff1d(rare, self.sampled(), assume_unique=True)
         rare = rare[choose_rows(rare.size, max(1, size // 2), self.seed)] if rare.size else rare
         others = self._unseen(size)
         others = others[~self._is_rare[others]]
@@ -244,7 +248,7 @@ class PreparedRows:
         if not apart.size:
             return self._beside_sample(size)
         if size > TRIED_ROWS:
-            apart = np.setdiff1d(np.arange(self.source.n_rows), self._sampled(), assume_unique=True)
+            apart = np.setdiff1d(np.arange(self.source.n_rows), self.sampled(), assume_unique=True)
         return apart[choose_rows(apart.size, size, self.seed)]
 
     def _of_groups(self, groups: np.ndarray, size: int) -> np.ndarray:
@@ -340,7 +344,7 @@ class PreparedRows:
         """
         if self._are_weighed:
             return choose_rows(self.source.n_rows, size, self.seed + 1)
-        sampled = self._sampled()
+        sampled = self.sampled()
         drawn = choose_rows(self.source.n_rows, size + sampled.size, self.seed + 1)
         outside = np.setdiff1d(drawn, sampled, assume_unique=True)
         if 2 * outside.size < min(size, self.source.n_rows):
@@ -353,7 +357,7 @@ class PreparedRows:
         weights = self.source.weights
         return weights is not None and bool(np.ptp(of_rows(weights)) > 0)
 
-    def _sampled(self) -> np.ndarray:
+    def sampled(self) -> np.ndarray:
         """Return the places of the sample that features are fitted on."""
         size, apart = sample_size(self.source, self.prepare.parts), self._apart
         size = min(size, self.source.n_rows - apart.size)

@@ -50,7 +50,7 @@ class Circumstances:
     recipe : callable
         Returns the recipe for parameters.
     choose_gamma : callable
-        Returns gamma for these rows, chosen on a sample.
+        Returns gamma for these rows, chosen on a sample; "mean" for kernels without one.
     n_targets : int
         Number of targets.
     keeps_posterior : bool
@@ -64,7 +64,7 @@ class Circumstances:
     """
 
     recipe: Callable[[Parameters], Recipe]
-    choose_gamma: Callable[[], float]
+    choose_gamma: Callable[[], float | str]
     n_targets: int
     keeps_posterior: bool
     is_plain: bool = True

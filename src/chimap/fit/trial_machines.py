@@ -7,7 +7,7 @@ kernel matrix whose products are computed once for all settings; ``MarginMachine
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -21,7 +21,9 @@ from chimap.features.additive.base import AdditiveMap, mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
+from chimap.kernels import Kernel
 from chimap.losses import Loss
+from chimap.moments import of_entries
 from chimap.solvers.exact import DualSolution, lift
 from chimap.solvers.exact_machines import exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
@@ -33,8 +35,9 @@ MAPPED_BYTES = 2**24  # size of the block of rows to score that is mapped at onc
 _FEWEST_MAPPED = 256  # rows of such a block at least, however wide they are
 _LOOKED = 100  # rows at which gradients are averaged: they differ more between outputs than between rows
 
-# Operations per second: products, factors, pairs of rare entries, exponentials, and entries that LIBLINEAR visits
-_PRODUCTS, _FACTORS, _PAIRS, _EXPONENTIALS, _VISITS = 1e11, 5e10, 3e8, 2e8, 6e8
+# Operations per second: products, factors, pairs of rare entries, exponentials, entries that LIBLINEAR visits, and
+# entries of pairs of rows that a kernel without a map compares
+_PRODUCTS, _FACTORS, _PAIRS, _EXPONENTIALS, _VISITS, _ENTRIES = 1e11, 5e10, 3e8, 2e8, 6e8, 1e9
 
 Split = tuple[np.ndarray, np.ndarray]  # (rows to learn from, rows to score)
 
@@ -88,29 +91,19 @@ class Products:
     """Products u_i'u_j of mapped rows to learn from, and their products with the rows to score.
 
     ``square`` (n, n) holds the former below the diagonal, ``squares`` |u_i|^2, and ``cross`` (m, n) the latter.
-    ``spread`` is that of both kinds of rows, and ``seconds`` the time that ``cross`` took.
+    ``spread`` is that of both kinds of rows, ``seconds`` the time that ``cross`` took, or would take for as many rows
+    if there are none to score, and ``work`` as in ``Machine``. Of a kernel without a map they are its values
+    themselves, and ``train`` and ``spread`` are None.
     """
 
     square: np.ndarray
     squares: np.ndarray
     cross: np.ndarray
     cross_squares: np.ndarray
-    train: KeptRows
-    spread: Spread
+    train: KeptRows | None
+    spread: Spread | None
     seconds: float
-
-    @property
-    def work(self) -> float:
-        """See ``Machine``."""
-        counts, share = (
-            np.diff(self.train.starts).astype(float),
-            self.cross.shape[0] / max(1, self.square.shape[0]),
-        )
-        pairs = float(counts @ counts) * (0.5 + share)
-        return (
-            2 * self.train.columns.size * (self.square.size / 2 + self.cross.size) / _PRODUCTS
-            + pairs / _PAIRS
-        )
+    work: float
 
     @classmethod
     def of(cls, rows: MappedRows, split: Split) -> Products:
@@ -125,9 +118,28 @@ class Products:
             began = time.perf_counter()
             train.values_of(others, None, cross[block])
             seconds += time.perf_counter() - began
-        square = np.empty((train.n_rows, train.n_rows), dtype)
+        square, began = np.empty((train.n_rows, train.n_rows), dtype), time.perf_counter()
         train.gram_into(square, None)
-        return cls(square, train.squares, cross, cross_squares, train, spread, seconds)
+        seconds = (
+            seconds if test.size else 2 * (time.perf_counter() - began)
+        )  # half of the matrix is computed
+        counts, share = np.diff(train.starts).astype(float), test.size / max(1, train.n_rows)
+        pairs = float(counts @ counts) * (0.5 + share)
+        work = 2 * train.columns.size * (square.size / 2 + cross.size) / _PRODUCTS + pairs / _PAIRS
+        return cls(square, train.squares, cross, cross_squares, train, spread, seconds, work)
+
+    @classmethod
+    def of_values(cls, kernel: Kernel, rows: Rows, split: Split) -> Products:
+        """Return the values of a kernel without a map, for the rows of a split."""
+        train, test = (_arrays.take_rows(rows, part) for part in split)
+        began = time.perf_counter()
+        square = kernel(train)
+        halfway = time.perf_counter()
+        cross = kernel(test, train) if split[1].size else np.empty((0, split[0].size), square.dtype)
+        seconds = time.perf_counter() - halfway if split[1].size else halfway - began
+        filled = _arrays.stored_values(rows).size / max(1, rows.shape[0])
+        work = filled * (square.size + cross.size) / _ENTRIES
+        return cls(square, kernel.diagonal(train), cross, kernel.diagonal(test), None, None, seconds, work)
 
 
 class KernelMachine:
@@ -208,6 +220,7 @@ class KernelMachine:
         """Return how relevant the mapped coordinates are, from machines on random halves of the rows."""
         self._prepare(octaves)
         kept, n, rng = self.products.train, self.Y.shape[0], np.random.default_rng(seed)
+        assert kept is not None  # a kernel without a map has no gradients
         values = np.tril(self._ridge.square, -1)
         values += values.T
         values[np.diag_indices(n)] = self._diagonal
@@ -264,6 +277,62 @@ class KernelMachine:
             self._diagonal = diagonal
             self._ridge = exact_machine(self._loss).tried(square, diagonal, self.Y, self.row_weights)
         self._octaves = octaves
+
+
+class LeftOutMachine(KernelMachine):
+    """The same machine of all rows, whose outputs are those for each row when it, or its group, is left out.
+
+    Leaving out a row of one class shifts the mean of the targets, and with it the intercept, towards the other. All
+    outputs of weak machines then rank the classes the wrong way round: a constant one has an AUC of 0. So the mean of
+    the targets stays that of all rows: with it the output of row i is f_-i(x_i) + (y_i - mean y) w_i / (W - w_i), W
+    being the sum of the row weights w; what the machine learns beside the mean has not seen the row.
+
+    Parameters
+    ----------
+    products, gamma, Y, row_weights, loss
+        See ``KernelMachine``; the products are those of all rows, with none to score.
+    groups : sequence of arrays or None
+        Adjacent rows that are left out together; the groups cover all rows in order. None for single rows.
+    """
+
+    def __init__(
+        self,
+        products: Products,
+        gamma: float | None,
+        Y: np.ndarray,
+        row_weights: np.ndarray | None,
+        loss: str | Loss,
+        groups: Sequence[np.ndarray] | None,
+    ):
+        super().__init__(products, gamma, Y, row_weights, loss)
+        weights = np.ones(Y.shape[0]) if row_weights is None else row_weights
+        entry_weights = np.where(np.isnan(Y), 0.0, of_entries(weights))
+        mean = np.average(np.nan_to_num(Y), axis=0, weights=entry_weights)
+        pull, total = entry_weights * (np.nan_to_num(Y) - mean), entry_weights.sum(axis=0)
+        starts = np.arange(Y.shape[0]) if groups is None else np.array([group[0] for group in groups])
+        sizes = np.diff(np.append(starts, Y.shape[0]))
+        rest = total - np.add.reduceat(entry_weights, starts)
+        shifts = np.add.reduceat(pull, starts) / np.where(rest > 0, rest, 1.0)
+        self._shifts, self._groups = np.repeat(shifts, sizes, axis=0), groups
+
+    def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
+        """See ``Machine``."""
+        self._prepare(octaves)
+        before = self._ridge.operations
+        solution = self._ridge.solve(alpha)
+        if solution is not None:
+            left_out, self.seconds = self._left_out(solution), self._preparing
+        # A row that is left out costs as much as its share of the factor.
+        self.work += 2 * (self._ridge.operations - before) / _FACTORS
+        if solution is None or np.isnan(left_out[~np.isnan(self.Y)]).any():
+            return None
+        return np.asarray(np.nan_to_num(self.Y) - np.nan_to_num(left_out) + self._shifts)
+
+    def _left_out(self, solution: DualSolution) -> np.ndarray:
+        """Return the residuals (n, t) of left-out rows; NaN where a target is missing, or rounding hides it."""
+        if self._groups is None:
+            return self._ridge.leave_one_out(solution)
+        return np.concatenate(self._ridge.leave_out(solution, self._groups))
 
 
 class MarginMachine:

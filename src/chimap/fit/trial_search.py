@@ -53,6 +53,8 @@ class BestSetting:
         Seconds to compute the outputs of one row.
     machines : sequence of Machine
         The machines of the splits.
+    tried : list of (float, float, list of arrays)
+        Score, mean squared error and outputs of each setting that was tried and could be solved.
     """
 
     setting: Setting
@@ -62,6 +64,7 @@ class BestSetting:
     gamma: float | None
     seconds: float
     machines: Sequence[Machine]
+    tried: list[tuple[float, float, list[np.ndarray]]]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
         """Return the next bin weights (bins,) from the machine of the only split, which was fitted with ``weights``."""
@@ -96,6 +99,8 @@ class Search:
         Whether gamma is chosen too.
     units : array of shape (t,) or None, default=None
         Units of the targets, which outputs are multiplied by before they are scored; None for 1.
+    by_error : bool, default=False
+        Whether the setting with the least squared error is the best, whatever its score.
     """
 
     machines: Sequence[Machine]
@@ -106,6 +111,7 @@ class Search:
     alphas: Sequence[float] | None
     chooses_gamma: bool
     units: np.ndarray | None = None
+    by_error: bool = False
 
     def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
         """Return the best setting.
@@ -135,8 +141,16 @@ class Search:
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
         alpha = self._alpha(fitted[0])
+        tried = [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs]
         return BestSetting(
-            fitted, trial[0].score, trial[1], np.nan if alpha is None else alpha, None, 0.0, self.machines
+            fitted,
+            trial[0].score,
+            trial[1],
+            np.nan if alpha is None else alpha,
+            None,
+            0.0,
+            self.machines,
+            tried,
         )
 
     def _solved_from(self, start: Setting) -> Setting:
@@ -169,7 +183,11 @@ class Search:
     def _better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats the best one so far."""
         candidate, incumbent = self._trial(setting), self._trial(best)
-        return candidate is not None and incumbent is not None and candidate[0].beats(incumbent[0])
+        if candidate is None or incumbent is None:
+            return False
+        if self.by_error:
+            return candidate[0].error < incumbent[0].error
+        return candidate[0].beats(incumbent[0])
 
     def _trial(self, setting: Setting) -> tuple[Scored, list[np.ndarray]] | None:
         """Return the score and the outputs of a setting; None out of range."""

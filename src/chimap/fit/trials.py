@@ -8,23 +8,27 @@ products of rows, and every gamma shares one matrix of products.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import Parameters, Rows
+from chimap.data import ArraySource
 from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.features.base import FeatureSettings
 from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
 from chimap.features.scaled import Scale
 from chimap.fit.design import PlainDesign
+from chimap.fit.recipe import checked_normalizations
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
 from chimap.fit.trial_machines import (
     MAPPED_BYTES,
     KernelMachine,
+    LeftOutMachine,
     Machine,
     MappedRows,
     MarginMachine,
@@ -33,11 +37,16 @@ from chimap.fit.trial_machines import (
 )
 from chimap.fit.trial_search import BestSetting, LooksOn, Search
 from chimap.kernels import Exponential
+from chimap.normalizations import Normalization
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
 from chimap.solvers.exact_machines import has_exact_machine
 
 _LOOKED_AT = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
+_MANY = 2000  # dense rows whose maps have a feature a bin in trials
+_WELL_FILLED = (
+    0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
+)
 _EACH = 0.05  # seconds of a trial that are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
@@ -84,6 +93,9 @@ class Trials:
     work: float = 0.0
     # (what identifies the rows and the kernel, the scale of the rows, products of each split)
     _shared: tuple[object, Scale, list[Products]] = _NOTHING
+    _normalizations: dict[str | None, Normalization | None] = field(
+        default_factory=dict
+    )  # fitted to the sample
 
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
@@ -111,17 +123,20 @@ class Trials:
     @classmethod
     def weighs(cls, settings: Parameters) -> bool:
         """Whether the machine of these settings can learn bin weights."""
-        return (
-            cls.takes(settings) and settings.get("features") == "exact" and settings.get("loss") == "square"
-        )
+        is_ridge = settings.get("features") == "exact" and settings.get("loss") == "square"
+        return is_ridge and has_map(FeatureSettings(settings["kernel"]).exact)
 
     @staticmethod
     def takes(settings: Parameters) -> bool:
         """Whether a trial can have these settings of an estimator."""
         if settings.get("features") == "additive":
             return bool(settings.get("loss") == "hinge")
-        is_exact = settings.get("features") == "exact" and has_exact_machine(settings.get("loss", "square"))
-        return is_exact and has_map(FeatureSettings(settings["kernel"]).exact)
+        return settings.get("features") == "exact" and has_exact_machine(settings.get("loss", "square"))
+
+    @staticmethod
+    def leaves_out(settings: Parameters) -> bool:
+        """Whether the machine of settings that ``takes`` accepts has the outputs of left-out rows in closed form."""
+        return bool(settings.get("features") == "exact")
 
     def best(
         self,
@@ -152,9 +167,51 @@ class Trials:
             machines, gamma = self._margins(settings, splits), None
         else:
             machines, gamma = self._kernels(settings, splits)
+        return self._searched(machines, gamma, settings, splits, start, looks_on)
+
+    def best_left_out(
+        self,
+        settings: Parameters,
+        groups: Sequence[np.ndarray] | None,
+        start: Setting | None,
+        looks_on: LooksOn = lambda score, outputs: True,
+        by_error: bool = False,
+    ) -> BestSetting:
+        """Return the best strength and gamma of an exact machine of all rows, by its outputs for left-out rows.
+
+        ``groups`` are adjacent rows that are left out together, and cover all rows in order; None for single rows.
+        ``by_error`` takes the setting of the least squared error in place of the best score. See ``best`` for the other
+        parameters, and for what it raises.
+        """
+        everything = np.arange(self.rows.shape[0])
+        products, kernel, outer = self._kernel_of(settings, [(everything, everything[:0])])
+        machine = LeftOutMachine(products[0], kernel, self.Y, self.row_weights, settings["loss"], groups)
+        return self._searched(
+            [machine], outer, settings, [(everything, everything)], start, looks_on, by_error
+        )
+
+    def _searched(
+        self,
+        machines: Sequence[Machine],
+        gamma: float | None,
+        settings: Parameters,
+        splits: Sequence[Split],
+        start: Setting | None,
+        looks_on: LooksOn,
+        by_error: bool = False,
+    ) -> BestSetting:
+        """Return the best setting of machines, one for each split."""
         chooses = gamma is not None and settings.get("gamma") == "auto"
         search = Search(
-            machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses, self.codec.units
+            machines,
+            splits,
+            self.Y,
+            self.codec.shift,
+            self.score,
+            self.alphas,
+            chooses,
+            self.codec.units,
+            by_error,
         )
         try:
             fitted = search.best(start, looks_on)
@@ -168,6 +225,16 @@ class Trials:
 
     def _kernels(self, settings: Parameters, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
         """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
+        products, gamma, outer = self._kernel_of(settings, splits)
+        return [
+            KernelMachine(split_products, gamma, self.Y[train], self._weights(train), settings["loss"])
+            for split_products, (train, _) in zip(products, splits, strict=True)
+        ], outer
+
+    def _kernel_of(
+        self, settings: Parameters, splits: Sequence[Split]
+    ) -> tuple[list[Products], float | None, float | None]:
+        """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
         gamma_setting = settings.get("gamma", "mean")
         kernel = FeatureSettings(
             settings["kernel"], "mean" if gamma_setting == "auto" else gamma_setting
@@ -177,13 +244,11 @@ class Trials:
         gamma = outer = None
         if isinstance(kernel, Exponential):
             first = products[0]  # each split has all rows
+            assert first.train is not None
+            assert first.spread is not None
             scaled = with_mean_gamma(kernel.rescaled(scale.factor), first.train, first.spread)
             gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
-        products_of_splits = zip(products, splits, strict=True)
-        return [
-            KernelMachine(split_products, gamma, self.Y[train], self._weights(train), settings["loss"])
-            for split_products, (train, _) in products_of_splits
-        ], outer
+        return products, gamma, outer
 
     def _products(
         self, base: Any, normalize: str | None, bin_weights: np.ndarray | None, splits: Sequence[Split]
@@ -196,19 +261,29 @@ class Trials:
             taken, places = _taken(splits)
             rows = self._prepared(FeatureSettings(base), normalize, bin_weights, taken)
             scale = Scale.of(rows, [base])
-            rows = scale.rows(rows)
-            mapped_rows = MappedRows(fitted_map(scale.kernel(base), rows, self._terms), rows)
-            products = [Products.of(mapped_rows, split) for split in places]
+            rows, kernel = scale.rows(rows), scale.kernel(base)
+            if has_map(kernel):
+                mapped_rows = MappedRows(fitted_map(kernel, rows, self._terms), rows)
+                products = [Products.of(mapped_rows, split) for split in places]
+            else:
+                kernel = kernel.fitted(rows, self.seed)
+                products = [Products.of_values(kernel, rows, split) for split in places]
             self._shared = key, scale, products
             self.work += sum(split_products.work for split_products in products)
         return self._shared[1:]
 
-    @property
+    @cached_property
     def _terms(self) -> int:
-        """Features of each bin. For dense rows one is enough: it ranks kernels as two do, in half the time."""
+        """Features of each bin. For many well filled rows one is enough: it ranks kernels as two do, in half the time.
+
+        The numbers decide and not how they are stored: a table has one winner, as an array and as a sparse matrix.
+        """
         if not isinstance(self.n_terms, str):
             return self.n_terms
-        return 2 if _arrays.is_sparse(self.rows) else 1
+        if self.rows.shape[0] < _MANY:
+            return 2
+        n_filled, (n, n_bins) = np.count_nonzero(_arrays.stored_values(self.rows)), self.rows.shape
+        return 1 if n_filled > _WELL_FILLED * n * n_bins else 2
 
     def _margins(self, settings: Parameters, splits: Sequence[Split]) -> list[Machine]:
         """Return LIBLINEAR machines on the features of an additive map."""
@@ -242,7 +317,17 @@ class Trials:
         parts, rows = PlainDesign(settings).parts(self.rows.shape[1]), self.rows
         if taken.size < rows.shape[0]:
             rows = _arrays.take_rows(rows, taken)
-        return Preparation(parts, self.dtype, normalize, bin_weights)(rows, 0, "the sample of the race")
+        normalization = self.normalization(normalize)
+        return Preparation(parts, self.dtype, normalization, bin_weights)(rows, 0, "the sample of the race")
+
+    def normalization(self, name: str | None) -> Normalization | None:
+        """Return a normalisation, fitted to the sample: to more rows than a split learns from, but to no labels."""
+        if name not in self._normalizations:
+            source = ArraySource(self.rows)
+            source.weights = self.row_weights
+            (unfitted,) = checked_normalizations(name)
+            self._normalizations[name] = None if unfitted is None else unfitted.fitted(source)
+        return self._normalizations[name]
 
 
 def _taken(splits: Sequence[Split]) -> tuple[np.ndarray, list[Split]]:

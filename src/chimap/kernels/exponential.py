@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -74,10 +76,16 @@ class Exponential(Kernel):
         return 0.0
 
     def rescaled(self, factor: float) -> Exponential:
-        """Return the kernel with gamma divided by factor^d, where d is the degree of the inner kernel."""
+        """Return the kernel with gamma divided by factor^d, where d is the degree of the inner kernel.
+
+        Beyond the range of float64 it is the number of this range that comes closest.
+        """
         if _multiple(self.gamma) is not None:
             return self
-        return replace(self, gamma=float(self.gamma) / factor**self.kernel.degree)
+        gamma, steps = float(self.gamma), math.ceil(self.kernel.degree)
+        for _ in range(steps):  # factor^d itself may be beyond the range where gamma is not
+            gamma /= factor ** (self.kernel.degree / steps)
+        return replace(self, gamma=min(max(gamma, sys.float_info.min), sys.float_info.max))
 
     def fitted(self, X: MatrixLike, random_state: int | None = 0) -> Exponential:
         """Return this kernel with gamma = 1 / mean D^2 over the pairs of at most 1000 rows of X.

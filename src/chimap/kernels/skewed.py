@@ -145,8 +145,9 @@ class Skewed(Kernel):
                 f"Negative values in data passed as {name}, row {row}, column {column}: {value:g} is not above "
                 f"-c = {least:g}. Shift the data, or give a larger c."
             )
-        share = (x - m) / (m + c)
-        above /= m + c
+        with np.errstate(over="ignore"):
+            share = (x - m) / (m + c)
+            above /= m + c
         np.log(above, out=above)
         # log1p of the difference is exact where it is small beside m + c; further off, 1 + share would lose digits
         # of x + c.

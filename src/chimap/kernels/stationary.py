@@ -133,7 +133,8 @@ class StationaryKernel(Kernel):
         difference : array-like
             Differences of bins in units of the width.
         """
-        return self.signature_function(np.asarray(difference, dtype=np.float64))
+        with np.errstate(over="ignore"):  # where squares overflow, the signature is 0
+            return self.signature_function(np.asarray(difference, dtype=np.float64))
 
     def spectrum(self, frequency: ArrayLike) -> np.ndarray:
         """Return the spectrum kappa, an array of the shape of ``frequency``; its integral is 1.
@@ -178,7 +179,8 @@ class StationaryKernel(Kernel):
         for first in range(0, out.shape[0], size):
             block = slice(first, first + size)
             left_dense = _arrays.to_dense(_arrays.take_rows(left, block)).astype(np.float64)[:, None, :]
-            out[block] = term((left_dense - right_dense) / self.width).sum(axis=2)
+            with np.errstate(over="ignore"):  # see ``signature``
+                out[block] = term((left_dense - right_dense) / self.width).sum(axis=2)
         return out
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from chimap import _arrays, _loops
+from chimap._errors import InputError
 
 _FEWEST_ROWS = 2048  # below it, the table of the levels is no smaller than the numbers
 _N_LEVELS = 256
@@ -39,7 +40,7 @@ def coded(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
 def decoded(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
     """Return the matrix of ``coded``. Raises ValueError for codes beyond the levels, or of other columns."""
     if codes.ndim != 2 or levels.ndim != 2 or codes.shape[1] != levels.shape[0] or codes.dtype != np.uint8:
-        raise ValueError(f"codes {codes.shape} of {codes.dtype} do not belong to levels {levels.shape}")
+        raise InputError(f"codes {codes.shape} of {codes.dtype} do not belong to levels {levels.shape}")
     if codes.max(initial=0) >= levels.shape[1]:
-        raise ValueError(f"a code of {codes.max()} is beyond the {levels.shape[1]} levels")
+        raise InputError(f"a code of {codes.max()} is beyond the {levels.shape[1]} levels")
     return np.asarray(levels[np.arange(levels.shape[0]), codes])

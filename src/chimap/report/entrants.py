@@ -14,8 +14,6 @@ from chimap.selection.jackknife import standard_error
 FASTER = 2.0  # a speed-up of predictions by this factor outweighs a loss in score that may be chance
 SAME_TIME = 1.25  # prediction times within this factor count as equal
 
-_ROWS = {None: "", "l1": ", l1", "log1p": ", log1p", "sqrt": ", roots"}
-
 
 @dataclass(frozen=True)
 class Run:
@@ -85,7 +83,8 @@ class Entrant:
     @property
     def kernel(self) -> str:
         """Kernel and normalisation: 'exp-chi2, l1'."""
-        return f"{self.settings.get('kernel', self.name)}{_ROWS.get(self.settings.get('normalize'), '')}"
+        normalize = self.settings.get("normalize")
+        return str(self.settings.get("kernel", self.name)) + ("" if normalize is None else f", {normalize}")
 
     @property
     def method(self) -> str:

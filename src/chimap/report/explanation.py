@@ -37,15 +37,15 @@ class Likeness:
     contribution: float
 
     @classmethod
-    def of(cls, neighbours: Neighbours, names: np.ndarray | None) -> list[Likeness]:
+    def of(cls, neighbours: Neighbours, kind: str) -> list[Likeness]:
         """Return the neighbours of a row.
 
         Parameters
         ----------
         neighbours : Neighbours
             The landmarks or training rows that contribute the most.
-        names : ndarray or None
-            Names of all landmarks; None numbers them.
+        kind : str
+            What they are, in front of their places: "landmark" or "training row".
 
         Returns
         -------
@@ -58,7 +58,7 @@ class Likeness:
         )
         return [
             cls(
-                f"landmark {place}" if names is None else str(names[place]),
+                f"{kind} {place}",
                 answer,
                 float(similarity),
                 float(added),

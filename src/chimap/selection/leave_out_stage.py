@@ -104,11 +104,12 @@ class Stage:
         raise self._singular()
 
     def climb(self, best: Setting, steps: Sequence[Setting] = NEIGHBOURS) -> Setting:
-        """Climb from a setting to the best of those a step away, until none is better."""
+        """Climb from a setting to the best of those a step away, until none is better.
+
+        Where rounding makes the matrix singular at all of them, the climb begins at the smallest strength above.
+        """
         best = climb(self.better, best, steps)
-        if not self._is_solved(best):
-            raise self._singular()
-        return best
+        return best if self._is_solved(best) else climb(self.better, self.weakest_solved(best), steps)
 
     def _is_solved(self, setting: Setting) -> bool:
         """Whether a setting is in range and has a finite score."""
@@ -117,11 +118,20 @@ class Stage:
 
     def _singular(self) -> DataError:
         """Return the error for a matrix that no strength makes regular."""
+        alphas = sorted({t.alpha for t in self.trials.values()})
+        if self.rule.alphas is None:
+            return DataError(
+                Message(
+                    "no strength up to {:.3g} makes the kernel matrix regular to rounding: to this kernel all rows are "
+                    "nearly equal. Give a larger {gamma}, or {precision='float64'}.",
+                    alphas[-1],
+                )
+            )
         return DataError(
             Message(
                 "none of the strengths {} is large enough: the kernel matrix is singular to rounding. Give larger "
-                "ones, or {alpha='auto'}.",
-                sorted({t.alpha for t in self.trials.values()}),
+                "ones, {alpha='auto'} or {precision='float64'}.",
+                alphas,
             )
         )
 

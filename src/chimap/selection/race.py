@@ -11,13 +11,26 @@ import time
 from collections.abc import Callable, Sequence
 from math import ceil
 
+import numpy as np
+
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.race_trials import Candidate, RaceResult, Runner, Trial, is_behind, loss_of, trial_of
+from chimap.selection.race_trials import (
+    SAME,
+    Candidate,
+    Outcome,
+    RaceResult,
+    Runner,
+    Trial,
+    is_behind,
+    loss_of,
+    trial_of,
+)
 
 KEPT = 1 / 2  # share of the candidates that enters the next round
 HOPELESS = 2.0  # standard errors of the difference; a candidate further behind the best leaves the race
 CLOSE = 1.0  # the same before the last round
+BELIEVED = 2.0  # standard errors by which the best of two dozen equal machines beats one of them by luck
 
 
 def race(
@@ -190,3 +203,84 @@ def _ranked(trials: list[Trial], candidates: Sequence[Candidate]) -> list[Trial]
     """Sort trials: later rounds first, then by score; ties in the order of the list, and failures last."""
     place = {c.name: i for i, c in enumerate(candidates)}
     return sorted(trials, key=lambda t: (bool(t.error), -t.round, loss_of(t), place[t.candidate.name]))
+
+
+def preferred(outcomes: Sequence[Outcome | Trial], errors: float) -> int:
+    """Return the place of the first outcome that is not behind the best by more than ``errors`` standard errors.
+
+    The standard error is that of the difference. With 0 errors it is the best; of equal ones, the first.
+    """
+    best = max(outcomes, key=lambda outcome: round(outcome.score / SAME))
+    if not errors:
+        return outcomes.index(best)
+    return next(i for i, outcome in enumerate(outcomes) if not is_behind(outcome, best, errors))
+
+
+def expected_score(compared: Sequence[Sequence[Outcome]], errors: float) -> tuple[float, float] | None:
+    """Return the score that the winner of a race will have on unseen rows, and its standard error.
+
+    The score of the best of many is too high, as some of its lead is luck on the rows that it was chosen by. So each
+    part of the rows is scored by the machine that wins without it. The score s_-k without part k follows from the
+    jackknife deviations; the score of part k alone is the pseudo-value K s - (K - 1) s_-k, which is exact for means
+    such as the accuracy. The result is the mean of the K pseudo-values of the winners without each part.
+
+    Its variance is that of the pseudo-values times 1 / K + 1 / (K - 1): the machines share most of their rows, so that
+    the values of the parts vary together. What the winner loses by the correction is added to the error, as the luck of
+    the best is not known more closely than that.
+
+    Parameters
+    ----------
+    compared : sequence of sequences of Outcome
+        For each candidate, in the order in which they are preferred, the outcomes of the settings among which its own
+        was chosen by the score. All were scored on the same rows.
+    errors : float
+        See ``preferred``.
+
+    Returns
+    -------
+    tuple of float, or None
+        The score and its standard error; None if there are no deviations.
+
+    References
+    ----------
+    Varma and Simon, Bias in error estimation when using cross-validation for model selection, BMC Bioinformatics 2006
+    (nested cross-validation). Nadeau and Bengio, Inference for the generalization error, Machine Learning 2003 (the
+    variance). Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 11 (pseudo-values).
+
+    Examples
+    --------
+    >>> lucky = Outcome(0.6, deviations=(-0.06, 0.02, 0.02, 0.02))
+    >>> steady = Outcome(0.58, deviations=(0.0, 0.0, 0.0, 0.0))
+    >>> score, error = expected_score([[steady], [lucky]], 0.0)
+    >>> round(score, 3), round(error, 3)
+    (0.543, 0.06)
+    """
+    sizes = {len(outcome.deviations) for tried in compared for outcome in tried}
+    if len(sizes) != 1 or min(sizes) < 2:
+        return None
+    (n_parts,) = sizes
+    values = []
+    for part in range(n_parts):
+        chosen = [
+            max((_without(outcome, part) for outcome in tried), key=_score_without) for tried in compared
+        ]
+        place = preferred([rest for rest, _ in chosen], errors)
+        values.append(chosen[place][1])
+    score = float(np.mean(values))
+    own = [max(tried, key=lambda outcome: outcome.score) for tried in compared]
+    luck = own[preferred(own, errors)].score - score
+    error = np.std(values, ddof=1) * np.sqrt(1 / n_parts + 1 / (n_parts - 1))
+    return score, float(np.hypot(error, luck))
+
+
+def _without(outcome: Outcome, part: int) -> tuple[Outcome, float]:
+    """Return the outcome without a part of the rows, and its pseudo-value on that part."""
+    deviations = np.array(outcome.deviations)
+    n_parts = deviations.size
+    score = outcome.score + deviations[part] * np.sqrt(n_parts / (n_parts - 1))
+    rest = Outcome(score, deviations=tuple(np.delete(deviations, part).tolist()))
+    return rest, n_parts * outcome.score - (n_parts - 1) * score
+
+
+def _score_without(chosen: tuple[Outcome, float]) -> float:
+    return chosen[0].score

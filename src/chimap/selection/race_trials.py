@@ -16,6 +16,7 @@ from chimap._types import JSON, Parameters
 from chimap.model_files import register
 from chimap.selection.jackknife import standard_error
 
+MANY_REPEATED = 0.1  # share of rows with a copy above which scores of held-out rows are said to be too high
 SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
 
 
@@ -133,6 +134,13 @@ class RaceResult:
         Seconds of the race.
     history : list of Trial, default=[]
         All trials in the order in which they ran; they give the curve of each candidate over the rounds.
+    expected : tuple of float, or None, default=None
+        Score to expect of the winner on unseen rows, and its standard error: its own score less the luck of the best
+        of many. None if it is not known.
+    n_repeated : int, default=0
+        Rows of the sample that have an identical copy which is not held out with them.
+    n_sampled : int, default=0
+        Rows of the sample.
 
     Examples
     --------
@@ -149,6 +157,9 @@ class RaceResult:
     n_held_out: int
     seconds: float
     history: list[Trial] = field(default_factory=list)
+    expected: tuple[float, float] | None = None
+    n_repeated: int = 0
+    n_sampled: int = 0
 
     @property
     def winner(self) -> Candidate:
@@ -173,6 +184,19 @@ class RaceResult:
             len(self.trials),
             failed[0].candidate.name,
             failed[0].error,
+        )
+
+    @property
+    def repeats(self) -> str:
+        """A message about repeated rows, whose scores are those of rows seen before; empty if they are few."""
+        n_rows = self.n_sampled
+        if self.n_repeated <= MANY_REPEATED * n_rows:
+            return ""
+        return Message(
+            "{:,} of {:,} rows have an identical copy among the others, so that held-out rows are not unseen ones and "
+            "their scores are too high. Leave copies out, or give {groups} that hold them out together.",
+            self.n_repeated,
+            n_rows,
         )
 
     def in_place_of(self, old: Trial, new: Trial) -> RaceResult:

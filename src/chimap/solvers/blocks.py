@@ -34,15 +34,35 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from chimap._cholesky import inverse_blocks, inverse_diagonal
 from chimap._messages import Message
 from chimap._validation import DataError
+from chimap.backends import backend_of
+from chimap.backends.base import BlockFactor
 from chimap.features.exact import RowKernel
 from chimap.solvers.exact import STEPS, DualRidge
 
 _RAISES = (
     6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 )
+
+
+class KernelHere:
+    """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
+
+    def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype):
+        self.features, self._dtype = features, dtype
+        self._memory = np.empty(most_rows**2, dtype)
+
+    def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """See ``BlockKernel``."""
+        self.features.add_outputs(places, weights.shape[0], weights.astype(self._dtype), out)
+
+    def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> DualRidge:
+        """See ``BlockKernel``."""
+        m = rows.size
+        square = self._memory[: m * m].reshape(m, m)
+        diagonal = self.features.take(rows).gram_into(square)
+        return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
 
 
 class BlockRidge:
@@ -66,6 +86,8 @@ class BlockRidge:
         Precision of kernel values and factors.
     n_core : int, default=0
         Number of the first rows that are solved again with every block.
+    device : str, default="cpu"
+        Device on which kernel values are computed, and factorised.
 
     Attributes
     ----------
@@ -85,16 +107,17 @@ class BlockRidge:
         most_rows: int,
         dtype: np.dtype,
         n_core: int = 0,
+        device: str = "cpu",
     ):
-        self._features, self._Y, self._row_weights, self._dtype = features, Y, row_weights, dtype
+        self._features, self._Y, self._row_weights = features, Y, row_weights
+        self._kernel = backend_of(device).placed(KernelHere(features, most_rows, dtype))
         self._core = np.arange(n_core)
         self._core_residuals = np.zeros((n_core, Y.shape[1]))
         self.alpha, self._intercept = alpha, intercept
         self.weights = np.zeros(Y.shape)
         self.n_seen = 0
-        self._memory = np.empty(most_rows**2, dtype)
         self._lift = 0.0
-        self._last: tuple[slice, int, DualRidge] | None = None
+        self._last: tuple[slice, int, BlockFactor] | None = None
 
     @property
     def intercept(self) -> np.ndarray:
@@ -105,8 +128,7 @@ class BlockRidge:
         """Return the outputs (m, t) of the rows of a block, by all rows that have weights."""
         out = np.zeros((block.stop - block.start, self._Y.shape[1]))
         if self.n_seen:
-            weights = self.weights[: self.n_seen].astype(self._dtype)
-            self._features.add_outputs(block, self.n_seen, weights, out)
+            self._kernel.add_outputs(block, self.weights[: self.n_seen], out)
         return out + self.intercept
 
     def adopt(self, block: slice, weights: np.ndarray) -> None:
@@ -129,10 +151,10 @@ class BlockRidge:
         core = self._core if block.start >= self._core.size else self._core[:0]
         rows = np.concatenate([core, np.arange(block.start, block.stop)])
         residuals = np.vstack([self._core_residuals[: core.size], residuals])
-        ridge, change = self._solved(rows, residuals)
+        factor, change = self._solved(rows, residuals)
         self.weights[rows] += change
         self.n_seen = max(self.n_seen, block.stop)
-        self._last = block, core.size, ridge
+        self._last = block, core.size, factor
 
     def residuals(self, rows: slice) -> np.ndarray:
         """Return the residuals (m, t) of rows of the latest block, alpha a_i / w_i."""
@@ -147,9 +169,9 @@ class BlockRidge:
 
         They cost (m - first)^3 / 3 operations.
         """
-        block, n_core, ridge = self._latest
+        block, n_core, factor = self._latest
         rows = slice(block.start + first, block.stop)
-        diagonal = inverse_diagonal(ridge.square, n_core + first)
+        diagonal = factor.inverse_diagonal(n_core + first)
         return np.asarray(self._Y[rows] - self.weights[rows] / diagonal[:, None])
 
     def left_out_together(self, groups: Sequence[np.ndarray]) -> np.ndarray:
@@ -157,14 +179,14 @@ class BlockRidge:
 
         ``groups`` are places in the block; NaN stands for rows that are in none.
         """
-        block, n_core, ridge = self._latest
+        block, n_core, factor = self._latest
         Y, weights = self._Y[block], self.weights[block]
         out = np.full(Y.shape, np.nan)
 
         def visit(k: int, inverse: np.ndarray) -> None:
             out[groups[k]] = Y[groups[k]] - np.linalg.solve(inverse, weights[groups[k]])
 
-        inverse_blocks(ridge.square, [n_core + group for group in groups], visit)
+        factor.inverse_blocks([n_core + group for group in groups], visit)
         return out
 
     def variances(self, groups: Sequence[np.ndarray]) -> np.ndarray:
@@ -172,47 +194,42 @@ class BlockRidge:
 
         ``groups`` are consecutive places that cover the latest block.
         """
-        _, n_core, ridge = self._latest
+        _, n_core, factor = self._latest
         variances: list[np.ndarray] = [np.empty(0)] * len(groups)
 
         def visit(k: int, inverse: np.ndarray) -> None:
             variances[k] = np.linalg.inv(inverse).diagonal()
 
-        inverse_blocks(ridge.square, [n_core + group for group in groups], visit)
+        factor.inverse_blocks([n_core + group for group in groups], visit)
         return np.concatenate(variances)
 
     @property
-    def _latest(self) -> tuple[slice, int, DualRidge]:
+    def _latest(self) -> tuple[slice, int, BlockFactor]:
         if self._last is None:
             raise ValueError("no block has been solved: call learn first.")
         return self._last
 
-    def _solved(self, rows: np.ndarray, residuals: np.ndarray) -> tuple[DualRidge, np.ndarray]:
+    def _solved(self, rows: np.ndarray, residuals: np.ndarray) -> tuple[BlockFactor, np.ndarray]:
         """Return the factor of the rows of a block and of the core, and the change of their weights."""
         self._last = None
-        m = rows.size
-        square = self._memory[: m * m].reshape(m, m)
-        features = self._features.take(rows)
-        diagonal = features.gram_into(square)
-        if features.is_centred and not self._lift:
-            self._lift = float(diagonal.mean())
-        if self._lift:
-            for i in range(1, m):
-                square[i, :i] += square.dtype.type(self._lift)
         row_weights = None if self._row_weights is None else self._row_weights[rows]
-        ridge = DualRidge(square, diagonal + self._lift, residuals, row_weights)
+        factor = self._kernel.among(rows, row_weights)
+        if self._features.is_centred and not self._lift:
+            self._lift = float(factor.diagonal.mean())
+        if self._lift:
+            factor.lift(self._lift)
         for decades in range(_RAISES):
             # a step with more noise than the problem has is shorter, and phi still falls
-            if ridge.factorise(self.alpha * 10.0**decades):
-                change = ridge.solve_for(residuals, STEPS)
+            if factor.factorise(self.alpha * 10.0**decades):
+                change = factor.solve_for(residuals, STEPS)
                 if change is not None:
                     core = slice(self._core.size)
                     self._core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
-                    return ridge, change
+                    return factor, change
         raise DataError(
             Message(
                 "{alpha=:g} is too small: the kernel matrix of rows {:,} to {:,} is singular to rounding. Use a larger "
                 "one, {alpha='auto'} or {precision='float64'}.",
-                self.alpha, rows[-1] + 1 - m, rows[-1] + 1,
+                self.alpha, rows[-1] + 1 - rows.size, rows[-1] + 1,
             )
         )  # fmt: skip

@@ -10,18 +10,17 @@ factor, leaving out each row costs n^3/3 more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from chimap import _threads
-from chimap._cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
+from chimap._cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, refined, solve
 from chimap._errors import InputError
 from chimap._messages import Message
 
-_CLOSE = 1e-3  # refinement ends when a correction is below this share of the solution
 STEPS = 3  # limit of refinement steps
 _WIDE = 2048  # columns that are converted to float64 together
 
@@ -139,18 +138,19 @@ class DualRidge:
         alpha = self.factor_of
         assert alpha is not None  # callers factorise first
         self.operations += 2.0 * right.shape[1] * self.n_rows**2
-        solution = solve(self.square, right).astype(np.float64)
-        if not np.isfinite(solution).all():
-            return None
-        for _ in range(steps):
-            change = solve(self.square, right - self._product(solution, alpha))
-            solution += change
-            sizes = np.abs(solution).max(axis=0), np.abs(change).max(axis=0)
-            if not np.isfinite(sizes[1]).all() or (sizes[1] > 0.5 * sizes[0]).any():
-                return None
-            if (sizes[1] <= _CLOSE * sizes[0]).all():
-                break
-        return solution
+        return refined(lambda B: solve(self.square, B), lambda A: self._product(A, alpha), right, steps)
+
+    def inverse_diagonal(self, first: int) -> np.ndarray:
+        """Return the diagonal of A^-1 from row ``first`` on, by the factor in memory, for (n - first)^3 / 3."""
+        return inverse_diagonal(self.square, first)
+
+    def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
+        """Call visit(k, [A^-1]_gg) for each group g of rows, by the factor in memory."""
+        inverse_blocks(self.square, groups, visit)
+
+    def lift(self, constant: float) -> None:
+        """Add a constant to all values of the kernel, before the matrix is factorised; see ``lift``."""
+        self.diagonal = raised(self.square, self.diagonal, constant)
 
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution.
@@ -254,7 +254,11 @@ def lift(square: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
     then the difference of two large numbers: left-out outputs were wrong by several deviations of the targets. The
     constant, the mean of the diagonal, lifts that eigenvalue. It changes no solution, as the weights sum to 0.
     """
-    constant = float(diagonal.mean())
+    return raised(square, diagonal, float(diagonal.mean()))
+
+
+def raised(square: np.ndarray, diagonal: np.ndarray, constant: float) -> np.ndarray:
+    """Add a constant to the values below the diagonal of a matrix, in place; return the new diagonal (n,)."""
     for i in range(1, square.shape[0]):  # above the diagonal there may be anything
         square[i, :i] += square.dtype.type(constant)
     return diagonal + constant

@@ -14,8 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from chimap._messages import Message
+from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.solvers.fold import check_fold
 
@@ -50,7 +52,14 @@ def dual_ridge(
     means, mean = shares @ K, shares @ Y
     C = K - means - means[:, None] + means @ shares
     C[np.diag_indices_from(C)] += alpha / w
-    factor = cho_factor(C, lower=True, overwrite_a=True, check_finite=False)
+    try:
+        factor = cho_factor(C, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise DataError(
+            Message(
+                "{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one.", alpha
+            )
+        ) from None
     duals = cho_solve(factor, Y - mean, check_finite=False)
     return DualWeights(duals, mean - means @ duals), factor
 

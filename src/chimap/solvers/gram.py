@@ -10,7 +10,10 @@ and a further (n, n) matrix; LIBSVM takes between n^2 and n^3 operations and a c
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _threads
 from chimap._cholesky import factorise, solve
@@ -18,6 +21,8 @@ from chimap._messages import Message
 from chimap._validation import DataError
 
 CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
+_MOST_STEPS = 10_000_000  # LIBSVM's own limit, which scikit-learn removes
+_LEAST_OUTPUT = 1e-9  # at a cost of errors at which outputs are smaller, every weight is at its bound
 
 
 def support_vectors(
@@ -30,20 +35,37 @@ def support_vectors(
     from sklearn import config_context
     from sklearn.svm import SVC
 
+    # LIBSVM runs forever at costs far below this one, at which the solution is in proportion to the cost.
+    least_cost = _LEAST_OUTPUT / (float(np.abs(gram.diagonal()).sum() * w.max()) or 1.0)
+    cost = max(1 / alpha, least_cost)
     duals, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
 
     def solve(t: int) -> None:
         if np.ptp(targets[:, t]) == 0:  # the fold lacks one of the classes
             intercept[t] = targets[0, t]
             return
+        machine = SVC(kernel="precomputed", C=cost, cache_size=CACHE_MIB, max_iter=_MOST_STEPS)
         with config_context(
             assume_finite=True, skip_parameter_validation=True
         ):  # the checks take half of the time on few rows
-            machine = SVC(kernel="precomputed", C=1 / alpha, cache_size=CACHE_MIB).fit(gram, targets[:, t], w)
+            machine.fit(gram, targets[:, t], w)
         duals[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
+        if machine.fit_status_:
+            unfinished.append(t)
 
-    _threads.tasks(range(targets.shape[1]), solve)
-    return duals, intercept
+    unfinished: list[int] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # its advice is of other settings than ours
+        _threads.tasks(range(targets.shape[1]), solve)
+    if unfinished:
+        warnings.warn(
+            Message(
+                "LIBSVM stopped after {:,} steps at {alpha=:g}. Give a larger {alpha}.", _MOST_STEPS, alpha
+            ),
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return duals * (1 / alpha / cost), intercept
 
 
 def ridge(

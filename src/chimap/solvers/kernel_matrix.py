@@ -111,6 +111,7 @@ class KernelMatrix:
         self._taken = features
         self._ridge: ExactRidge | None = None
         self._octaves = 0
+        self.diagonal = np.empty(0)  # K_ii of the rows of the machine made last
 
     def gamma(self, octaves: int) -> float | None:
         """Return 2^octaves times the gamma of the features; None if the kernel has none."""
@@ -125,7 +126,7 @@ class KernelMatrix:
             square = np.empty((n, n), dtype=self.dtype)
             chosen: slice | np.ndarray = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
-            values = features.gram_into(square)
+            values = self.diagonal = features.gram_into(square)
             diagonal = lift(square, values) if features.is_centred else values
             self._ridge = self._machine(square, diagonal, self.Y[chosen], weights)
             self._rows, self._octaves = rows, 0

@@ -2,21 +2,26 @@
 
 The problem of each target, with labels y_i of -1 and 1, is
 
-    min_{w, b}  sum_i w_i max(0, 1 - y_i (z_i'w + b)) + alpha/2 (|w|^2 + b^2),
+    min_{w, b}  sum_i w_i max(0, 1 - y_i (z_i'w + b)) + alpha/2 (|w|^2 + b^2 / c^2),
 
-where b, the weight of a constant feature, is penalised as in scikit-learn. LIBLINEAR solves it by dual coordinate
+where b / c is the weight of a constant feature c. It is 1, as in scikit-learn, or the root mean square length of the
+rows where that is less: beside a constant many times their length all rows look alike, and LIBLINEAR does not converge.
+LIBLINEAR solves it by dual coordinate
 descent, in O(nnz) operations per iteration for features with nnz nonzero entries. Memory holds the features of all rows
 and a copy of them in LIBLINEAR's format.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss
 from chimap.solvers.base import Evidence, Needs
@@ -25,12 +30,12 @@ from chimap.solvers.ridge import LinearSolution
 
 SEARCH_TOLERANCE = 3e-3
 _MOST_ITERATIONS = 10_000  # limit of passes over the rows
-_BIAS_SCALE = 1.0  # value of the constant feature whose weight, penalised like the others, is the intercept
+_MOST_CONSTANT = 1.0  # largest value of the constant feature, whose weight is penalised like the others
 _USUAL_COST = 10.0  # cost of an error at which the search begins, for features of mean squared norm 1
 
 
 class HingeProblem(KeptProblem):
-    """Minimise alpha/2 (|w|^2 + b^2) + sum_r max(0, 1 - y_r (w . z_r + b)), one target after the other.
+    """Minimise alpha/2 (|w|^2 + b^2/c^2) + sum_r max(0, 1 - y_r (w . z_r + b)), one target after the other.
 
     The targets take turns although LIBLINEAR would let threads run: all its fits draw from one random generator, so
     that parallel fits differ from run to run, and each has a copy of the features.
@@ -68,9 +73,13 @@ def usual_alpha(Z: Rows, weights: np.ndarray) -> float:
 
     Z (n, D) are features, dense or CSR; ``weights`` are (n,) for the rows, or (n, t) for their targets.
     """
+    return _mean_square(Z) * float(weights.mean()) / _USUAL_COST
+
+
+def _mean_square(Z: Rows) -> float:
+    """Return the mean squared length of rows, 1 if all are empty."""
     values = _arrays.stored_values(Z)
-    mean_square = float(np.vdot(values, values)) / Z.shape[0]
-    return (mean_square or 1.0) * float(weights.mean()) / _USUAL_COST
+    return float(np.vdot(values, values)) / Z.shape[0] or 1.0
 
 
 def margins(
@@ -90,9 +99,11 @@ def margins(
     from sklearn.svm import LinearSVC
 
     svm = LinearSVC(
-        loss="hinge", C=1 / alpha, tol=tolerance, intercept_scaling=_BIAS_SCALE,
+        loss="hinge", C=1 / alpha, tol=tolerance,
+        intercept_scaling=min(_MOST_CONSTANT, float(np.sqrt(_mean_square(Z)))),
         max_iter=_MOST_ITERATIONS, random_state=seed,
     )  # fmt: skip
+    is_unfinished = False
     coef, intercept = np.zeros((Z.shape[1], Y.shape[1])), np.empty(Y.shape[1])
     for t, y in enumerate(Y.T):
         seen, passes = y != 0, 0
@@ -103,9 +114,24 @@ def margins(
         else:
             rows = _arrays.take_rows(Z, np.flatnonzero(seen)) if not seen.all() else Z
             row_weights = weights if weights.ndim == 1 else weights[:, t]
-            svm.fit(rows, y[seen], sample_weight=row_weights[seen])
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # it advises settings that are not ours
+                svm.fit(rows, y[seen], sample_weight=row_weights[seen])
             coef[:, t], intercept[t], passes = svm.coef_[0], svm.intercept_[0], int(np.max(svm.n_iter_))
+        is_unfinished |= passes >= _MOST_ITERATIONS
         on_target(passes)
+    if is_unfinished:
+        warnings.warn(
+            Message(
+                "LIBLINEAR stopped after {:,} passes: {alpha=:g} is too small for rows of this length, whose usual "
+                "strength is {:.3g}. Give a larger {alpha}, {alpha='auto'} or {loss='squared_hinge'}.",
+                _MOST_ITERATIONS,
+                alpha,
+                usual_alpha(Z, weights),
+            ),
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return LinearSolution(coef, intercept, alpha)
 
 

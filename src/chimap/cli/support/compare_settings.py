@@ -104,7 +104,7 @@ class CompareSettings:
         """Raise ValueError, naming the flag, before any row is read, for settings that cannot work."""
         self._check_kernel()
         flag_values.gamma_of(self.gamma)
-        flag_values.check_normalization(self.normalization)
+        flag_values.normalization_of(self.normalization)
         flag_values.check_scoring(self.scoring)
         flag_values.class_weight_of(self.class_weight)
         for name in self._maps() or []:
@@ -159,7 +159,8 @@ class CompareSettings:
         source = with_numbers(source) if task is Task.regress else source
         return compare(
             self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
-            normalize=self.normalization, sizes=self.sizes, groups=groups, progress=progress,
+            normalize=flag_values.normalization_of(self.normalization), sizes=self.sizes, groups=groups,
+            progress=progress,
         )  # fmt: skip
 
     def errors(self, source: Source, progress: Progress) -> KernelErrors:

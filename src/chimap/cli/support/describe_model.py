@@ -14,12 +14,6 @@ if TYPE_CHECKING:
     from chimap._types import JSON
 
 
-_NORMALISED = {
-    "l1": ", each row divided by its sum", "log1p": ", log(1 + x) of each entry",
-    "sqrt": ", the square root of each entry",
-}  # fmt: skip
-
-
 def is_model(path: str) -> bool:
     """Return whether the file starts like a chimap file: the header of safetensors, a length of 8 bytes and JSON."""
     file = Path(path)
@@ -42,7 +36,7 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
     return facts, {
         "model": facts["estimator"],
         "kernel": show.kernel(facts["kernel"], facts["gamma"]),
-        "bins": f"{facts['bins']:,}" + _NORMALISED.get(facts["normalize"], ""),
+        "bins": f"{facts['bins']:,}" + _normalised(facts["normalize"]),
         "bin weights": show.bin_weights(facts["bin_weights"], facts["bin_names"]),
         "features": facts["made_of"]
         if features is None
@@ -59,6 +53,13 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
         "version": f"chimap {facts['version']}",
         "size": show.size(facts["bytes"]),
     }
+
+
+def _normalised(name: str | None) -> str:
+    """Return what a normalisation makes of a row, after a comma; empty for none."""
+    from chimap.normalizations import CATALOGUE
+
+    return f", {CATALOGUE[name].about}" if name in CATALOGUE else ""
 
 
 def _found(path: Path) -> JSON:

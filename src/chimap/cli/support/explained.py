@@ -134,13 +134,13 @@ def explained_rows(
     import numpy as np
 
     from chimap._validation import DataError
-    from chimap.estimators.internals import rows_to_explain
+    from chimap.estimators.internals import rows_as_read
     from chimap.report import ExplainedRow, Likeness
 
     rows, names = taken(source, places), row_names(source)
     explanation = model.explain(rows)
     outputs = explanation.scores
-    values = np.asarray(_dense(rows_to_explain(model, rows)), np.float64)
+    values = np.asarray(_dense(rows_as_read(model, rows)), np.float64)
     answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
     task_names = tasks.names_of(model)
     if task_names is not None:
@@ -151,8 +151,7 @@ def explained_rows(
         like = model.nearest(rows, k=_LANDMARKS)
     except DataError:  # the model is not a sum over landmarks
         like = [None] * len(places)
-    kept = getattr(model, "row_numbers_", None)
-    landmarks = None if kept is None else np.array([f"training row {i}" for i in kept])
+    neighbour = "training row" if hasattr(model, "row_numbers_") else "landmark"
     images = images_of(source)
     shown = []
     for i, place in enumerate(places):
@@ -171,7 +170,7 @@ def explained_rows(
             ExplainedRow(
                 name, _item(truth), _item(answer), _item(rival), contributions,
                 float(explanation.base @ weights), float(outputs[i] @ weights), values[i],
-                [] if like[i] is None else Likeness.of(like[i], landmarks), *pictures,
+                [] if like[i] is None else Likeness.of(like[i], neighbour), *pictures,
             )
         )  # fmt: skip
     return shown, explanation

@@ -62,7 +62,9 @@ Normalize = Annotated[bool, typer.Option(help="Divide each row, or each of its b
 Normalization = Annotated[
     str | None,
     options.optional(
-        "NAME", "Normalisation of the rows: l1 (same as --normalize), or log1p or sqrt of every bin."
+        "NAME",
+        "Normalisation of the rows: l1 (same as --normalize), log1p or sqrt of every bin, log-cpm or log-cp10k (logs "
+        "of shares), presence, tf-idf, or none. The best of several, such as none,log-cpm, wins a race.",
     ),
 ]
 Scoring = Annotated[

@@ -117,9 +117,9 @@ class Settings:
     seed: options.Seed = 0
 
     @property
-    def preparation(self) -> str | None:
-        """The normalisation of each row before it is mapped, or None."""
-        return "l1" if self.normalize else self.normalization
+    def preparation(self) -> str | list[str | None] | None:
+        """The normalisation of each row before it is mapped, several to race among, or None."""
+        return "l1" if self.normalize else flag_values.normalization_of(self.normalization)
 
     @property
     def kernels(self) -> list[str]:
@@ -176,7 +176,7 @@ class Settings:
             raise InputError(
                 f"--normalize means --normalization l1, but {self.normalization} is given: leave one of them out."
             )
-        flag_values.check_normalization(self.normalization)
+        flag_values.normalization_of(self.normalization)
         flag_values.check_scoring(self.scoring)
         flag_values.number_or("auto", self.alpha, "--alpha")
         self.check_components()

@@ -93,6 +93,7 @@ def race_lines(model: BaseEstimator) -> str | None:
     if result is None:
         return None
     from chimap.report._plain import measure_in_words
+    from chimap.selection.race_trials import SAME
 
     best, linear = result.trials[0], result.baseline
     lines = [
@@ -104,6 +105,10 @@ def race_lines(model: BaseEstimator) -> str | None:
         f"{best.candidate.name} {best.score:.3f}{against} "
         f"({measure_in_words(result.measure)} on {result.n_held_out:,} held-out rows)"
     )
+    if result.expected is not None:
+        verdict += f". Expect {result.expected[0]:.3f} +- {2 * result.expected[1]:.3f} of unseen rows"
+    if best.score < max(t.score for t in result.trials if t.n_rows == best.n_rows) - SAME:
+        verdict += ". Others lead by no more than chance, and tables of the kind mostly prefer the winner"
     if any(trial.candidate.settings.get("bin_weights") == "learn" for trial in result.trials[1:]):
         verdict += ". Learned bins are taken only if they gain more than two standard errors"
     return "\n".join([*lines, verdict])
@@ -173,6 +178,7 @@ def as_dict(fitted: FittedModel, output: Path) -> JSON:
         "features": model.coef_.shape[1],
         "precision": model.precision_,
         "race": model.race_.table() if hasattr(model, "race_") else None,
+        "race_expected": model.race_.expected if hasattr(model, "race_") else None,
         "bin_weights": getattr(model, "bin_weights_", None),
         "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
         "alpha": model.alpha_,

@@ -97,12 +97,20 @@ def gamma_of(text: str) -> float | str:
     return text if text == "auto" else number_or("mean", text, "--gamma")
 
 
-def check_normalization(name: str | None) -> None:
-    """Raise ValueError if the name is not a normalisation."""
-    from chimap.fit.rows import NORMALIZATIONS
+def normalization_of(text: str | None) -> str | list[str | None] | None:
+    """Return a normalisation, several to race among ("none" among them is None), or None.
 
-    if name is not None:
-        check_known(name, NORMALIZATIONS, "--normalization")
+    Raise ValueError for unknown names.
+    """
+    from chimap.normalizations import CATALOGUE
+
+    if text is None:
+        return None
+    names = listed(text)
+    for name in names:
+        check_known(name, (*CATALOGUE, "none"), "--normalization")
+    several = [None if name == "none" else name for name in names]
+    return several if len(several) > 1 else several[0]
 
 
 def check_scoring(name: str | None) -> None:

@@ -28,11 +28,11 @@ def score_line(score: Score) -> str:
                 f"{show.percent(metrics.accuracy)} on {metrics.n_rows:,} rows; {score.baseline.name}: "
                 f"{show.percent(score.baseline.value)}"
             )
-        balanced = (
-            f"balanced accuracy {show.percent(metrics.balanced_accuracy)}, " if metrics.is_unequal else ""
-        )
+        first = f"balanced accuracy {show.percent(metrics.balanced_accuracy)}, " if metrics.is_unequal else ""
+        if len(metrics.classes) == 2 and metrics.auc is not None:
+            first += f"ROC AUC {metrics.auc:.3f}, "
         return (
-            f"{balanced}accuracy {show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
+            f"{first}accuracy {show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
             f"{metrics.n_rows:,} rows; {score.baseline.name}: {show.percent(score.baseline.value)}"
         )
     return (

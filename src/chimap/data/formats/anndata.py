@@ -85,7 +85,7 @@ class AnnDataSource(KeyedSource):
         if label in columns:
             y = label_column(*self._column(root["obs"], label), rows.n_rows, f"{where}, obs[{label!r}]")
         matrices = tuple(name for name in names_of_matrices if name != key)
-        is_logged = key == "X" and is_group(root.get("uns")) and "log1p" in root["uns"]
+        is_logged = key == "X" and "uns" in root and is_group(root["uns"]) and "log1p" in root["uns"]
         return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices, is_logged=is_logged)
 
     def _key(self, matrices: list[str], member: str) -> str:

@@ -14,6 +14,7 @@ from chimap.kernels.stationary import StationaryKernel
 
 PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
 _POINTS = 512  # quantiles of the differences
+_FARTHEST = 1e100  # widths: Brent's method multiplies periods by each other
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def best_period(kernel: StationaryKernel, differences: Differences, m: int, wind
         return float(np.linalg.norm(design @ spectrum - target))
 
     # The grid runs from at most 2 widths to a period of four times the largest difference and more.
-    farthest = max(float(differences.points[-1]), 1e-3)
+    farthest = min(max(float(differences.points[-1]), 1e-3), _FARTHEST)
     grid = np.geomspace(min(2.0, farthest), 4 * farthest + 8 * m + 8, 100)
     errors = [error(period) for period in grid]
     best = int(np.argmin(errors))

@@ -16,6 +16,7 @@ from chimap._validation import check_blocks, validated_rows
 from chimap.features.base import Folded
 from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
 from chimap.features.exact.features import ExactFeatures
+from chimap.features.exact.products import KeptRows, OtherRows
 from chimap.kernels import Kernel
 from chimap.model_files import Transformer
 
@@ -193,6 +194,17 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
     def mapped_rows(self) -> None:
         """None: no one map gives the values."""
         return
+
+    @property
+    def summands(self) -> list[tuple[KeptRows, float | None]] | None:
+        """The training rows as mapped, with gamma, for each block; None if a kernel has no map."""
+        own = [fitted.summands for fitted in self.features_]
+        return None if None in own else [pair for pairs in own if pairs is not None for pair in pairs]
+
+    def others(self, rows: Rows) -> list[OtherRows]:
+        """Return checked rows (m, bins) in the form of the mapped training rows of each block."""
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return [own for f, c in pairs for own in f.others(_arrays.take_columns(rows, c))]
 
     # --- models of these features
 

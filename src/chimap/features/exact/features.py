@@ -20,7 +20,7 @@ from chimap.features.additive.base import AdditiveMap, check_map, mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.base import Folded
 from chimap.features.exact.powers import raise_below
-from chimap.features.exact.products import KeptRows, Spread
+from chimap.features.exact.products import KeptRows, OtherRows, Spread
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
 from chimap.model_files import Transformer
@@ -263,6 +263,17 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     def mapped_rows(self) -> KeptRows | None:
         """The training rows as mapped, if the values are their products; else None."""
         return self.rows_ if self.is_centred else None
+
+    @property
+    def summands(self) -> list[tuple[KeptRows, float | None]] | None:
+        """The training rows as mapped, with gamma, None for plain products; None for a kernel without a map."""
+        return None if self.map_ is None else [(self.rows_, self._gamma)]
+
+    def others(self, rows: Rows) -> list[OtherRows]:
+        """Return checked rows (m, bins) in the form of the mapped training rows, for a kernel with a map."""
+        if self.map_ is None:
+            raise TypeError(f"{self.kernel_.name} has no map")
+        return [self.rows_.others(mapped(self.map_, rows))]
 
     @property
     def _gamma(self) -> float | None:

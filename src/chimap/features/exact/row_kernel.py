@@ -8,7 +8,7 @@ import numpy as np
 
 from chimap._types import Rows
 from chimap.features.base import FittedFeatures
-from chimap.features.exact.products import KeptRows
+from chimap.features.exact.products import KeptRows, OtherRows
 
 
 class Keeper(Protocol):
@@ -34,6 +34,18 @@ class RowKernel(FittedFeatures, Protocol):
     @property
     def mapped_rows(self) -> KeptRows | None:
         """The training rows as mapped, if values are their products; None for other kernels and for blocks."""
+        ...
+
+    @property
+    def summands(self) -> list[tuple[KeptRows, float | None]] | None:
+        """Mapped rows and gamma (None for plain products) of the kernels that add up to the values.
+
+        None if one of them has no map.
+        """
+        ...
+
+    def others(self, rows: Rows) -> list[OtherRows]:
+        """Return checked rows (m, bins) in the form of the mapped rows of each of the ``summands``."""
         ...
 
     def take(self, rows: np.ndarray | slice) -> Self:

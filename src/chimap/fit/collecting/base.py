@@ -64,12 +64,15 @@ class Sample:
         Places in the source of the rows to compute held-out outputs for.
     beside : rows or None, default=None
         The prepared rows at these places; None if they are still to be read.
+    order : array of int or None, default=None
+        Places in the source of ``rows``; None for those that ``PreparedRows.sampled`` gives.
     """
 
     rows: Rows | None
     weights: np.ndarray | None = None
     places: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     beside: Rows | None = None
+    order: np.ndarray | None = None
 
     @property
     def drawn(self) -> Rows:
@@ -82,7 +85,9 @@ class Sample:
         """Return the sample as the passes need it: only the first of its rows, about whose mean sums are taken."""
         if self.rows is None:
             return self
-        return replace(self, rows=_arrays.take_rows(self.rows, slice(FIRST_ROWS)).copy(), weights=None)
+        return replace(
+            self, rows=_arrays.take_rows(self.rows, slice(FIRST_ROWS)).copy(), weights=None, order=None
+        )
 
 
 @dataclass(frozen=True)

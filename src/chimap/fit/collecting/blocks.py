@@ -89,6 +89,15 @@ class BlocksCollector:
                     whole_mebibytes(budget_for(plan.n_bytes)),
                 )
             )
+        if not plan.is_held:
+            raise MemoryBudgetError(
+                Message(
+                    "{device=} has no room for {:,} dense mapped rows and a block of their kernel matrix. Use "
+                    "{device='cpu'}, or {features='landmarks'}.",
+                    recipe.device,
+                    plan.n_rows,
+                )
+            )
         order, groups = order_of(rows.folds, source.n_rows, recipe.seed)
         borders = _borders(plan, source.n_rows, groups)
         n = int(borders[-1])

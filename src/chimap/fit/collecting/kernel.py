@@ -97,7 +97,7 @@ class KernelCollector:
             progress.advance(chunk.X.shape[0])
         rows: Rows = _arrays.take_rows(_arrays.stack_rows(prepared), self.order)
         weights = self._weights
-        return Sample(rows, None if weights is None else of_rows(weights))
+        return Sample(rows, None if weights is None else of_rows(weights), order=self.order)
 
     @property
     def _weights(self) -> np.ndarray | None:

@@ -17,7 +17,7 @@ from chimap.engines.local import Pass
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
-from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_of
+from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_and_tried
 from chimap.fit.plan import Plan, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
@@ -128,6 +128,8 @@ class SumsCollector:
             passes.reached("learning"),
         )  # fmt: skip
         work.finish()
+        if not all(np.isfinite(part.scatter_diagonal()).all() for part in moments.parts):
+            raise passes.overflow(features)
         moments.release_buffers()
         sums: list[Moments] = []
         if not self.rows.folds.n_held:
@@ -160,25 +162,10 @@ class SumsCollector:
     def _with_rows(
         self, evidence: Evidence, moments: FoldMoments, features: RowFeatures, sample: Sample
     ) -> Evidence:
-        """Return the evidence with the features of witnesses and of the rows that help choose the strength.
-
-        Witnesses are the rows to compute held-out outputs for. Where the plan has room (``n_tried``), rows whose score
-        helps choose the strength are added. For ``selection="holdout"`` these are rows of the fold that is held out,
-        and else a fixed number of rows that resemble unseen ones (the witnesses themselves, if they are the same rows).
-        """
-        rows, places = self.rows, sample.places
-        make = partial(witnesses_of, self.recipe, rows, features, moments)
-        witnesses = None
-        if places.size:
-            witnesses = make(places, rows.take(places) if sample.beside is None else sample.beside)
-        if not self.plan.job.n_tried:
-            return replace(evidence, witnesses=witnesses)
-        # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-        is_holdout = self.recipe.holding.asked == "holdout"
-        scored_places = rows.held_out(self.plan.job.n_tried) if is_holdout else rows.beside(TRIED_ROWS)
-        is_there = witnesses is not None and np.array_equal(scored_places, places)
-        scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
-        tried = None if scored is None else rows.tried(scored, self.recipe.scoring)
+        """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
+        witnesses, tried = witnesses_and_tried(
+            self.recipe, self.rows, features, moments, sample.places, sample.beside, self.plan.job.n_tried
+        )  # fmt: skip
         return replace(evidence, witnesses=witnesses, tried=tried)
 
     def curve(

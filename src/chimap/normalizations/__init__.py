@@ -1,0 +1,31 @@
+"""Normalisations of rows, which come before the kernel."""
+
+from __future__ import annotations
+
+from chimap.model_files import register
+from chimap.normalizations.base import Normalization
+from chimap.normalizations.log1p import Log1p
+from chimap.normalizations.log_shares import LogCP10K, LogCPM
+from chimap.normalizations.presence import Presence
+from chimap.normalizations.roots import Roots
+from chimap.normalizations.shares import Shares
+from chimap.normalizations.tf_idf import TfIdf
+
+CATALOGUE: dict[str, Normalization] = {
+    each.name: each for each in (Shares(), Log1p(), Roots(), LogCPM(), LogCP10K(), Presence(), TfIdf())
+}
+"""Values of ``normalize`` besides None, before they have learned anything."""
+
+register(*(type(each) for each in CATALOGUE.values()))
+
+__all__ = [
+    "CATALOGUE",
+    "LogCP10K",
+    "LogCPM",
+    "Log1p",
+    "Normalization",
+    "Presence",
+    "Roots",
+    "Shares",
+    "TfIdf",
+]

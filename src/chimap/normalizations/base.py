@@ -1,0 +1,71 @@
+"""What a normalisation of rows does: a stage that is fitted on training rows and kept in the model.
+
+A normalisation comes before the kernel: it turns rows as they come into rows as the features take them. Some learn
+from the training rows (inverse document frequencies); the others are functions of a row alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Protocol, Self
+
+import numpy as np
+
+from chimap._types import Rows
+from chimap.data import Source
+
+
+class Normalization(Protocol):
+    """A normalisation.
+
+    Attributes
+    ----------
+    name : str
+        The value of ``normalize`` that names it.
+    about : str
+        What it makes of a row, in words that follow "bins: 120, ".
+    takes_signs : bool
+        Whether entries may be negative.
+    joins_bins : bool
+        Whether a normalised entry depends on the other entries of its row, or of its block.
+    """
+
+    name: ClassVar[str]
+    about: ClassVar[str]
+    takes_signs: ClassVar[bool]
+    joins_bins: ClassVar[bool]
+
+    def fitted(self, source: Source) -> Self:
+        """Return the normalisation with all that it learns from the rows of a source, in one pass over them."""
+        ...
+
+    def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
+        """Return normalised rows (n, bins) of checked float rows; dense stays dense, and CSR keeps its pattern.
+
+        ``blocks`` has the columns of each block, within which entries are joined. A row of zeros stays one.
+        """
+        ...
+
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return normalised values as they came, or in units of the total of their row where that is not known."""
+        ...
+
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """Return what ``undone`` returns these values of: its inverse."""
+        ...
+
+
+class OfRows:
+    """Base of normalisations that learn nothing."""
+
+    def fitted(self, source: Source) -> Self:
+        """See ``Normalization``."""
+        return self
+
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return the values, which are units of their row (shares) or of nothing (presence)."""
+        return values
+
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """Return the values."""
+        return values

@@ -1,0 +1,86 @@
+"""Words weighted by how rare they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from chimap import _arrays, _scaling
+from chimap._types import Rows
+from chimap._validation import DataError
+from chimap.data import Source
+from chimap.moments import of_rows
+from chimap.normalizations.shares import divided_by
+
+_CHUNK_ROWS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class TfIdf:
+    """(1 + ln x) idf of every filled entry, and then rows of length 1, block by block.
+
+        idf_i = 1 + ln((1 + n) / (1 + n_i))
+
+    with n training rows, n_i of them with bin i filled; rows count by their weights. A bin that no training row has
+    filled keeps a finite weight. Entries below 1, which are no counts of words, stand for themselves in place of
+    1 + ln x, which would be negative for them.
+
+    Parameters
+    ----------
+    idf : array of shape (bins,) or None, default=None
+        The weights; None before they are learned.
+
+    References
+    ----------
+    Manning, Raghavan and Schuetze, Introduction to Information Retrieval, 2008, section 6.4. The smoothing is that of
+    scikit-learn's ``TfidfTransformer``.
+    """
+
+    idf: np.ndarray | None = None
+
+    name: ClassVar[str] = "tf-idf"
+    about: ClassVar[str] = "each row as tf-idf of length 1"
+    takes_signs: ClassVar[bool] = False
+    joins_bins: ClassVar[bool] = True
+
+    def fitted(self, source: Source) -> TfIdf:
+        """See ``Normalization``."""
+        total, filled = 0.0, np.zeros(source.n_features)
+        for chunk in source.chunks(_CHUNK_ROWS):
+            n = chunk.X.shape[0]
+            places = slice(chunk.start, chunk.start + n)
+            weights = np.ones(n) if source.weights is None else of_rows(source.weights[places])
+            total += float(weights.sum())
+            filled += _filled(chunk.X, weights)
+        return replace(self, idf=1 + np.log((1 + total) / (1 + filled)))
+
+    def __call__(self, rows: Rows, blocks: Sequence[np.ndarray]) -> Rows:
+        """See ``Normalization``."""
+        if self.idf is None:
+            raise DataError("tf-idf has learned no frequencies of words: fit the model first.")
+        rows = _scaling.scale_columns(_arrays.map_values(rows, _damped), self.idf)
+        return divided_by(rows, blocks, lambda part: np.sqrt(_scaling.row_squares(part)))
+
+    def undone(self, values: np.ndarray) -> np.ndarray:
+        """Return the entries of tf-idf: the count behind one depends on the length of its row."""
+        return values
+
+    def redone(self, values: np.ndarray) -> np.ndarray:
+        """Return the values."""
+        return values
+
+
+def _damped(values: np.ndarray) -> np.ndarray:
+    """Return 1 + ln x from 1 on, and x below."""
+    return np.minimum(values, 1) + np.log(np.maximum(values, 1))
+
+
+def _filled(rows: Rows, weights: np.ndarray) -> np.ndarray:
+    """Return the weight of the rows in which each bin is above 0, (bins,)."""
+    if not _arrays.is_sparse(rows):
+        return np.asarray(weights @ (np.asarray(rows) > 0))
+    by_entry = np.repeat(weights, np.diff(rows.indptr)) * (rows.data > 0)
+    return np.bincount(rows.indices, by_entry, minlength=rows.shape[1])

@@ -1,0 +1,207 @@
+"""Every normalisation: its formula, dense and sparse, in float32, in models, files and explanations."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import TfidfTransformer
+
+import chimap
+from chimap import HistogramClassifier, HistogramRegressor
+from chimap._validation import DataError
+from chimap.data import ArraySource
+from chimap.normalizations import CATALOGUE, TfIdf
+
+RNG = np.random.default_rng(0)
+X = RNG.poisson(np.array([0.2, 0.5, 1, 2, 4, 9, 30, 200]), (90, 8)).astype(float)
+X[3] = 0
+Y = (X[:, 3] > 1.5).astype(int)
+ALL = [np.arange(8)]
+BLOCKS = [np.array([0, 5, 6]), np.array([1, 2, 3, 4, 7])]
+
+
+def shares(rows):
+    return rows / np.maximum(rows.sum(axis=1, keepdims=True), 1e-300)
+
+
+def tf_idf(rows):
+    idf = np.log((1 + 90) / (1 + (X > 0).sum(axis=0))) + 1
+    weighed = np.where(rows > 0, 1 + np.log(np.maximum(rows, 1)), 0) * idf
+    return weighed / np.maximum(np.sqrt((weighed**2).sum(axis=1, keepdims=True)), 1e-300)
+
+
+FORMULAS = {
+    "l1": shares,
+    "log1p": np.log1p,
+    "sqrt": np.sqrt,
+    "log-cpm": lambda rows: np.log1p(1e6 * shares(rows)),
+    "log-cp10k": lambda rows: np.log1p(1e4 * shares(rows)),
+    "presence": lambda rows: (rows > 0) * 1.0,
+    "tf-idf": tf_idf,
+}
+
+
+def fitted(name, rows=X):
+    return CATALOGUE[name].fitted(ArraySource(rows))
+
+
+def test_each_has_a_formula_here():
+    assert set(FORMULAS) == set(CATALOGUE)
+    assert all(normalization.name == name for name, normalization in CATALOGUE.items())
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_formula(name):
+    np.testing.assert_allclose(fitted(name)(X, ALL), FORMULAS[name](X), rtol=1e-12)
+    sparse = fitted(name)(sp.csr_matrix(X), ALL)
+    assert sp.issparse(sparse)
+    np.testing.assert_allclose(sparse.toarray(), FORMULAS[name](X), rtol=1e-12)
+    single = fitted(name)(X.astype(np.float32), ALL)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, FORMULAS[name](X), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_rows_are_joined_within_blocks_only(name):
+    rows, whole = fitted(name)(X, BLOCKS), fitted(name)(X, ALL)
+    for columns in BLOCKS:
+        part = fitted(name, X[:, columns])(X[:, columns], [np.arange(columns.size)])
+        np.testing.assert_allclose(rows[:, columns], part, rtol=1e-12)
+    assert CATALOGUE[name].joins_bins is not np.allclose(rows, whole)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_rows_of_zeros_stay_and_the_argument_is_not_changed(name):
+    before = X.copy()
+    assert not fitted(name)(X, ALL)[3].any()
+    fitted(name)(X, BLOCKS)
+    np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_model_keeps_what_it_learned(name, tmp_path):
+    model = HistogramClassifier("chi2", normalize=name, alpha=1.0, random_state=0).fit(X[:60], Y[:60])
+    rows = fitted(name, X[:60])(X, ALL)
+    plain = HistogramClassifier("chi2", alpha=1.0, random_state=0).fit(rows[:60], Y[:60])
+    np.testing.assert_allclose(model.decision_function(X), plain.decision_function(rows), atol=2e-4)
+    model.save(tmp_path / "a.model")
+    loaded = chimap.load(tmp_path / "a.model")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    explained = loaded.explain(X[:5])
+    np.testing.assert_allclose(
+        explained.base + explained.contributions.sum(axis=1),
+        loaded.decision_function(X[:5])[:, None],
+        atol=1e-4,
+    )
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_negative_entries_are_named_where_they_are_refused(name):
+    rows = X.copy()
+    rows[5, 2] = -1
+    model = HistogramClassifier("linear", normalize=name, alpha=1.0)
+    if CATALOGUE[name].takes_signs:
+        model.fit(rows, Y)
+        return
+    with pytest.raises(DataError, match=rf"row 5, column 2: -1. normalize='{name}' takes amounts"):
+        model.fit(rows, Y)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_integer_weights_are_copies(name):
+    weights = RNG.integers(1, 4, 90)
+    source = ArraySource(X)
+    source.weights = weights.astype(float)
+    copies = ArraySource(np.repeat(X, weights, axis=0))
+    one, other = CATALOGUE[name].fitted(source), CATALOGUE[name].fitted(copies)
+    np.testing.assert_allclose(one(X, ALL), other(X, ALL), rtol=1e-12)
+
+
+def test_inverse_document_frequencies_are_those_of_scikit_learn():
+    transformer = TfidfTransformer(sublinear_tf=True).fit(X[:50])
+    learned = fitted("tf-idf", X[:50])
+    np.testing.assert_allclose(learned.idf, transformer.idf_, rtol=1e-12)
+    np.testing.assert_allclose(learned(X, ALL), transformer.transform(X).toarray(), rtol=1e-10)
+
+
+def test_words_that_training_never_saw_and_amounts_below_one():
+    rows = X.copy()
+    rows[:, 0] = 0
+    learned = fitted("tf-idf", rows)
+    new = np.zeros((2, 8))
+    new[0, 0], new[1, 1] = 3, 0.5
+    np.testing.assert_allclose(learned(new, ALL), [[1, *[0] * 7], [0, 1, *[0] * 6]])
+    assert learned.idf[0] == pytest.approx(1 + np.log(91))
+    small = fitted("tf-idf")(np.array([[0.0, 0.2, 0, 0.1, 0, 0, 0, 0]]), ALL)[0]
+    assert (small >= 0).all()
+    assert small[1] / small[3] == pytest.approx(2 * fitted("tf-idf").idf[1] / fitted("tf-idf").idf[3])
+
+
+def test_one_that_has_learned_nothing_says_so():
+    with pytest.raises(DataError, match="tf-idf has learned no frequencies"):
+        TfIdf()(X, ALL)
+
+
+def test_batches_keep_the_frequencies_of_the_first():
+    model = HistogramClassifier("chi2", features="additive", normalize="tf-idf", alpha=1.0, random_state=0)
+    whole = model.fit(X, Y).decision_function(X)
+    batches = HistogramClassifier("chi2", features="additive", normalize="tf-idf", alpha=1.0, random_state=0)
+    batches.partial_fit(X, Y, classes=[0, 1])
+    np.testing.assert_allclose(batches.decision_function(X), whole, atol=1e-3)
+    np.testing.assert_allclose(batches.normalization_.idf, model.normalization_.idf)
+
+
+def test_a_race_among_normalisations_takes_the_best():
+    target = np.log1p(1e4 * shares(X[:, :7]))[:, 2]
+    names = [None, "presence", "log-cp10k"]
+    model = HistogramRegressor("linear", normalize=names, bin_weights=None, random_state=0).fit(
+        X[:, :7], target
+    )
+    assert model.normalize_ == "log-cp10k"
+    assert model.normalization_.name == "log-cp10k"
+    assert len(model.race_.trials) == 3
+    auto = HistogramRegressor("auto", normalize=names, bin_weights=None, random_state=0).fit(X[:, :7], target)
+    assert {t.candidate.settings["normalize"] for t in auto.race_.trials} == set(names)
+    only = HistogramRegressor("auto", normalize="presence", bin_weights=None, random_state=0).fit(
+        X[:, :7], target
+    )
+    assert only.normalize_ == "presence"
+
+
+def test_names_that_are_none_are_refused():
+    for wrong in ("l2", ["l1", "l2"], []):
+        with pytest.raises(ValueError, match="normalize must be"):
+            HistogramClassifier("chi2", normalize=wrong).fit(X, Y)
+    with pytest.raises(ValueError, match="several normalize are compared by the race"):
+        chimap.FourierKernelLearner(normalize=["l1", None]).fit(X, Y)
+
+
+def test_tables_hold_the_frequencies(tmp_path):
+    from chimap.export import export_model
+
+    model = HistogramClassifier("chi2", normalize="tf-idf", alpha=1.0).fit(X, Y)
+    export_model(model, tmp_path / "a.json", format="tables")
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert document["normalize"] == "tf-idf"
+    np.testing.assert_allclose(document["idf"], model.normalization_.idf)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_effects_are_over_values_as_they_came(name):
+    weights = np.array([1.0, 2, 1, 1, 1, 1, 0.5, 1])
+    model = HistogramClassifier("chi2", normalize=name, alpha=1.0, bin_weights=weights).fit(X, Y)
+    (effect,) = model.effects([1], X)
+    units = {"log1p": X, "sqrt": X, "log-cpm": 1e6 * shares(X), "log-cp10k": 1e4 * shares(X)}
+    column = units.get(name, FORMULAS[name](X))[:, 1]
+    assert effect.values[-1] == pytest.approx(np.quantile(column, 0.995), rel=0.1)
+    assert effect.values[0] == 0
+    assert effect.edges[[0, -1]] == pytest.approx(effect.values[[0, -1]])
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_rows_like_those_of_the_fit_are_prepared_once(name):
+    model = HistogramClassifier("chi2", normalize=name, alpha=1.0).fit(X, Y)
+    np.testing.assert_allclose(model._rows_like_the_fit().mean(axis=0), model.mean_row_, rtol=0.4, atol=1e-3)
