@@ -29,6 +29,7 @@ from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
+from chimap.solvers.base import Evidence
 from chimap.solvers.exact_margins import margin_bytes
 from chimap.solvers.held_out import leverages
 from chimap.solvers.ridge import Factor
@@ -212,7 +213,7 @@ def test_wide_ridge_of_many_classes_stays_within_what_is_planned():
     Z = sp.random(n, d, density=0.02, random_state=rng, format="csr")
     kept = KeptFeatures(DealtFolds(1, 0))
     kept.put(Z, OneVersusAll(rng.integers(0, t, n), t), 0)
-    problem = WideRidgeProblem(kept, lambda: None)
+    problem = WideRidgeProblem(Evidence(kept=kept))
     tracemalloc.start()
     problem.solve(10.0)
     peak = tracemalloc.get_traced_memory()[1]

@@ -146,7 +146,7 @@ def test_additive_blocks_of_sparse_rows_are_kept_sparse(monkeypatch):
     kept = []
     stack = KeptFeatures.stack
     monkeypatch.setattr(
-        KeptFeatures, "stack", lambda self: (stack(self), kept.append((self.Z, self.held_rows)))
+        KeptFeatures, "stack", lambda self: (stack(self), kept.append((self.Z, self.places[self.held_out])))
     )
     settings = {**SETTINGS, "kernel": ["chi2", "intersection"], "alpha": 0.1}
     blocks = {"a": slice(0, 32), "b": slice(32, 64)}

@@ -104,7 +104,7 @@ def test_several_targets_have_a_deviation_each(rows):
 def test_an_integer_weight_is_as_many_rows(rows):
     X, y = rows
     weights = np.random.default_rng(0).integers(1, 4, size=100)
-    one = regressor("additive", alpha=0.1).fit(X[:100], y[:100], sample_weight=weights)
+    one = regressor("additive", alpha=0.1, weights="frequency").fit(X[:100], y[:100], sample_weight=weights)
     many = regressor("additive", alpha=0.1).fit(
         np.repeat(X[:100], weights, axis=0), np.repeat(y[:100], weights)
     )

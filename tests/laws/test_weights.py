@@ -1,10 +1,12 @@
-"""An integer weight equals repeated rows, and weight 0 an absent row, for every estimator and loss."""
+"""Weights of rows, for every estimator and loss: an integer weight equals repeated rows, and 0 an absent row; equal
+weights change nothing; frequencies count as many rows as they say."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import is_regressor
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import GroupKFold
@@ -26,6 +28,7 @@ from chimap import (
     OnlineIntersectionClassifier,
     chi2,
 )
+from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
 from chimap.estimators.tuning_rows import TuningRows
@@ -35,9 +38,12 @@ from chimap.features.fourier import WidthFeatures
 from chimap.fit.design import FeatureBlock, PlainDesign
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import ClassCodec
-from chimap.moments import GivenFolds
+from chimap.moments import GivenFolds, Moments, unit_of
+from chimap.selection.gcv import choose_by_gcv
 
 from ..histograms import classes
+from .estimators import ESTIMATORS, TARGETS, Y, answers, made
+from .estimators import X as ROWS
 
 LEFT = {"precision": "float64", "random_state": 0}
 FIXED = {"precision": "float64", "random_state": 0, "features": "additive"}
@@ -60,8 +66,8 @@ CLASSIFIERS = {
     "moments": MomentsRidgeClassifier(alpha=0.3),
     "kernel matrix, square": KernelClassifier("chi2", loss="square", alpha=0.3),
     "kernel matrix, map": KernelClassifier(loss="square", alpha=0.3, map=FunctionTransformer(np.sqrt)),
-    "widths": ExactKernelLearner("gaussian", objective="training", max_iter=4),
-    "online": OnlineIntersectionClassifier(max_iter=2, random_state=0),
+    "widths": ExactKernelLearner("gaussian", objective="training", max_iter=4, weights="frequency"),
+    "online": OnlineIntersectionClassifier(max_iter=2, random_state=0, weights="frequency"),
 }
 REGRESSORS = {
     "square": HistogramRegressor("linear", alpha=0.3, **FIXED),
@@ -69,7 +75,7 @@ REGRESSORS = {
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidge(alpha=0.3),
     "moments, components": MomentsRidge(alpha=0.3, n_components=4),
-    "widths": ExactKernelRegressor("gaussian", objective="training", max_iter=4),
+    "widths": ExactKernelRegressor("gaussian", objective="training", max_iter=4, weights="frequency"),
     "lasso": MomentsLasso(alpha=1e-3),
     "group lasso": MomentsGroupLasso([[0, 1], [2, 3, 4], [5, 6, 7, 8, 9]], alpha=1e-3),
 }
@@ -233,7 +239,7 @@ def test_the_choice_of_alpha(selection):
     several = [0.1, 1.0, 10.0, 100.0]
     if selection == "gcv":
         model = HistogramRegressor("gaussian", features="landmarks", gamma=0.1, landmarks=Z[:8], **LEFT)
-        model.set_params(selection="gcv", alpha=several)
+        model.set_params(selection="gcv", alpha=several, weights="frequency")
         found = model.fit(Z, y, sample_weight=weights).selection_.means
         np.testing.assert_allclose(found, model.fit(Z[repeated], y[repeated]).selection_.means, rtol=1e-9)
         return
@@ -245,6 +251,117 @@ def test_the_choice_of_alpha(selection):
     np.testing.assert_allclose(found.means, expected.means, rtol=1e-9)
     assert sorted(found.weights) == sorted(expected.weights)
     assert order.size == found.n_folds
+
+
+OF_THE_MEAN_LOSS = ("lasso", "group lasso", "online")  # strengths beside a mean loss
+A_START = ("exact learner", "exact learner, regression")  # of a search, for rows of weight 1
+
+
+@pytest.mark.parametrize("scale", [4.0, 2.0**-20])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_equal_weights_change_nothing(name, scale):
+    """Of any size: no choice, probability, set or deviation; a given strength beside a sum of losses grows with them.
+
+    Powers of two, so that weighted sums round alike.
+    """
+    model, again = made(name), made(name)
+    y = TARGETS if is_regressor(model) else Y
+    alpha = model.get_params().get("alpha", "auto")
+    if not isinstance(alpha, str) and name not in (*OF_THE_MEAN_LOSS, *A_START):
+        again.set_params(alpha=scale * alpha if np.ndim(alpha) == 0 else [scale * one for one in alpha])
+    model.fit(ROWS, y)
+    again.fit(ROWS, y, sample_weight=np.full(len(y), scale))
+    for way, expected in answers(model).items():
+        found = answers(again)[way]
+        np.testing.assert_allclose(found * 1.0, expected * 1.0, rtol=1e-4, atol=1e-4, err_msg=way)
+    if getattr(model, "noise_variance_", None) is not None and getattr(model, "_posterior", None) is not None:
+        found, expected = (one.predict(ROWS, return_std=True)[1] for one in (again, model))
+        np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"kernel": "chi2", "features": "additive"},
+        {"kernel": "exp-chi2", "features": "landmarks", "n_components": 20},
+        {"kernel": "exp-chi2", "features": "landmarks", "n_components": 20, "loss": "logistic"},
+        {"kernel": "chi2", "features": "additive", "loss": "hinge"},
+        {"kernel": "chi2", "features": "additive", "selection": "holdout"},
+        {"kernel": "chi2", "features": "additive", "n_principal": [4, 8]},
+        {"kernel": "exp-chi2", "features": "exact"},
+        {},
+    ],
+    ids=str,
+)
+def test_equal_weights_choose_the_same(settings):
+    X, y, _, _ = rows(3, 200)
+    model = HistogramClassifier(random_state=0, threshold=None, **settings).fit(X, y)
+    alpha, probabilities = model.alpha_, model.predict_proba(X)
+    model.fit(X, y, sample_weight=np.full(200, 16.0))
+    assert model.alpha_ == pytest.approx(16 * alpha, rel=1e-5)
+    np.testing.assert_allclose(model.predict_proba(X), probabilities, atol=1e-3)
+
+
+def test_few_heavy_rows_count_as_few():
+    """A class of weight 20 leaves generalised cross-validation about 200 of 1000 rows to estimate an error from."""
+    rng = np.random.default_rng(0)
+    Z, y = rng.standard_normal((1000, 300)), rng.integers(0, 10, 1000)
+    weights = np.where(y == 0, 20.0, 1.0)
+    moments = Moments(300, 1).update(Z, Z[:, 0] + 3 * rng.standard_normal(1000), weights)
+    n_rows = moments.count / unit_of(weights)
+    assert n_rows == pytest.approx(weights.sum() ** 2 / np.square(weights).sum())
+    _, chosen = choose_by_gcv(moments, n_rows=n_rows)
+    assert chosen.settings["df"][chosen.chosen] < n_rows < 300
+
+
+def test_frequencies_are_repeated_rows():
+    """Where the copies of a row are left out together: answers, choice, probabilities, sets, deviations."""
+    X, y, weights, repeated = rows(2, 80)
+    target = np.sqrt(X[:, 0]) - X[:, 1] + 0.1 * np.random.default_rng(0).standard_normal(80)
+    settings = {"features": "exact", "gamma": 2.0, "precision": "float64", "random_state": 0}
+    for make, labels in ((HistogramClassifier, y), (HistogramRegressor, target)):
+        one = make("gaussian", weights="frequency", alpha=[1e-3, 0.1, 10.0], **settings)
+        many = make("gaussian", alpha=[1e-3, 0.1, 10.0], **settings)
+        one.fit(X, labels, sample_weight=weights, groups=np.arange(80))
+        many.fit(X[repeated], labels[repeated], groups=repeated)
+        assert one.alpha_ == many.alpha_
+        np.testing.assert_allclose(one.selection_.scores, many.selection_.scores, rtol=1e-8)
+        np.testing.assert_allclose(one.predict_set(X, 0.2) * 1.0, many.predict_set(X, 0.2) * 1.0, atol=1e-9)
+        if make is HistogramClassifier:
+            np.testing.assert_allclose(one.predict_proba(X), many.predict_proba(X), atol=1e-5)
+        else:
+            stds = (model.predict(X, return_std=True)[1] for model in (one, many))
+            np.testing.assert_allclose(*stds, rtol=1e-6)
+
+
+def test_frequencies_are_counted_with_the_weights_of_classes():
+    """c rows of weight f count as (sum c f)^2 / sum c f^2 rows."""
+    X, y, weights, repeated = rows(2, 80)
+    seen = []
+    for places, own in ((np.arange(80), weights), (repeated, None)):
+        model = HistogramClassifier(
+            "linear", weights="frequency", class_weight={0: 5.0}, alpha=[0.1, 1.0], **FIXED
+        )
+        model.set_params(selection="gcv")
+        seen.append(model.fit(X[places], y[places], sample_weight=own).selection_)
+    np.testing.assert_allclose(seen[0].means, seen[1].means, rtol=1e-8)
+    np.testing.assert_allclose(seen[0].settings["df"], seen[1].settings["df"], rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_frequencies_are_whole_numbers(name):
+    model = made(name)
+    if "weights" not in model.get_params():
+        pytest.skip("its answers do not depend on a number of rows")
+    y = TARGETS if is_regressor(model) else Y
+    weights = np.full(len(y), 2.0)
+    weights[7] = 1.5
+    with pytest.raises(
+        DataError, match=r"row 7: 1.5. With weights='frequency' a weight is a number of equal rows"
+    ):
+        model.set_params(weights="frequency").fit(ROWS, y, sample_weight=weights)
+    with pytest.raises(ValueError, match="weights must be one of 'importance', 'frequency'; got 'often'"):
+        model.set_params(weights="often").fit(ROWS, y, sample_weight=np.full(len(y), 2.0))
 
 
 def test_weights_of_any_size():
@@ -336,9 +453,9 @@ def test_kernel_matrices_leave_rows_out(loss):
     model._take_held_out = seen.append
     model.fit(X, y, sample_weight=weights)
     found = seen[0]
-    if loss == "hinge":  # a fold of them
-        assert found.y.size == 10
-        assert np.isin(found.weights, weights).all()
+    if loss == "hinge":  # in folds
+        assert found.y.size == 40
+        np.testing.assert_array_equal(np.sort(found.weights), np.sort(weights))
         return
     gram = chi2(X)
     for k in (0, 17, 39):

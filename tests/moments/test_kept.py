@@ -31,9 +31,12 @@ def kept(folds, kind, weights=None):
 def test_rows_of_fold_0_lie_behind(kind, weights):
     found, Z, Y = kept(FOLDS, kind, weights)
     learning, held = np.flatnonzero(FOLDS != 0), np.flatnonzero(FOLDS == 0)
-    np.testing.assert_array_equal(found.held_rows, held)
+    np.testing.assert_array_equal(found.places[found.held_out], held)
+    np.testing.assert_array_equal(found.folds, FOLDS[found.places])
     assert (found.learning, found.held_out, found.everything) == (slice(0, 7), slice(7, 10), slice(0, 10))
-    for part, rows in ((found.learning, learning), (found.held_out, held)):
+    others = np.flatnonzero(found.folds != 1)  # behind each other, in no slice
+    parts = ((found.learning, learning), (found.held_out, held), (others, found.places[others]))
+    for part, rows in parts:
         features, signs = found.of(part)
         features = features.toarray() if sp.issparse(features) else features
         assert features.dtype == np.float64
@@ -46,5 +49,4 @@ def test_rows_of_fold_0_lie_behind(kind, weights):
 def test_with_one_fold_nothing_is_held_out():
     found, Z, _ = kept(np.zeros(10, int), np.asarray)
     assert (found.learning, found.held_out) == (slice(0, 10), slice(10, 10))
-    assert found.held_rows.size == 0
     np.testing.assert_array_equal(found.Z, Z)

@@ -79,7 +79,7 @@ def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch)
     """Held-out outputs of the same rows at the same strength are those of the choice; of others they are computed."""
     Z, Y, shift, tried = data
     weights = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else None
-    tried = replace(tried, score=replace(tried.score, sample_weight=weights))
+    tried = replace(tried, score=replace(tried.score, sample_weight=weights), weights=weights)
     moments = FoldMoments(1, 12, 1, shift, np.zeros(1), np.dtype(float))
     moments.folds[0].update(Z, Y, weights)
     problem = RidgeProblem(moments, tried=tried)

@@ -147,3 +147,21 @@ def test_a_block_that_is_singular_to_rounding_is_refused():
         DataError, match=r"alpha=1e-30 is too small: the kernel matrix of rows 0 to 80 is singular"
     ):
         ridge.learn(BLOCKS[0])
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
+def test_variances_of_groups_that_are_left_out(weights):
+    """Those of a Gaussian process on the other rows of the block, in units of the noise over the strength."""
+    ridge = machine(weights=weights)
+    ridge.learn(BLOCKS[0])
+    rows = np.arange(80)
+    groups = [rows[:7], rows[7:8], rows[8:]]
+    noise = ALPHA / (np.ones(N) if weights is None else weights)
+    K = gram(ridge._features)[:80, :80] + ridge._lift + np.diag(noise[:80])
+    expected = []
+    for group in groups:
+        rest = np.setdiff1d(rows, group)
+        between = K[np.ix_(group, rest)]
+        left = K[np.ix_(group, group)] - between @ np.linalg.solve(K[np.ix_(rest, rest)], between.T)
+        expected.append(left.diagonal())
+    np.testing.assert_allclose(ridge.variances(groups), np.concatenate(expected), rtol=1e-8)

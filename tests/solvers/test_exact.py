@@ -85,3 +85,21 @@ def test_constant_targets():
     solution = machine.solve(0.1)
     np.testing.assert_allclose(solution.weights, 0, atol=1e-12)
     np.testing.assert_allclose(solution.intercept, 3)
+
+
+def test_variances_of_groups_that_are_left_out():
+    """Those of a Gaussian process with a free intercept on the other rows, in units of the noise over the strength."""
+    rng = np.random.default_rng(3)
+    Z, w, alpha = rng.standard_normal((30, 4)), rng.uniform(0.5, 2, 30), 0.7
+    K = Z @ Z.T + np.eye(30)
+    machine = DualRidge(K.copy(), np.diag(K).copy(), rng.standard_normal((30, 1)), w)
+    machine.solve(alpha)
+    groups = [np.arange(5), np.arange(5, 6), np.arange(6, 30)]
+    wide = K + 1e8 + np.diag(alpha / w)  # an intercept of a wide prior
+    for group, found in zip(groups, machine.variances(groups), strict=True):
+        rest = np.setdiff1d(np.arange(30), group)
+        if rest.size < 10:
+            continue
+        between = wide[np.ix_(group, rest)]
+        left = wide[np.ix_(group, group)] - between @ np.linalg.solve(wide[np.ix_(rest, rest)], between.T)
+        np.testing.assert_allclose(found, left.diagonal(), rtol=1e-4)

@@ -104,5 +104,5 @@ def test_kernel_ridge_of_a_row_that_alone_holds_its_output_stays_finite():
 
 def test_noise_is_the_weighted_mean_of_the_products_of_residuals():
     residuals, without, weights = np.array([[1.0], [2.0]]), np.array([[3.0], [5.0]]), np.array([3.0, 1.0])
-    np.testing.assert_allclose(noise_of(residuals, without), [6.5])
-    np.testing.assert_allclose(noise_of(residuals, without, weights), [19 / 4])
+    np.testing.assert_allclose(noise_of(without, without / residuals), [6.5])
+    np.testing.assert_allclose(noise_of(without, (without / residuals)[:, 0], weights), [19 / 4])

@@ -12,6 +12,7 @@ from sklearn.svm import LinearSVC
 from chimap.moments.folds import GivenFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.moments.targets import weighted
+from chimap.solvers.base import Evidence
 from chimap.solvers.liblinear import HingeProblem, margins, usual_alpha
 
 N, D, ALPHA = 80, 5, 0.5
@@ -64,7 +65,7 @@ def test_trials_are_scored_on_the_rows_held_out():
     folds = np.arange(N) % 4
     kept = KeptFeatures(GivenFolds(folds, 4))
     kept.put(Z, weighted(np.where(Y == 0, np.nan, Y), weights), 0)
-    problem = HingeProblem(kept, 0, lambda: None)
+    problem = HingeProblem(Evidence(kept=kept))
     held, rest = folds == 0, folds != 0
     outputs = np.column_stack(
         [by_hand(Z[rest], Y[rest, t], weights[rest]).decision_function(Z[held]) for t in range(3)]

@@ -11,6 +11,7 @@ from chimap.engines.rows import RowsInMemory
 from chimap.losses import Observed, Square
 from chimap.moments import FoldMoments
 from chimap.solvers import observed
+from chimap.solvers.base import Evidence
 from chimap.solvers.observed import ObservedRidgeProblem
 
 
@@ -26,7 +27,7 @@ def problem(scale):
     moments.release_buffers()
     rows = RowsInMemory(np.array([300]), 25, 2, np.dtype(float))
     rows.put(0, Z - shift, Y)
-    return ObservedRidgeProblem(Observed(Square()), moments, rows, lambda: None), Z, Y
+    return ObservedRidgeProblem(Observed(Square()), Evidence(moments, rows)), Z, Y
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0])

@@ -90,7 +90,9 @@ class Source(ABC):
     id_name : str
         Name of the column of ids.
     weights : ndarray of shape (n_rows,), or None
-        Number of times that each row counts, as float64; None if all count once.
+        Weights of the rows in every sum, as float64; None if all are 1.
+    counts : ndarray of shape (n_rows,), or None
+        Number of equal rows that each row stands for; None if each is one row, whatever its weight.
     unlabelled : Source or None
         The rows that were left out because they have no label.
     n_left_out : int
@@ -139,6 +141,7 @@ class Source(ABC):
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
+    counts: np.ndarray | None = None
     n_left_out: int = 0
     notes: tuple[str, ...] = ()
     id_name: str = "id"

@@ -199,6 +199,8 @@ class PartSource(Source):
             self.row_ids = source.row_ids[self._members(0, source.n_rows)]
         if source.weights is not None:
             self.weights = source.weights[self._members(0, source.n_rows)]
+        if source.counts is not None:
+            self.counts = source.counts[self._members(0, source.n_rows)]
         labels = source.labels()
         self._y = None if labels is None else labels[self._members(0, source.n_rows)]
 

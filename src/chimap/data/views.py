@@ -25,7 +25,7 @@ class _View(Source):
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
-        self.weights = source.weights
+        self.weights, self.counts = source.weights, source.counts
         self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.metadata, self.matrices = source.metadata, source.matrices
@@ -129,6 +129,8 @@ class ChosenRows(_View):
             self.row_ids = source.row_ids[self._rows]
         if source.weights is not None:
             self.weights = source.weights[self._rows]
+        if source.counts is not None:
+            self.counts = source.counts[self._rows]
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
         self.stored_rows = max(1, -(-source.stored_rows * self.n_rows // source.n_rows))
 

@@ -204,16 +204,27 @@ class KeepingJob(Job):
         Whether the kept features are CSR.
     is_copied : bool
         Whether LIBLINEAR makes a copy.
+    leaves_folds : bool
+        Whether folds besides the first are left out, which takes a copy of the other rows.
     """
 
     n_stored: int = 0
     is_sparse: bool = False
     is_copied: bool = True
+    leaves_folds: bool = False
 
     @classmethod
-    def of(cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool) -> KeepingJob:
+    def of(
+        cls, job: Job, n_stored: int, is_sparse: bool, is_copied: bool, leaves_folds: bool = False
+    ) -> KeepingJob:
         """Extend the sizes of a job."""
-        return cls(**vars(job), n_stored=n_stored, is_sparse=is_sparse, is_copied=is_copied)
+        return cls(
+            **vars(job),
+            n_stored=n_stored,
+            is_sparse=is_sparse,
+            is_copied=is_copied,
+            leaves_folds=leaves_folds,
+        )
 
     @property
     def kept_bytes(self) -> int:
@@ -246,7 +257,7 @@ class KeepingJob(Job):
         passing = features + self.itemsize * piece * self.n_mapped + self._rows_bytes(chunk_rows, piece)
         weights = 8 * self.n_vectors * self.n_features * self.n_targets
         beside = self.liblinear_bytes if self.is_copied else self.residual_bytes
-        fitting = beside + weights + self.held_bytes
+        fitting = beside + weights + self.held_bytes + self.leaves_folds * self.n_stored * self._entry_bytes
         return max(self.sample_bytes, self.kept_bytes + self.frequency_bytes + int(max(passing, fitting)))
 
     @property

@@ -45,7 +45,7 @@ from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
 from chimap.fit.fit import check_request, fit
 from chimap.fit.settling import advice_on_components
-from chimap.fit.weights import checked_sample_weight, with_weights
+from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 
@@ -81,6 +81,7 @@ class HistogramModel(RecipeModel):
         n_principal: int | Sequence[int] | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         threshold: str | float | None = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
@@ -108,6 +109,7 @@ class HistogramModel(RecipeModel):
         self.n_principal = n_principal
         self.loss = loss
         self.class_weight = class_weight
+        self.weights = weights
         self.threshold = threshold
         self.alpha = alpha
         self.selection = selection
@@ -142,11 +144,12 @@ class HistogramModel(RecipeModel):
             regressor; a missing entry (NaN, None, masked) is left out for its task only, and a row without any entry is
             left out. A string names a column of X.
         sample_weight : array of shape (n,) or None, default=None
-            How often each row counts in every sum, in the scores of held-out rows and in the sample that the features
-            are fitted on: a row of weight 2 counts as two rows, one of weight 0 as none. With features that depend on
-            no sample, an integer weight and repeated rows give the same model.
+            Weight of each row in every sum, in the scores of held-out rows and in the sample that the features are
+            fitted on; 0 leaves it out. ``weights`` says what it means. With a given ``alpha`` and features that depend
+            on no sample, an integer weight and repeated rows give the same model.
         groups : array of shape (n,) or None, default=None
-            Group of each row; where rows are held out to choose a setting, those of a group are held out together.
+            Group of each row; the rows of a group are held out together, to choose a setting and for probabilities,
+            sets and deviations, which count groups then.
 
         Returns
         -------
@@ -221,7 +224,8 @@ class HistogramModel(RecipeModel):
                 check_order(source.row_ids, values, source.name, "source.row_ids", argument)
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
-            source = with_weights(source, checked_sample_weight(weights, source.n_rows))
+            weights = checked_sample_weight(weights, source.n_rows)
+            source = with_weights(source, weights, counts_in(self.weights, weights))
         if isinstance(groups, str):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))

@@ -64,6 +64,7 @@ class MultipleKernelModel(KernelLearner):
         normalize: str | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         threshold: str | float | None = None,
         shared: bool = False,
         group_weights: Sequence[float] | None = None,
@@ -97,6 +98,7 @@ class MultipleKernelModel(KernelLearner):
         self.normalize = normalize
         self.loss = loss
         self.class_weight = class_weight
+        self.weights = weights
         self.threshold = threshold
         self.shared = shared
         self.group_weights = group_weights

@@ -21,6 +21,7 @@ from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, Codec, TaskCodec
 from chimap.losses import CATALOGUE as LOSSES
+from chimap.moments import of_entries
 from chimap.selection.calibration import Calibration, TaskCalibration
 from chimap.selection.conformal import Conformal, checked_level
 
@@ -267,13 +268,16 @@ class ClassTargets(Encoding, ClassifierMixin):
                 TaskCalibration.unknown(t) if self.multilabel_ else Calibration(1.0, np.zeros(t))
             )
         elif self.multilabel_:
-            self._calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.weights)
+            weights = held_out.weights
+            if weights is not None:  # a missing entry has no weight
+                weights = np.where(np.isnan(held_out.y), 0.0, of_entries(weights))
+            self._calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.counted(weights))
             logs = self._logs(held_out.outputs)
             scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
             self._conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), counts)
         else:
             place = np.searchsorted(self.classes_, held_out.y)
-            self._calibration = Calibration.of(held_out.outputs, place, held_out.weights)
+            self._calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
             scores = -self._logs(held_out.outputs)[np.arange(place.size), place]
             self._conformal = Conformal(scores[:, None], counts)
         threshold = getattr(self, "threshold", None)

@@ -12,7 +12,6 @@ from chimap._types import ClassWeight
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import ClassCodec, is_matrix
 from chimap.fit.weights import checked_class_weight, class_weights, weights_of_entries, weights_of_tasks
-from chimap.moments import as_counts
 
 
 def check_of_batch(class_weight: ClassWeight, y: np.ndarray) -> None:
@@ -70,16 +69,17 @@ def weighed_by_class(
 def counts_of(
     held_out: HeldOutRows | None, class_weight: np.ndarray | None, classes: np.ndarray
 ) -> np.ndarray | None:
-    """Return how often each held-out row counts; weights of classes change what is learned, not what is counted.
+    """Return how many independent rows each held-out row counts as; None if each is one.
 
-    class_weight: the learned weights of the classes (k,), or of the labels of tasks (t, 2), or None.
+    Weights of classes change what is learned, not what is counted. class_weight: the learned weights of the classes
+    (k,), or of the labels of tasks (t, 2), or None.
     """
     if held_out is None or held_out.weights is None:
-        return None
+        return None if held_out is None else held_out.counted(None)
     weights = held_out.weights
     if class_weight is not None and weights.ndim == 2:
         class_factors = np.where(held_out.y == 1, class_weight[:, 1], class_weight[:, 0])
         weights = np.nanmean(np.where(np.isnan(held_out.y), np.nan, weights / class_factors), axis=1)
     elif class_weight is not None:
         weights = weights / class_weight[np.searchsorted(classes, held_out.y)]
-    return as_counts(weights)
+    return held_out.counted(weights)

@@ -24,7 +24,8 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
     objective : {"held-out", "training"}, default="held-out"
         What the widths minimise. See ``FourierKernelLearner``.
     alpha : float, default=0.1
-        Strength from which the search starts ("held-out"), or that is used throughout ("training").
+        Strength from which the search starts ("held-out", times the mean weight of a row), or that is used throughout
+        ("training").
     max_iter : int, default=30
         Largest number of iterations of L-BFGS.
     tol : float, default=0.0001
@@ -33,6 +34,9 @@ class ExactKernelLearner(ClassTargets, ExactKernelModel):
         Number of held-out folds; "auto" is five.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 
@@ -93,6 +97,9 @@ class ExactKernelRegressor(RealTargets, ExactKernelModel):
         Number of held-out folds; "auto" is five.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     random_state : int, RandomState or None, default=None
         Seed of the folds.
 

@@ -26,12 +26,12 @@ from chimap._validation import (
     validated,
 )
 from chimap.data.formats.frames import frame_rows
-from chimap.estimators.targets import Encoding
+from chimap.estimators.targets import CountedRows, Encoding
 from chimap.features.fourier.width_groups import partition, width_groups
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
-from chimap.moments import fold_of_rows
+from chimap.moments import fold_of_rows, unit_of
 from chimap.selection import fold_count
 from chimap.solvers.exact_widths import DualWeights, dual_ridge, exact_held_out, exact_kernel, exact_training
 from chimap.solvers.held_out import kernel_left_out
@@ -76,6 +76,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         tol: float = 1e-4,
         selection: str | int | BaseCrossValidator = "auto",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         random_state: RandomState = None,
     ):
         self.kernel = kernel
@@ -87,6 +88,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         self.tol = tol
         self.selection = selection
         self.class_weight = class_weight
+        self.weights = weights
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -116,8 +118,9 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         X, y = frame_rows(X, y, sample_weight=sample_weight)
         all_rows, labels = validated(self, X, y, **self._y_checks)
         self._kernel = self._checked_kernel()
-        rows, y, weights = self._counted(all_rows, labels, sample_weight)
-        rows = _arrays.as_rows(rows, np.float64)
+        counted = self._counted(all_rows, labels, sample_weight)
+        y, weights = counted.y, counted.weights
+        rows = _arrays.as_rows(counted.X, np.float64)
         check_histograms(rows, signed=self._kernel.is_signed)
         self._learn_targets(y)
         Y = np.asarray(self._encode(y)) + self._target_shift()
@@ -125,15 +128,19 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         names, blocks = partition(self.blocks, rows.shape[1])
         self.width_names_, self.width_columns_ = width_groups(self.widths, names, blocks, rows.shape[1])
         with threads(suited(None, rows.shape[0])):
-            self._take_held_out(HeldOutRows(self._learn(rows, Y, w), y, weights))
+            outputs = self._learn(rows, Y, w, counted)
+            self._take_held_out(HeldOutRows(outputs, y, weights, counts=counted.counts))
         self._rows = rows
         self.kernel_ = Anisotropic(self._kernel, self.width_columns_, self.widths_)
         return self
 
-    def _learn(self, rows: Rows, Y: np.ndarray, w: np.ndarray) -> np.ndarray:
+    def _learn(self, rows: Rows, Y: np.ndarray, w: np.ndarray, counted: CountedRows) -> np.ndarray:
         """Learn widths and weights; return the outputs for left-out rows."""
         distances = self._distances(rows)
-        self._search(distances, Y, w, self._start(distances, w))
+        # A given strength is used as it is; a search begins where it would for rows of weight 1.
+        alpha = self.alpha * (1.0 if self.objective == "training" else counted.mean_weight)
+        n_rows = float(w.sum()) / unit_of(w, counted.counts)
+        self._search(distances, Y, w, self._start(distances, w, n_rows), alpha)
         self._weights, factor = dual_ridge(exact_kernel(distances, np.log(self.widths_)), Y, self.alpha_, w)
         inverse = cho_solve(factor, np.eye(len(Y)), check_finite=False)
         return kernel_left_out(inverse.diagonal(), self._weights.duals, Y, self.alpha_, w)
@@ -173,10 +180,13 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
             )
         return np.array(distances)
 
-    def _start(self, distances: np.ndarray, w: np.ndarray) -> np.ndarray:
-        """Return log widths at which the mean share of each group in the exponent is 1 / groups."""
-        n, shares = max(w.size, float(w.sum())), w / w.sum()
-        means = np.einsum("i,kij,j->k", shares, distances, shares) * n / max(1, n - 1)
+    def _start(self, distances: np.ndarray, w: np.ndarray, n: float) -> np.ndarray:
+        """Return log widths at which the mean share of each group in the exponent is 1 / groups.
+
+        n: number that the rows of weights w count as.
+        """
+        shares = w / w.sum()
+        means = np.einsum("i,kij,j->k", shares, distances, shares) * n / max(1.0, n - 1)
         if n > 1 and not np.all(means > 0):
             j = int(np.flatnonzero(means <= 0)[0])
             raise DataError(
@@ -184,7 +194,9 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
             )
         return 0.5 * np.log(2 / (np.where(means > 0, means, 1.0) * means.size))
 
-    def _search(self, distances: np.ndarray, Y: np.ndarray, w: np.ndarray, start: np.ndarray) -> None:
+    def _search(
+        self, distances: np.ndarray, Y: np.ndarray, w: np.ndarray, start: np.ndarray, alpha: float
+    ) -> None:
         n = Y.shape[0]
         total = float((w @ np.square(Y - w @ Y / w.sum())).sum()) or 1.0
         seed = int(check_random_state(self.random_state).randint(2**31))
@@ -209,7 +221,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
             settings = {"alpha": float(np.exp(x[-1])), "seconds": time.perf_counter() - began}
             self.history_.append(step | {"widths": np.exp(x[:-1])} | settings)
 
-        x = np.append(start, np.log(self.alpha))
+        x = np.append(start, np.log(alpha))
         end = minimize(
             objective, x, jac=True, method="L-BFGS-B", bounds=[(v - _REACH, v + _REACH) for v in x], callback=note,
             options={"maxiter": self.max_iter, "ftol": self.tol, "gtol": 1e-9},

@@ -21,7 +21,7 @@ from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.estimators.real_targets import RealTargets
-from chimap.estimators.targets import Encoding
+from chimap.estimators.targets import CountedRows, Encoding
 from chimap.features.additive.identity import IdentityMap
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
@@ -62,7 +62,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         y : array of shape (n,)
             Labels or targets.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none.
+            Weights of the rows in every sum, 0 for none.
 
         Returns
         -------
@@ -78,29 +78,29 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         """
         check_rows_order(X, y=y, sample_weight=sample_weight)
         rows, labels = self._valid(X, y, reset=True)
-        rows, labels, weights = self._counted(rows, labels, sample_weight)
-        self._learn_targets(labels)
-        self._moments = self._empty(rows)
-        self._witness(rows, labels, weights)
-        self._add(rows, labels, weights)
+        counted = self._counted(rows, labels, sample_weight)
+        self._learn_targets(counted.y)
+        self._moments = self._empty(counted.X)
+        self._witness(counted)
+        self._add(counted)
         return self._solve_now()
 
-    def _witness(self, X: Rows, y: np.ndarray, weights: np.ndarray | None) -> None:
+    def _witness(self, rows: CountedRows) -> None:
         """Keep some rows, for which held-out outputs are computed."""
-        chosen = choose_rows(X.shape[0], _WITNESSES, self._seed)
-        chosen_weights = None if weights is None else weights[chosen]
-        self._witnesses = _arrays.take_rows(X, chosen), y[chosen], chosen_weights
+        chosen = choose_rows(rows.X.shape[0], _WITNESSES, self._seed)
+        weights, counts = (None if part is None else part[chosen] for part in (rows.weights, rows.counts))
+        self._witnesses = CountedRows(_arrays.take_rows(rows.X, chosen), rows.y[chosen], weights, counts)
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         first = self._is_new
         check_rows_order(X, y=y, sample_weight=sample_weight)
         rows, labels = self._valid(X, y, reset=first)
-        rows, labels, weights = self._counted(rows, labels, sample_weight, is_batch=True)
-        self._encode(labels)  # checks the labels before anything is added
+        counted = self._counted(rows, labels, sample_weight, is_batch=True)
+        self._encode(counted.y)  # checks the labels before anything is added
         if first:
-            self._moments = self._empty(rows)
-            self._witness(rows, labels, weights)
-        self._add(rows, labels, weights)
+            self._moments = self._empty(counted.X)
+            self._witness(counted)
+        self._add(counted)
         self._stale = True
         return self
 
@@ -114,7 +114,8 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         shift = provisional_mean(X[:FIRST_ROWS])
         return FoldMoments(n_folds, X.shape[1], self._n_targets, shift, self._target_shift(), X.dtype)
 
-    def _add(self, X: Rows, y: np.ndarray, weights: np.ndarray | None) -> None:
+    def _add(self, rows: CountedRows) -> None:
+        X, y, weights, _ = rows
         moments, n_before = self._moments, self._moments.n_rows
         sums = HOST.sums(IdentityMap(), moments)
         folds = DealtFolds(len(moments.folds), self._seed)
@@ -136,9 +137,12 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         self.intercept_, self.alpha_ = solution.intercept, solution.alpha
         self.n_rows_ = whole.n_rows
         self._stale = False
-        X, y, weights = self._witnesses
-        Z = _arrays.to_dense(_arrays.as_rows(X, np.float64))
-        self._take_held_out(self._held_out(whole, solution, Z, y, weights))
+        rows = self._witnesses
+        Z = _arrays.to_dense(_arrays.as_rows(rows.X, np.float64))
+        outputs = self._held_out(whole, solution, Z, rows)
+        self._take_held_out(
+            None if outputs is None else HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)
+        )
         return self
 
     def _held_out(
@@ -146,9 +150,8 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         whole: Moments,
         solution: LinearSolution,
         Z: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray | None,
-    ) -> HeldOutRows | None:
+        rows: CountedRows,
+    ) -> np.ndarray | None:
         """Return outputs for rows Z (m, D) of a model fitted without each row; None if no formula gives them."""
         return None
 

@@ -54,7 +54,7 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
     exact = clone(model).set_params(
         features="exact", n_components="auto", n_principal=None, selection="auto", loss="square", sampling="auto",
         precision="float64" if model.precision == "float64" else "float32", device="cpu", verbose=False,
-        class_weight=None,  # the row weights include the class weights already
+        class_weight=None, weights="importance",  # the row weights include the class weights already
         **settings,
     )  # fmt: skip
     sampled_groups = None if groups is None else np.asarray(groups)[places]

@@ -99,6 +99,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         scores used for choosing, and the probabilities, count rows with these weights. With several tasks, "balanced"
         applies to each task, a dictionary to all tasks, and a list has one dictionary per task; the features and the
         race, which tasks share, use the mean weights of the rows.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row. "importance": how much it matters in every sum; n rows then count as
+        (sum w)^2 / sum w^2 rows where a choice, a probability, a set or a deviation depends on their number, so that
+        equal weights change none of these. "frequency": how many equal rows it stands for, a whole number.
     threshold : "f1", "balanced", float or None, default=None
         For two classes, how to set the output above which a row is assigned to the second class, ``classes_[1]``, the
         positive one. None is 0. "f1" and "balanced" maximise the F1 score of that class, or the balanced accuracy, on

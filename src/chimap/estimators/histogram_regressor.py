@@ -62,6 +62,9 @@ class HistogramRegressor(RealTargets, HistogramModel):
         An object ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
     alpha : float, sequence of float or "auto", default="auto"
@@ -93,6 +96,9 @@ class HistogramRegressor(RealTargets, HistogramModel):
     Notes
     -----
     The other attributes are those of ``HistogramClassifier``, without the ones about classes.
+
+    Several targets are divided by their standard deviations, so that none decides by its unit what they share: the
+    strength, and the width of ``loss="epsilon_insensitive"``. Answers are in the units of the data.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from chimap.data.layouts import check_rows_order, opener_of
 from chimap.data.table import ColumnChoice
 from chimap.estimators.rows_to_predict import bind_columns, source_as_fitted
 from chimap.fit.targets import Codec, checked_batch, is_matrix
-from chimap.fit.weights import checked_sample_weight, with_weights
+from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
 from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
@@ -102,5 +102,6 @@ def source_of_batch(
             X, y = validated(model, X, y, reset=is_first, **y_checks)
         source = ArraySource(X, y)
     if sample_weight is not None:
-        source = with_weights(source, checked_sample_weight(sample_weight, source.n_rows))
+        weights = checked_sample_weight(sample_weight, source.n_rows)
+        source = with_weights(source, weights, counts_in(model.weights, weights))
     return labelled(source) if is_matrix(y) else source

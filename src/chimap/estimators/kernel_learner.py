@@ -55,6 +55,7 @@ class KernelLearner(HistogramModel):
         patience: int = 5,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         threshold: str | float | None = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
@@ -84,6 +85,7 @@ class KernelLearner(HistogramModel):
         self.patience = patience
         self.loss = loss
         self.class_weight = class_weight
+        self.weights = weights
         self.threshold = threshold
         self.alpha = alpha
         self.selection = selection

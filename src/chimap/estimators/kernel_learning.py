@@ -69,6 +69,9 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
         ``HistogramClassifier``.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
     alpha : float, sequence of float or "auto", default="auto"
@@ -185,6 +188,9 @@ class FourierKernelRegressor(RealTargets, KernelLearner):
         ``FourierKernelLearner``.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
     alpha : float, sequence of float or "auto", default="auto"

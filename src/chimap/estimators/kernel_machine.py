@@ -26,10 +26,12 @@ from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
 from chimap.estimators.strength_choice import Solve, checked_folds, chosen_strength, folds_of, strengths_of
+from chimap.estimators.targets import CountedRows
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
+from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
@@ -76,6 +78,9 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         all classes at once.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
     selection : int, "auto" or splitter, default=3
@@ -140,6 +145,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         alpha: str | float | Sequence[float] = "auto",
         loss: str = "hinge",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         threshold: str | float | None = None,
         selection: str | int | BaseCrossValidator = 3,
         memory: str | int = "2GiB",
@@ -152,6 +158,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         self.alpha = alpha
         self.loss = loss
         self.class_weight = class_weight
+        self.weights = weights
         self.threshold = threshold
         self.selection = selection
         self.memory = memory
@@ -168,7 +175,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         y : array of shape (n,)
             Labels.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none.
+            Weights of the rows in every sum, 0 for none.
 
         Returns
         -------
@@ -188,7 +195,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
         weights = checked_sample_weight(sample_weight, n_given)
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
-        rows, labels, weights = self._counted(rows, labels, weights)
+        counted = self._counted(rows, labels, weights)
+        rows, labels, weights, _ = counted
         if self._is_precomputed:
             rows = rows[:, places]
         self.row_numbers_ = places
@@ -202,12 +210,12 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
             targets = np.asarray(self._encode(labels))
             folds = folds_of(selection, labels, self.random_state)
+            scale = self.scale_ * counted.mean_weight
             self.alpha_, self.selection_ = chosen_strength(
-                strengths_of(given, self.scale_), self.scale_, self._solve, folds, gram, targets, labels, w,
-                self.classes_,
-            )  # fmt: skip
+                strengths_of(given, scale), scale, self._solve, folds, gram, targets, labels, w, self.classes_
+            )
             duals, intercept = self._solve(gram, targets, w, self.alpha_)
-            self._take_held_out(self._held_out(folds, gram, targets, labels, w, duals))
+            self._take_held_out(self._held_out(folds, gram, targets, counted, duals))
         self.dual_coef_ = np.ascontiguousarray(duals.T)  # in the order of a file, for the same bits
         if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
             dual_coef = np.zeros((duals.shape[1], n_given))
@@ -227,19 +235,35 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         folds: BaseCrossValidator | None,
         gram: np.ndarray,
         targets: np.ndarray,
-        y: np.ndarray,
-        w: np.ndarray,
+        rows: CountedRows,
         duals: np.ndarray,
     ) -> HeldOutRows | None:
-        """Return outputs for left-out rows: ridge leaves out each row alone, the hinge holds out one fold."""
-        if self.loss == "square":
+        """Return outputs for left-out rows; None if there are too few rows.
+
+        Ridge leaves out each row alone; the hinge, and a user's splitter, hold out as many folds as are enough.
+        """
+        w = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        has_splitter = not isinstance(self.selection, str) and hasattr(self.selection, "split")
+        if self.loss == "square" and not has_splitter:
             diagonal = inverse_diagonal(ridge_factor(gram, w, self.alpha_))
-            return HeldOutRows(kernel_left_out(diagonal, duals, targets, self.alpha_, w), y, w)
+            outputs = kernel_left_out(diagonal, duals, targets, self.alpha_, w)
+            return HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)
         if folds is None:
             return None
-        train, test = next(iter(folds.split(np.zeros(len(y)), y)))
-        weights, intercept = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
-        return HeldOutRows(gram[np.ix_(test, train)] @ weights + intercept, y[test], w[test])
+        splits = list(folds.split(np.zeros(len(rows.y)), rows.y))
+        fold_of, held = (
+            np.repeat(np.arange(len(splits)), [test.size for _, test in splits]),
+            np.concatenate([test for _, test in splits]),
+        )
+        is_rare = self._codec.rare(rows.y, splits[0][1].size, FEWEST_UNITS)[held]
+        of_folds = []
+        for fold in sufficient_folds(fold_of, len(splits), is_rare, None):
+            train, test = splits[fold]
+            solved = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
+            of_folds.append(gram[np.ix_(test, train)] @ solved[0] + solved[1])
+        held = held[: sum(map(len, of_folds))]
+        weights, counts = (None if part is None else part[held] for part in (rows.weights, rows.counts))
+        return HeldOutRows(np.concatenate(of_folds), rows.y[held], weights, counts=counts)
 
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the kernel matrix, centred, and the means that were subtracted.

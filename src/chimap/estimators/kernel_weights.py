@@ -23,8 +23,8 @@ from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.catalogue import solver_of
 from chimap.solvers.group_passes import metric_of
 from chimap.solvers.group_path import KernelPath, held_out_errors, largest_alpha
-from chimap.solvers.held_out import Witnesses
-from chimap.solvers.passes import fold_outputs, loss_of, shifted, step_outputs, unshifted
+from chimap.solvers.held_out import by_folds
+from chimap.solvers.passes import loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.sparse import alphas_below
 
 SEARCH_TOLERANCE = 1e-3  # tolerance of residuals while strengths are compared
@@ -91,8 +91,8 @@ class KernelWeights:
         """See ``Objective``."""
         penalty, moments = self.penalty(features), collected(evidence.moments, "moments")
         if evidence.rows is None:
-            return self._from_moments(moments, penalty, clock, progress, evidence.witnesses)
-        return self._by_passes(moments, evidence.rows, penalty, clock, progress, evidence.witnesses)
+            return self._from_moments(moments, penalty, clock, progress, evidence)
+        return self._by_passes(moments, evidence.rows, penalty, clock, progress, evidence)
 
     def _from_moments(
         self,
@@ -100,12 +100,12 @@ class KernelWeights:
         penalty: L21,
         clock: Stopwatch,
         progress: Progress,
-        witnesses: Witnesses | None,
+        evidence: Evidence,
     ) -> Learned:
-        whole = moments.whole()
+        whole, witnesses = moments.whole(), evidence.witnesses
         alphas = self.path_of(largest_alpha(whole, penalty), 1e-3)
         result = None
-        if len(moments.folds) > 1:
+        if len(moments.folds) > 1 and evidence.asked != "nothing":
             with clock("choose alpha"):
                 progress.stage("alpha", len(moments.folds) * alphas.size, "values")
                 errors = held_out_errors(
@@ -119,7 +119,16 @@ class KernelWeights:
         chosen = alphas.size // 2 if result is None else result.chosen
         shown = self._attributes(path[chosen], path, penalty, chosen, 1)
         held_out = None
-        if witnesses is not None:
+        if witnesses is not None and witnesses.leaves_folds:
+
+            def without(fold: int) -> LinearSolution:
+                part = SquareProblem(whole - moments.folds[fold], penalty, SEARCH_TOLERANCE)
+                return shifted(part.solve(path[chosen].alpha, part.zero()), whole)
+
+            with clock("held out"):
+                folds = np.unique(witnesses.folds).tolist()
+                held_out = by_folds(witnesses, without, whole.shifts[1], folds)
+        elif witnesses is not None:
             less_shift = shifted(path[chosen], whole)
             held_out = step_outputs(Square(), less_shift, _strengths(penalty, path[chosen]), whole, witnesses)
         return Learned(path[chosen], Square(), result, 1, whole.n_rows, shown, held_out)
@@ -131,9 +140,10 @@ class KernelWeights:
         penalty: L21,
         clock: Stopwatch,
         progress: Progress,
-        witnesses: Witnesses | None,
+        evidence: Evidence,
     ) -> Learned:
         whole, n_folds, passes = moments.whole(), len(moments.folds), [0]
+        witnesses, is_open = evidence.witnesses, evidence.asked != "nothing" and len(moments.folds) > 1
         loss = loss_of(self.loss, whole)
         with clock("solve"):
             metric = metric_of(whole, penalty)
@@ -152,7 +162,7 @@ class KernelWeights:
 
         everything = problem_of(range(n_folds), False)
         result = None
-        if n_folds == 1:
+        if not is_open:
             with clock("passes"):
                 progress.stage("passes", None, "passes")
                 alphas = self.path_of(everything.largest, SMALLEST)
@@ -167,9 +177,19 @@ class KernelWeights:
                 progress.stage("passes", None, "passes")
                 solution = everything.solve(path[chosen].alpha, path[chosen])
         shown = self._attributes(solution, path, penalty, chosen, passes[0])
+
+        def without(fold: int) -> LinearSolution:
+            """Return the model of all folds but one; the search has that without fold 0."""
+            if fold == 0 and is_open:
+                return path[chosen]
+            others = [k for k in range(n_folds) if k != fold]
+            problem = problem_of(others, True)
+            return problem.solve(solution.alpha, problem.zero())
+
         held_out = None
-        if witnesses is not None and result is not None and np.any(witnesses.folds == 0):
-            held_out = fold_outputs(path[chosen], whole, witnesses)
+        if witnesses is not None and (witnesses.leaves_folds or (is_open and evidence.held_folds == (0,))):
+            with clock("held out"):
+                held_out = by_folds(witnesses, without, whole.shifts[1], evidence.held_folds)
         elif witnesses is not None:
             held_out = step_outputs(loss, solution, _strengths(penalty, solution), whole, witnesses)
         return Learned(unshifted(solution, whole), loss, result, passes[0], whole.n_rows, shown, held_out)

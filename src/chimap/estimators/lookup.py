@@ -25,20 +25,19 @@ from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
 from chimap.estimators.lookup_weights import minimised
+from chimap.estimators.targets import CountedRows, held_out_in_memory
 from chimap.features.additive import AnchorMap
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import check_codes, look_up
 from chimap.fit.result import HeldOutRows
 from chimap.losses import Logistic, Loss, SquaredHinge
 from chimap.model_files.model_file import SavedEstimator
-from chimap.moments import fold_of_rows, rows_by_weight
-from chimap.selection.base import USUAL_FOLDS
+from chimap.moments import rows_by_weight
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_FEWEST_ROWS = 10  # with fewer rows, none are held out
 _ROUGH = 1e-2  # tolerance of a machine that only serves calibration
 
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Logistic())}
@@ -72,6 +71,9 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         Largest number of iterations of L-BFGS; a ConvergenceWarning is raised if they did not suffice.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     n_jobs : int or None, default=None
         Number of threads. None and -1 use all cores.
 
@@ -124,6 +126,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         tol: float = 1e-3,
         max_iter: int = 1000,
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         n_jobs: int | None = None,
     ):
         self.map = map
@@ -133,6 +136,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.weights = weights
         self.n_jobs = n_jobs
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -145,7 +149,7 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         y : array of shape (n,)
             Labels.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows: a row of weight 2 counts as two rows, one of weight 0 as none. The map is fitted on
+            Weights of the rows in every sum, 0 for none. The map is fitted on
             rows drawn by their weights.
 
         Returns
@@ -165,13 +169,14 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):
             raise ParameterError("map", psi, "an AnchorMap, whose codes are looked up")
-        rows, labels, weights = self._counted(rows, labels, sample_weight)
+        counted = self._counted(rows, labels, sample_weight)
+        rows, weights = counted.X, counted.weights
         sample = (
             rows if weights is None else _arrays.take_rows(rows, rows_by_weight(weights, rows.shape[0], 0))
         )
         with threads(suited(self.n_jobs, rows.shape[0])):
             psi = clone(psi).fit(sample)
-            return self._fit_codes(psi.encode(rows), labels, psi, weights)
+            return self._fit_codes(counted._replace(X=psi.encode(rows)), psi)
 
     def fit_codes(
         self, codes: Rows, y: ArrayLike, map: AnchorMap, sample_weight: ArrayLike | None = None
@@ -200,17 +205,17 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
             raise DataError(
                 f"y must have a label for each of the {codes.shape[0]} rows of codes; got {np.size(y)}."
             )
-        codes, y, weights = self._counted(codes, np.asarray(y), sample_weight)
-        return self._fit_codes(codes, y, map, weights)
+        return self._fit_codes(self._counted(codes, np.asarray(y), sample_weight), map)
 
-    def _fit_codes(self, codes: Rows, y: np.ndarray, map: AnchorMap, weights: np.ndarray | None) -> Self:
+    def _fit_codes(self, counted: CountedRows, map: AnchorMap) -> Self:
         """Train on the codes of rows with weight above 0."""
         self._check_settings()
+        codes, y, weights, _ = counted
         self._learn_targets(y)
         signs, w = np.asarray(self._encode(y)), np.ones(len(y)) if weights is None else weights
         with threads(self.n_jobs):
             solution = self._minimise(codes, signs, w, map, self.tol)
-            self._take_held_out(self._held_out(codes, signs, w, y, map))
+            self._take_held_out(self._held_out(counted, signs, w, map))
         self.map_, self.n_features_in_ = map, map.n_features_in_
         self.coef_, self.intercept_ = solution
         self.tables_ = map.tables(self.coef_)
@@ -218,18 +223,18 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         return self
 
     def _held_out(
-        self, codes: Rows, signs: np.ndarray, w: np.ndarray, y: np.ndarray, map: AnchorMap
+        self, counted: CountedRows, signs: np.ndarray, w: np.ndarray, map: AnchorMap
     ) -> HeldOutRows | None:
-        """Return outputs for a fifth of the rows, from a machine of the others; None if there are too few rows."""
-        if len(y) < _FEWEST_ROWS:
-            return None
-        held = fold_of_rows(0, len(y), USUAL_FOLDS, 0) == 0
-        learning, testing = np.flatnonzero(~held), np.flatnonzero(held)
+        """Return outputs for a fifth of the rows, or for more where a class is rare; None if there are too few rows."""
         tolerance = max(self.tol, _ROUGH)
-        learning_codes = _arrays.take_rows(codes, learning)
-        coef, intercept = self._minimise(learning_codes, signs[learning], w[learning], map, tolerance, False)
-        outputs = look_up(_arrays.take_rows(codes, testing), map.tables(coef).transpose(1, 2, 0)) + intercept
-        return HeldOutRows(outputs, y[testing], w[testing])
+
+        def outputs(learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
+            codes = _arrays.take_rows(counted.X, learning)
+            coef, intercept = self._minimise(codes, signs[learning], w[learning], map, tolerance, False)
+            tables = map.tables(coef).transpose(1, 2, 0)
+            return np.asarray(look_up(_arrays.take_rows(counted.X, testing), tables) + intercept)
+
+        return held_out_in_memory(counted, self._codec, outputs)
 
     def decision_codes(self, codes: Rows) -> np.ndarray:
         """Return the ``decision_function`` of rows from their codes.

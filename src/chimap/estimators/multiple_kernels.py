@@ -51,6 +51,9 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
         "square", "logistic", "squared_hinge", "smooth_hinge", or an object of ``chimap.losses``.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
     shared : bool, default=False
@@ -186,6 +189,9 @@ class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
         ``losses.EpsilonInsensitive``, as in the paper.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
     shared : bool, default=False

@@ -14,18 +14,18 @@ from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, 
 from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
+from chimap.estimators.targets import CountedRows, held_out_in_memory
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import Codec
 from chimap.kernels import intersection
 from chimap.model_files.model_file import SavedEstimator
-from chimap.moments import fold_of_rows, rows_by_weight
-from chimap.selection.base import USUAL_FOLDS
+from chimap.moments import rows_by_weight
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-_FEWEST_ROWS = 10  # with fewer rows, none are held out
+_MOST_STEPS = 10  # of a pass, for each row
 
 
 class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
@@ -57,6 +57,9 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         Number of passes of ``fit`` over the rows, each in a new random order.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class. See ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
     random_state : int, RandomState or None, default=None
         Seed of these orders.
     n_jobs : int or None, default=None
@@ -108,6 +111,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         n_knots: int = 50,
         max_iter: int = 10,
         class_weight: ClassWeight = None,
+        weights: str = "importance",
         random_state: RandomState = None,
         n_jobs: int | None = None,
     ):
@@ -115,6 +119,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self.n_knots = n_knots
         self.max_iter = max_iter
         self.class_weight = class_weight
+        self.weights = weights
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -128,8 +133,9 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         y : array of shape (n,)
             Labels.
         sample_weight : array of shape (n,) or None, default=None
-            Weights of the rows. A pass makes one step per unit of weight, so two for a row of weight 2; a fraction is
-            rounded up or down at random.
+            Weights of the rows. A pass makes one step for the lightest row, and for the others as many as their weights
+            are larger, at most ten for each row on average; a fraction is rounded up or down at random. With
+            ``weights="frequency"`` it makes as many steps as the weight says.
 
         Returns
         -------
@@ -138,33 +144,37 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         """
         all_rows, labels = self._rows(X, y, sample_weight, reset=True)
         self._check_settings()
-        rows, labels, weights = self._counted(all_rows, labels, sample_weight)
+        counted = self._counted(all_rows, labels, sample_weight)
+        rows, labels, weights, counts = counted
         self._learn_targets(labels)
-        steps = _steps_of(weights, rows.shape[0])
+        self._step_weight = _step_weight(weights, counts)
+        steps = _steps_of(weights, rows.shape[0], self._step_weight)
         self._start(rows, steps)
         random = check_random_state(self.random_state)
         for _ in range(self.max_iter):
             self._steps(_arrays.to_sparse(rows), labels, steps[random.permutation(steps.size)])
         self.n_iter_ = self.max_iter
-        self._take_held_out(self._held_out(rows, labels, weights))
+        self._take_held_out(self._held_out(counted))
         return self
 
-    def _held_out(self, rows: Rows, y: np.ndarray, weights: np.ndarray | None) -> HeldOutRows | None:
+    def _held_out(self, counted: CountedRows) -> HeldOutRows | None:
         """Return outputs for a fifth of the rows, from a machine that learns from the others in as many passes."""
-        if len(y) < _FEWEST_ROWS:
-            return None
-        held = fold_of_rows(0, len(y), USUAL_FOLDS, 0) == 0
-        learning, testing = np.flatnonzero(~held), np.flatnonzero(held)
-        machine = clone(self)
-        machine._learn_targets(self.classes_)
-        machine.n_features_in_ = self.n_features_in_
-        steps = learning[_steps_of(None if weights is None else weights[learning], learning.size)]
-        machine._start(rows, steps)
-        random = check_random_state(0)
-        for _ in range(self.max_iter):
-            machine._steps(_arrays.to_sparse(rows), y, random.permutation(steps))
-        test_weights = None if weights is None else weights[testing]
-        return HeldOutRows(machine._outputs(_arrays.take_rows(rows, testing)), y[testing], test_weights)
+        rows, y, weights, _ = counted
+
+        def outputs(learning: np.ndarray, testing: np.ndarray) -> np.ndarray:
+            machine = clone(self)
+            machine._learn_targets(self.classes_)
+            machine.n_features_in_ = self.n_features_in_
+            machine._step_weight = self._step_weight
+            learning_weights = None if weights is None else weights[learning]
+            steps = learning[_steps_of(learning_weights, learning.size, self._step_weight)]
+            machine._start(rows, steps)
+            random = check_random_state(0)
+            for _ in range(self.max_iter):
+                machine._steps(_arrays.to_sparse(rows), y, random.permutation(steps))
+            return machine._outputs(_arrays.take_rows(rows, testing))
+
+        return held_out_in_memory(counted, self._codec, outputs)
 
     def partial_fit(
         self,
@@ -196,15 +206,18 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         if is_first:
             self._check_settings()
             self._learn_targets(labels if classes is None else classes)
-        rows, labels, weights = self._counted(all_rows, labels, sample_weight, is_batch=True)
-        steps = _steps_of(weights, rows.shape[0])
+        counted = self._counted(all_rows, labels, sample_weight, is_batch=True)
+        rows, labels, weights, counts = counted
+        if is_first:
+            self._step_weight = _step_weight(weights, counts)
+        steps = _steps_of(weights, rows.shape[0], self._step_weight)
         if is_first:
             self._start(rows, steps)
             self._take_held_out(None)
         else:
             self._encode(labels)  # raises for an unknown label before anything is learned from it
             # while the rows are unseen
-            self._take_held_out(HeldOutRows(self._outputs(rows), labels, weights))
+            self._take_held_out(HeldOutRows(self._outputs(rows), labels, weights, counts=counts))
         self._steps(_arrays.to_sparse(rows), labels, steps)
         return self
 
@@ -275,11 +288,18 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         return tags
 
 
-def _steps_of(weights: np.ndarray | None, n_rows: int) -> np.ndarray:
-    """Return the rows of the steps of a pass, ascending.
+def _step_weight(weights: np.ndarray | None, counts: np.ndarray | None) -> float:
+    """Return the weight of a step, so that the lightest row has one, and a pass at most ``_MOST_STEPS`` for each row.
 
-    Each row occurs as often as its weight says; weights with a mean below one set the proportions only.
+    Numbers of equal rows have a step each.
     """
+    if weights is None or counts is not None:
+        return 1.0
+    return max(float(weights.min()), float(weights.mean()) / _MOST_STEPS)
+
+
+def _steps_of(weights: np.ndarray | None, n_rows: int, step_weight: float) -> np.ndarray:
+    """Return the rows of the steps of a pass, ascending; each row occurs as often as its weight says."""
     if weights is None:
         return np.arange(n_rows)
-    return rows_by_weight(weights, max(n_rows, round(float(weights.sum()))), 0)
+    return rows_by_weight(weights, max(1, round(float(weights.sum()) / step_weight)), 0)

@@ -362,7 +362,9 @@ class Race:
         weights = given_weights(self.model.get_params(deep=False))
         settings = {"bin_weights": weights} | candidate.settings | {"scoring": self.scoring, "verbose": False}
         # Row weights include class weights already, and a candidate needs no threshold.
-        model = without_posterior(self.model).set_params(**settings, class_weight=None, threshold=None)
+        model = without_posterior(self.model).set_params(
+            **settings, class_weight=None, threshold=None, weights="importance"
+        )
         keeps = candidate.settings.get("features") == "exact"
         if not keeps:
             model.set_params(scoring=None)
@@ -371,7 +373,7 @@ class Race:
             _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
         )
         source.weights = None if self.weights is None else self.weights[chosen]
-        if groups is None or not keeps or np.unique(groups).size < 2:
+        if groups is None or np.unique(groups).size < 2:
             return model.fit_source(source)
         return model.fit_source(source, groups=groups)
 

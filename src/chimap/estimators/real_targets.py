@@ -21,7 +21,6 @@ from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import Codec, RealCodec
 from chimap.losses import CATALOGUE as LOSSES
-from chimap.moments import as_counts
 from chimap.selection.conformal import Conformal, checked_level
 from chimap.selection.scoring import MeanScore
 
@@ -200,5 +199,4 @@ class RealTargets(Encoding, RegressorMixin):
         if held_out is not None:
             self.noise_variance_ = held_out.noise
             y = held_out.y.reshape(held_out.outputs.shape)
-            counts = None if held_out.weights is None else as_counts(held_out.weights)
-            self._conformal = Conformal(np.abs(y - held_out.outputs), counts)
+            self._conformal = Conformal(np.abs(y - held_out.outputs), held_out.counted(held_out.weights))

@@ -75,7 +75,7 @@ class RecipeModel(Encoding, LinearModel):
     loss_: Loss | None
     selection_: SelectionResult | None
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
-    _spread: Sometimes[float | None]  # spread of targets with missing entries; None if no entry is missing
+    _has_gaps: bool = False  # whether several targets need sums of their own, for gaps or weights of classes
     _seed: int
     _ends_at: float | None = None  # when a fit with a time limit ends, by time.monotonic
     _stale: bool = False  # whether batches have arrived since the weights were solved for
@@ -95,7 +95,7 @@ class RecipeModel(Encoding, LinearModel):
         if to_learn is not None:
             self._learn_targets(to_learn)
         batches: Batches | None = getattr(self, "_batches", None)
-        self._spread = None
+        self._has_gaps = False
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
@@ -131,7 +131,7 @@ class RecipeModel(Encoding, LinearModel):
         y = source.labels()
         assert y is not None
         weights = self._class_weighed(y, source.weights, is_batch)
-        return (source if weights is source.weights else with_weights(source, weights)), groups
+        return (source if weights is source.weights else with_weights(source, weights, source.counts)), groups
 
     # --- values of "auto"
 
@@ -186,8 +186,12 @@ class RecipeModel(Encoding, LinearModel):
 
         is_plain: False if the fit has options that exact machines do not support. is_batch: whether more rows follow.
         """
+
+        def recipe(given: Parameters) -> Recipe:
+            return self._recipe(given) if groups is None else self._recipe(given).of_groups()
+
         about = Circumstances(
-            self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
+            recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
             self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
             keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
@@ -208,8 +212,7 @@ class RecipeModel(Encoding, LinearModel):
         check_tasks(source)
         self.task_names_ = None if source.task_names is None else np.array(source.task_names)
         is_weighed = getattr(self, "class_weight", None) is not None
-        is_separate = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
-        self._spread = float(np.sqrt(np.nanvar(y, axis=0).sum())) or 1.0 if is_separate else None
+        self._has_gaps = y.ndim == 2 and (is_weighed or bool(np.isnan(y).any()))
 
     def _n_targets_in(self, source: Source) -> int:
         """Return the number of targets that the labels of a source become; 1 for a source without labels."""
@@ -238,7 +241,8 @@ class RecipeModel(Encoding, LinearModel):
         """Return the settings of a fit with these parameters; None takes those of the model."""
         given = self._given() if given is None else given
         return checked_recipe(
-            given, estimator=type(self).__name__, design=self._design(given), codec=self._codec_type,
+            given, estimator=type(self).__name__, design=self._design(given),
+            codec=self._codec_type.of_loss(given["loss"]),
             objective=self._objective(given), alpha=given["alpha"], selection=given["selection"],
             n_principal=given.get("n_principal"), normalize=given["normalize"], precision=given["precision"],
             device=self._device, memory=self.memory, seed=self._fit_seed,
@@ -254,9 +258,8 @@ class RecipeModel(Encoding, LinearModel):
             has_raced = "alpha" in getattr(self, "chosen_", {})
             exact = ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
             return BlockObjective(exact, self._ends_at) if given.get("solver") == BLOCKS else exact
-        spread = getattr(self, "_spread", None)
-        if spread is not None and loss != "hinge":
-            loss = Observed(named(loss, spread) if isinstance(loss, str) else loss)
+        if self._has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
+            loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
         return PenalisedLoss(loss, alpha, self.n_principal, given.get("solver"))
 
     def _checked_loss(self, given: Parameters) -> str | Loss:

@@ -16,7 +16,7 @@ from chimap.backends import check_device
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.from_moments import MomentsModel, RealMomentsModel
-from chimap.fit.result import HeldOutRows
+from chimap.estimators.targets import CountedRows
 from chimap.losses import Square
 from chimap.moments import PCA, FoldMoments, Moments
 from chimap.selection import choose_alpha, fold_count, score_principal
@@ -39,6 +39,7 @@ class RidgeFromMoments(MomentsModel):
         random_state: RandomState = None,
         device: str = "cpu",
         class_weight: ClassWeight = None,
+        weights: str = "importance",
     ):
         self.alpha = alpha
         self.n_components = n_components
@@ -46,6 +47,7 @@ class RidgeFromMoments(MomentsModel):
         self.random_state = random_state
         self.device = device
         self.class_weight = class_weight
+        self.weights = weights
 
     n_components_: Sometimes[int]
     pca_: Sometimes[PCA]
@@ -84,18 +86,17 @@ class RidgeFromMoments(MomentsModel):
         whole: Moments,
         solution: LinearSolution,
         Z: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray | None,
-    ) -> HeldOutRows | None:
+        rows: CountedRows,
+    ) -> np.ndarray | None:
         if self.n_components is None:
             h = leverages(whole, solution.alpha, Z - whole.shifts[0])
         else:
             coordinates = self.pca_.transform(Z)[:, : self.n_components_]
             scatters = self.pca_.scatters[: self.n_components_]
             h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / whole.count
-        Y = np.asarray(self._encode(y)) + self._target_shift()
-        h = h if weights is None else h * weights
-        return HeldOutRows(left_out(Square(), Y, Z @ solution.coef + solution.intercept, h), y, weights)
+        Y = np.asarray(self._encode(rows.y)) + self._target_shift()
+        h = h if rows.weights is None else h * rows.weights
+        return left_out(Square(), Y, Z @ solution.coef + solution.intercept, h)
 
     def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
         """Return the scores on other rows for every number of components and every strength tried.
@@ -169,6 +170,9 @@ class MomentsRidge(RealMomentsModel, RidgeFromMoments):
         "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
     class_weight : None, default=None
         Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
 
     Attributes
     ----------
@@ -218,6 +222,9 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
         "cpu", or "cuda" (needs torch). See ``MomentsRidge``.
     class_weight : "balanced", dict or None, default=None
         Factors of the row weights by class: "balanced", or a dictionary from labels to weights. See
+        ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
         ``HistogramClassifier``.
 
     Attributes

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,10 +14,34 @@ from chimap._errors import InputError
 from chimap._types import JSON, ArrayLike, Rows, Sometimes
 from chimap.data.source import Source
 from chimap.fit.result import HeldOutRows
+from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.fit.targets import Codec
-from chimap.fit.weights import checked_sample_weight
-from chimap.moments import Targets
+from chimap.fit.weights import checked_sample_weight, counts_in
+from chimap.moments import Targets, fold_of_rows
+from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.conformal import Conformal
+
+_FEWEST_ROWS = 10  # with fewer rows, none are held out
+
+
+class CountedRows(NamedTuple):
+    """Rows in memory, their labels, their weights with class weights included, and how many equal rows each stands for.
+
+    Weights and counts are None where all are 1.
+    """
+
+    X: Rows
+    y: np.ndarray
+    weights: np.ndarray | None
+    counts: np.ndarray | None
+
+    @property
+    def mean_weight(self) -> float:
+        """Mean weight of a row."""
+        if self.weights is None:
+            return 1.0
+        n_rows = self.weights.size if self.counts is None else self.counts.sum()
+        return float(self.weights.sum() / n_rows)
 
 
 class Encoding:
@@ -25,6 +50,7 @@ class Encoding:
     _y_checks: ClassVar[JSON]
     _codec_type: ClassVar[type[Codec]]
     _codec: Sometimes[Codec]
+    weights: str = "importance"  # also of models from files that do not say what weights are
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""
@@ -54,16 +80,15 @@ class Encoding:
 
     def _counted(
         self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False
-    ) -> tuple[Rows, np.ndarray, np.ndarray | None]:
-        """Return the rows in memory with weight above 0, their labels, and their weights with class weights included.
-
-        is_batch: whether more rows will come.
-        """
+    ) -> CountedRows:
+        """Return the rows in memory with weight above 0; is_batch: whether more rows will come."""
         weights = checked_sample_weight(sample_weight, X.shape[0])
+        counts_in(self.weights, weights)
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
-        return X, y, self._class_weighed(y, weights, is_batch)
+        counts = counts_in(self.weights, weights)
+        return CountedRows(X, y, self._class_weighed(y, weights, is_batch), counts)
 
     @property
     def _n_targets(self) -> int:
@@ -72,6 +97,26 @@ class Encoding:
     def _target_shift(self) -> np.ndarray:
         """Return a provisional mean of the targets, (t,)."""
         return self._codec.shift
+
+
+def held_out_in_memory(
+    rows: CountedRows, codec: Codec, outputs: Callable[[np.ndarray, np.ndarray], np.ndarray]
+) -> HeldOutRows | None:
+    """Return outputs of rows in memory by machines of other rows: of as many folds as are enough to calibrate by.
+
+    ``outputs(learning, testing)`` returns those of the rows at the places ``testing`` by a machine of the others. None
+    for fewer than ``_FEWEST_ROWS`` rows.
+    """
+    n = len(rows.y)
+    if n < _FEWEST_ROWS:
+        return None
+    folds = fold_of_rows(0, n, USUAL_FOLDS, 0)
+    is_rare = codec.rare(rows.y, n // USUAL_FOLDS, FEWEST_UNITS)
+    held = [np.flatnonzero(folds == k) for k in sufficient_folds(folds, USUAL_FOLDS, is_rare, None)]
+    found = [outputs(np.setdiff1d(np.arange(n), places), places) for places in held]
+    places = np.concatenate(held)
+    weights, counts = (None if part is None else part[places] for part in (rows.weights, rows.counts))
+    return HeldOutRows(np.concatenate(found), rows.y[places], weights, counts=counts)
 
 
 def task_names(model: BaseEstimator) -> list[str] | None:

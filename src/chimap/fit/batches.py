@@ -27,7 +27,7 @@ from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
 from chimap.losses import Observed, Square
-from chimap.moments import RowWeights
+from chimap.moments import RowWeights, of_rows, unit_of
 from chimap.selection.base import USUAL_FOLDS
 from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence
@@ -75,9 +75,10 @@ class Batches:
         self._observed = ObservedMoments(self.moments)
         n_tried = min(TRIED_ROWS, first.n_rows) if recipe.holding.asked in ("gcv", "holdout") else 0
         self.witnesses, self.tried = witnesses_and_tried(
-            recipe, self.rows, self.known.features, self.moments, places, beside, n_tried, False
+            recipe, self.rows, self.known.features, self.moments, places, beside, n_tried
         )
-        self._witnessed = self.rows.labels[places]
+        self._held_folds = self.rows.folds_to_hold_out(places)
+        self._weights = self._squares = 0.0  # sums over the rows so far, as ``moments.unit_of`` takes them
 
     @property
     def count(self) -> int:
@@ -97,6 +98,9 @@ class Batches:
             job = replace(job, solver_bytes=job.solver_bytes + len(gaps) * job.moments_bytes)
             keep = self._observed.put
         rows, n_before = replace(self.rows, source=source), self.count
+        weight = source.n_rows if source.weights is None else float(of_rows(source.weights).sum())
+        self._weights += weight
+        self._squares += weight * unit_of(source.weights, source.counts)
         work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, n_before))
         for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
@@ -111,9 +115,11 @@ class Batches:
             objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
         evidence = Evidence(
             self.moments, self._observed, device=recipe.device, seed=recipe.seed, asked=recipe.holding.asked,
-            witnesses=self.witnesses, tried=self.tried,
+            witnesses=self.witnesses, tried=self.tried, held_folds=self._held_folds,
+            unit=self._squares / self._weights,
         )  # fmt: skip
         learned = objective.learn(evidence, self.known.features, clock, Progress())
+        learned = learned.in_units(self.known.codec.units)
         shift = self.moments.shift if recipe.is_rounded else None
         solution = learned.solution
         return FitResult(
@@ -125,9 +131,7 @@ class Batches:
             self.rows.source.n_features,
             clock.seconds,
             0,
-            None
-            if learned.held_out is None or self.witnesses is None
-            else HeldOutRows(learned.held_out.outputs, self._witnessed, self.witnesses.weights),
+            HeldOutRows.of(learned.held_out, self.rows),
         )
 
 

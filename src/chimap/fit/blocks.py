@@ -146,7 +146,7 @@ class BlockObjective:
 
 def _posterior(rows: KernelRows, n: int, alpha: float) -> DualPosterior | None:
     """Return how certain a machine of the first n rows is: variances that are at least those of all rows."""
-    return _leading(rows, n).matrix("square").posterior(alpha, 0)
+    return _leading(rows, n).matrix("square").posterior(alpha, 0, rows.unit)
 
 
 def _leading(rows: KernelRows, n: int) -> KernelRows:
@@ -155,6 +155,7 @@ def _leading(rows: KernelRows, n: int) -> KernelRows:
     return replace(
         rows, features=rows.features.take(slice(n)), order=rows.order[:n], groups=groups, Y=rows.Y[:n],
         weights=None if rows.weights is None else rows.weights[:n],
+        counts=None if rows.counts is None else rows.counts[:n],
     )  # fmt: skip
 
 
@@ -232,8 +233,7 @@ class Sweep:
         )
 
     def _score(self, outputs: np.ndarray, block: slice) -> float:
-        rows = self._rows
-        return score_if_any(partial(rows.score, outputs + rows.shift, rows.order[block]))
+        return score_if_any(partial(self._rows.scored, outputs, block))
 
     def _has_time_for(self, block: slice, n_seen: int | None = None) -> bool:
         """Whether a block is expected to end within the limit, by the seconds of the block before it."""
@@ -257,8 +257,19 @@ class Sweep:
             self.held_out[first:n] = self._machine.left_out_together(groups)
         last = slice(first, n)
         self._scores.append((n, self._score(self.held_out[last], last)))
-        weights = None if rows.weights is None else of_rows(rows.weights)[last]
-        self.noise = noise_of(self._machine.residuals(last), rows.Y[last] - self.held_out[last], weights)
+        if rows.has_noise:
+            self.noise = self._noise_of(last, None if rows.groups is None else groups)
+
+    def _noise_of(self, last: slice, groups: list[np.ndarray] | None) -> np.ndarray:
+        """Return the variance of the noise (t,) by the last rows, each left out alone or with its group."""
+        rows, residuals = self._rows, self._rows.Y[last] - self.held_out[last]
+        weights = np.ones(residuals.shape[0]) if rows.weights is None else of_rows(rows.weights)[last]
+        if groups is None:
+            own = self._machine.residuals(last)
+            factors = np.divide(residuals, own, out=np.ones_like(residuals), where=own != 0)
+        else:
+            factors = weights * self._machine.variances(groups) / self._machine.alpha
+        return noise_of(residuals, factors, weights, None if rows.counts is None else rows.counts[last])
 
     @property
     def recent(self) -> np.ndarray:

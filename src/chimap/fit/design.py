@@ -151,7 +151,7 @@ class PlainDesign:
 
 
 _SAMPLE_ROWS, _SAMPLE_BYTES = 4096, 2**26
-_PART_APART = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
+PART_APART = 5  # at most a fifth of the rows: setting these aside costs no landmarks worth having
 
 
 def sample_rows(n_bins: int) -> int:
@@ -171,7 +171,7 @@ def rows_apart(source: Source, parts: list[FeatureBlock]) -> int:
     If every row is a landmark, leaving a row out is exact, and no rows need to be set aside.
     """
     has_others = 0 < sizes_of(parts).landmarks < source.n_rows
-    return min(TRIED_ROWS, source.n_rows // _PART_APART) if has_others else 0
+    return min(TRIED_ROWS, source.n_rows // PART_APART) if has_others else 0
 
 
 def check_rows(

@@ -26,7 +26,7 @@ from chimap.features.exact import KeptRows, has_map
 from chimap.fit.design import FeatureBlock
 from chimap.fit.solving import Learned
 from chimap.losses import CATALOGUE, Loss, check_loss
-from chimap.moments import Moments, of_rows
+from chimap.moments import Moments, of_entries, of_rows
 from chimap.selection.leave_one_out import OCTAVES, ChosenSetting, LeaveOut
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
@@ -140,7 +140,7 @@ class ExactObjective:
             LinearSolution(machine.weights, machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), choice.result, 1, rows.order.size,
             {"row_numbers_": rows.order, "held_out_": held_out, "kernel_": features.kernel_},
-            HeldOut(seen, held_out[seen], self._noise(rows, choice)),
+            HeldOut(seen, held_out[seen], self._noise(rows, matrix, choice)),
             self._posterior(rows, matrix, choice), choice.curve,
         )  # fmt: skip
 
@@ -151,8 +151,9 @@ class ExactObjective:
         octaves = OCTAVES if self.chooses_gamma and matrix.gamma(0) is not None else 0
         score = _ScoreOfResiduals(rows)
         return LeaveOut(
-            matrix, rows.Y, score, rows.groups, self._alphas, octaves, on_score, rows.weights, self.is_settled
-        ).choose()
+            matrix, rows.Y, score, rows.groups, self._alphas, octaves, on_score, rows.weights, self.is_settled,
+            rows.has_rare,
+        ).choose()  # fmt: skip
 
     @property
     def _alphas(self) -> Sequence[float] | None:
@@ -166,18 +167,25 @@ class ExactObjective:
         """Whether noise and posterior are defined: for the square loss of targets that share rows and weights."""
         return RidgeSolver().supports(self.loss) and is_shared(rows.Y, rows.weights)
 
-    def _noise(self, rows: KernelRows, choice: ChosenSetting) -> np.ndarray | None:
+    def _noise(self, rows: KernelRows, matrix: KernelMatrix, choice: ChosenSetting) -> np.ndarray | None:
         """Return the variance of the targets (t,) about the outputs of a machine without uncertainty."""
-        if not self._is_certain(rows):
+        if not self._is_certain(rows) or not rows.has_noise:
             return None
-        machine, weights = choice.solution, rows.weights
-        residuals = machine.alpha * (
-            machine.weights if weights is None else machine.weights / weights[:, None]
-        )
-        seen = ~np.isnan(choice.held_out[:, 0])
-        return noise_of(
-            residuals[seen], rows.Y[seen] - choice.held_out[seen], None if weights is None else weights[seen]
-        )
+        seen = np.flatnonzero(~np.isnan(choice.held_out[:, 0]))
+        alpha, residuals = choice.solution.alpha, rows.Y[seen] - choice.held_out[seen]
+        weights = np.ones(rows.order.size) if rows.weights is None else rows.weights
+        if rows.groups is None:
+            duals = choice.solution.weights[seen]
+            variances = np.divide(residuals, duals, out=np.ones_like(residuals), where=duals != 0)
+        else:
+            ridge = matrix.solved(alpha, choice.octaves)
+            groups = [group for group in rows.groups if np.isin(group[0], seen)]
+            if ridge is None:
+                return None
+            variances = np.concatenate(ridge.variances(groups))
+        factors = of_entries(weights)[seen] * of_entries(variances) / alpha
+        counts = None if rows.counts is None else rows.counts[seen]
+        return noise_of(residuals, factors, weights[seen], counts)
 
     def _posterior(
         self, rows: KernelRows, matrix: KernelMatrix, choice: ChosenSetting
@@ -187,8 +195,10 @@ class ExactObjective:
             return lambda: None
         alpha = choice.solution.alpha
         if rows.features.is_centred:
-            return partial(_posterior_of_map, rows.features.mapped_rows, alpha, rows.weights, rows.dtype)
-        return partial(matrix.posterior, alpha, choice.octaves)
+            return partial(
+                _posterior_of_map, rows.features.mapped_rows, alpha, rows.weights, rows.dtype, rows.unit
+            )
+        return partial(matrix.posterior, alpha, choice.octaves, rows.unit)
 
 
 def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> None:
@@ -217,7 +227,7 @@ def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolut
 
 
 def _posterior_of_map(
-    rows: KeptRows | None, alpha: float, weights: np.ndarray | None, dtype: np.dtype
+    rows: KeptRows | None, alpha: float, weights: np.ndarray | None, dtype: np.dtype, unit: float
 ) -> Posterior | None:
     """Return the posterior of the weights of an additive kernel's map, from the scatter of the mapped rows.
 
@@ -233,7 +243,7 @@ def _posterior_of_map(
         moments.update(Z, np.zeros((places.size, 0)), None if weights is None else weights[places])
     factor = Factor(rows.n_columns)
     factor.of(moments, alpha)
-    return Posterior.of(factor, moments.mean, moments.count, alpha, dtype)
+    return Posterior.of(factor, moments.mean, moments.count, alpha, dtype, unit=unit)
 
 
 @dataclass(frozen=True)
@@ -248,4 +258,4 @@ class _ScoreOfResiduals:
 
     def __call__(self, residuals: np.ndarray, places: np.ndarray) -> float:
         rows = self.rows
-        return rows.score(rows.Y[places] + rows.shift - residuals, rows.order[places])
+        return rows.scored(rows.Y[places] - residuals, places)

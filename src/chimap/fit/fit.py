@@ -99,6 +99,7 @@ def fit(
             recipe = recipe.fitted_to(source)
         else:
             recipe = recipe.resumed(saved.known.seed, saved.known.attributes["normalization_"])
+        recipe = recipe if groups is None else recipe.of_groups()
         rows = _prepared_rows(recipe, source, groups, saved)
         collector = COLLECTORS[recipe.objective.needs].planned(recipe, rows, engine, saved, request)
         recipe, rows = collector.recipe, collector.rows
@@ -116,11 +117,12 @@ def fit(
     learned = recipe.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
+    learned = learned.in_units(rows.codec.units)
     model = simplified(features, learned.solution.coef, learned.solution.intercept)
     return FitResult(
         replace(known, features=model.features), learned, model.coef, model.intercept, collected.shift,
         source.n_features, clock.seconds, collector.chunk_rows,
-        HeldOutRows.of(learned.held_out, rows.labels, source.weights), curve,
+        HeldOutRows.of(learned.held_out, rows), curve,
     )  # fmt: skip
 
 
@@ -131,7 +133,8 @@ def _prepared_rows(
     codec = recipe.codec.of(source.labels()) if saved is None else saved.known.codec
     preparation = recipe.preparation(recipe.design.parts(source.n_features), source.column_names)
     folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
-    return PreparedRows(source, preparation, codec, folds, recipe.seed)
+    leaves_folds = groups is not None or recipe.holding.splitter is not None
+    return PreparedRows(source, preparation, codec, folds, recipe.seed, groups, leaves_folds)
 
 
 def _learn_features(

@@ -7,7 +7,7 @@ fold when the fit begins.
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class HoldingOut:
     n_folds : int
         Number of folds that memory is planned for.
     with_groups : int
-        Number of folds if rows come in groups.
+        Number of folds that choose if rows come in groups; 0 if the choice does not regard groups.
     splitter : splitter of scikit-learn or None, default=None
         Yields the test sets.
     """
@@ -50,6 +50,16 @@ class HoldingOut:
     n_folds: int
     with_groups: int
     splitter: BaseCrossValidator | None = None
+
+    def of_groups(self) -> HoldingOut:
+        """Return how rows in groups are held out: always by folds of whole groups.
+
+        Where nothing is open, or generalised cross-validation was asked for by name, the folds serve held-out outputs
+        alone.
+        """
+        if self.asked == "gcv" and self.with_groups:
+            return replace(self, asked="folds", n_folds=self.with_groups)
+        return replace(self, n_folds=USUAL_FOLDS) if self.asked in ("gcv", "nothing") else self
 
     def folds(
         self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int
@@ -76,11 +86,14 @@ class HoldingOut:
         DataError
             If there is not one group for each row, or all rows have the same.
         ValueError
-            If the test sets of the splitter do not hold every row out exactly once, or ``n_rows`` is not known.
+            If the test sets of the splitter do not hold every row out exactly once or part rows of a group, or
+            ``n_rows`` is not known.
         """
         if groups is not None and n_rows is not None:
             groups = checked_groups(groups, n_rows)
         if self.splitter is not None:
+            if n_rows is None and self.asked == "nothing":
+                return DealtFolds(1, seed)
             if n_rows is None:
                 raise InputError(
                     Message(
@@ -90,8 +103,9 @@ class HoldingOut:
             return _split(self.splitter, n_rows, y, groups)
         if self.asked == "leave-out":
             return DealtFolds(1, seed) if groups is None else GivenFolds(groups, int(groups.max()) + 1)
-        if groups is not None and self.with_groups > 1:
-            return _by_group(groups, self.with_groups, self.asked == "holdout")
+        if groups is not None:
+            n_folds = _HELD_PARTS if self.asked == "holdout" else self.of_groups().n_folds
+            return _by_group(groups, n_folds, self.asked == "holdout")
         if self.asked == "holdout":
             return DealtFolds(
                 2, seed, _HELD_PARTS if n_rows is None else max(2, min(_HELD_PARTS, n_rows // 2))
@@ -137,7 +151,9 @@ def holding_out(
                 )
             )
     if is_fixed:
-        return HoldingOut("nothing", 1, 1)
+        # held-out outputs leave the folds of a splitter out
+        has_folds = not isinstance(selection, str) and hasattr(selection, "split")
+        return HoldingOut("nothing", USUAL_FOLDS, 1, selection) if has_folds else HoldingOut("nothing", 1, 1)
     if isinstance(selection, str):
         if has_gcv and selection != "holdout":
             return HoldingOut("gcv", 1, USUAL_FOLDS if selection == "auto" else 0)
@@ -207,7 +223,7 @@ def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
         filled[fold] += sizes[group]
     folds = fold_of[groups]
     if is_holdout:
-        return GivenFolds(np.minimum(folds, 1), 2)
+        return GivenFolds(np.minimum(folds, 1), 2, 1)
     return GivenFolds(folds, n_folds)
 
 
@@ -231,6 +247,17 @@ def _split(
                 int((times > 0).sum()),
                 n_rows,
                 int((times > 1).sum()),
+            )
+        )
+    if (
+        groups is not None
+        and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size
+    ):
+        raise ValueError(
+            Message(
+                "{selection=} parts rows of a group, whose held-out answers would know them. Use GroupKFold or the "
+                "like, or a number of folds, or leave {groups} out.",
+                splitter,
             )
         )
     return GivenFolds(folds, n_folds)

@@ -50,6 +50,6 @@ def learning_curve(
     factor = Factor(moments.shift.size, recipe.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, tried, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
-        outputs = learned.held_out.outputs[members]
+        outputs = learned.held_out.outputs[np.searchsorted(learned.held_out.rows, witnesses.rows[members])]
         points.append((learned.n_rows, score_if_any(partial(tried.score, outputs))))
     return curve_of(tried.measure, points)

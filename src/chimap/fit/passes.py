@@ -89,17 +89,18 @@ def witnesses_of(
     moments: FoldMoments,
     places: np.ndarray,
     seen: Rows,
-    needs_folds: bool,
 ) -> Witnesses:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
     Z = np.empty((places.size, moments.shift.size), dtype=recipe.dtype)
     features_by_pieces(rounded(recipe, features, moments.shift), seen, Z, moments.shift)
-    folds = np.zeros(places.size, dtype=np.intp)
-    if needs_folds and rows.n_folds > 1:
-        folds = rows.folds(0, rows.source.n_rows)[places]
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
-    weights = rows.source.weights
-    return Witnesses(places, Z, Y, folds, None if weights is None else weights[places])
+    weights, counts = (
+        None if part is None else part[places] for part in (rows.source.weights, rows.source.counts)
+    )
+    return Witnesses(
+        places, Z, Y, rows.folds(0, rows.source.n_rows)[places], weights, rows.shares(places), rows.leaves_folds,
+        rows.unseen(places), counts,
+    )  # fmt: skip
 
 
 def witnesses_and_tried(
@@ -110,7 +111,6 @@ def witnesses_and_tried(
     places: np.ndarray,
     seen: Rows | None,
     n_tried: int,
-    needs_folds: bool,
 ) -> tuple[Witnesses | None, TriedRows | None]:
     """Return the rows to compute held-out outputs for, and the rows whose score helps choose the strength.
 
@@ -118,7 +118,7 @@ def witnesses_and_tried(
     is held out, at most ``n_tried`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
     unseen ones (the former, if they are the same rows), or None if ``n_tried`` is 0.
     """
-    make = partial(witnesses_of, recipe, rows, features, moments, needs_folds=needs_folds)
+    make = partial(witnesses_of, recipe, rows, features, moments)
     witnesses = make(places, rows.take(places) if seen is None else seen) if places.size else None
     if not n_tried:
         return witnesses, None

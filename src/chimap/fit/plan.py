@@ -169,9 +169,11 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
 
 
 def keeping_job(
-    job: Job, source: Source, sample: Rows, features: RowFeatures, objective: Objective
+    job: Job, source: Source, sample: Rows, features: RowFeatures, objective: Objective, leaves_folds: bool
 ) -> KeepingJob:
     """Return the memory that keeping these fitted features of all rows takes, estimated on a sample of prepared rows.
+
+    ``leaves_folds``: see ``KeepingJob``.
 
     The features are stored as CSR if features of zeros are zero and CSR is smaller or the source is sparse. Solvers
     skip zeros in either form.
@@ -186,4 +188,4 @@ def keeping_job(
     n_features = features._n_features_out
     n_stored = int((density if is_sparse else 1.0) * source.n_rows * n_features)
     job = replace(job, n_features=n_features, n_vectors=objective.n_vectors)
-    return KeepingJob.of(job, n_stored, is_sparse, is_copied=objective.loss == "hinge")
+    return KeepingJob.of(job, n_stored, is_sparse, objective.loss == "hinge", leaves_folds)

@@ -155,6 +155,11 @@ class Recipe:
         """The largest number of components to try, or None without components."""
         return None if self.n_principal is None else int(np.max(self.n_principal))
 
+    def of_groups(self) -> Recipe:
+        """Return the recipe for rows in groups, which are always held out by folds of whole groups."""
+        holding = self.holding.of_groups()
+        return replace(self, holding=holding, n_folds=holding.n_folds)
+
     def resumed(self, seed: int, normalize: Normalization | None) -> Recipe:
         """Return the recipe with the seed and the fitted normalisation of the fit which is resumed."""
         return replace(self, seed=seed, normalize=normalize)

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from chimap._types import Parameters
+from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
+from chimap.moments import as_counts, of_entries
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.held_out import HeldOut
 
@@ -54,22 +56,44 @@ class HeldOutRows:
         Weights of the rows, or of their targets.
     noise : array of shape (t,) or None, default=None
         Variance of the targets that remains where the machine is certain; None where it is not known.
+    counts : array of shape (m,) or None, default=None
+        How many equal rows each row stands for; None for one.
+    groups : array of shape (m,) or None, default=None
+        Groups of the rows, which are independent of each other; None if the rows are.
     """
 
     outputs: np.ndarray
     y: np.ndarray
     weights: np.ndarray | None = None
     noise: np.ndarray | None = None
+    counts: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     @classmethod
-    def of(
-        cls, held_out: HeldOut | None, y: np.ndarray, weights: np.ndarray | None = None
-    ) -> HeldOutRows | None:
-        """Add the labels and weights of the rows, taken from those of all rows of the source."""
+    def of(cls, held_out: HeldOut | None, rows: PreparedRows) -> HeldOutRows | None:
+        """Add what is known of the rows."""
         if held_out is None:
             return None
-        rows = held_out.rows
-        return cls(held_out.outputs, y[rows], None if weights is None else weights[rows], held_out.noise)
+        places, source = held_out.rows, rows.source
+        weights, shares = source.weights, rows.shares(places)
+        weights = None if weights is None else weights[places]
+        if shares is not None:
+            weights = shares if weights is None else (of_entries(weights).T * shares).T.reshape(weights.shape)
+        return cls(
+            held_out.outputs, rows.labels[places], weights, held_out.noise,
+            None if source.counts is None else source.counts[places],
+            None if rows.groups is None else rows.groups[places],
+        )  # fmt: skip
+
+    def counted(self, weights: np.ndarray | None) -> np.ndarray | None:
+        """Return weights (m,) or (m, t) of the rows that add up to the number of independent rows or groups.
+
+        None if all rows count once.
+        """
+        if weights is None and self.groups is None:
+            return None
+        weights = np.ones(self.outputs.shape[0]) if weights is None else weights
+        return as_counts(weights, self.counts, self.groups)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ strength. The result is a ``Learned``: the solution and how it was found.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -70,6 +70,22 @@ class Learned:
     held_out: HeldOut | None = None
     posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
     curve: LearningCurve | None = None
+
+    def in_units(self, units: np.ndarray | None) -> Learned:
+        """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
+        if units is None:
+            return self
+        solution, held_out = self.solution, self.held_out
+        if held_out is not None:
+            noise = None if held_out.noise is None else held_out.noise * np.square(units)
+            held_out = replace(held_out, outputs=held_out.outputs * units, noise=noise)
+        return replace(
+            self,
+            solution=replace(solution, coef=solution.coef * units, intercept=solution.intercept * units),
+            held_out=held_out,
+            attributes=self.attributes
+            | {name: self.attributes[name] * units for name in ("held_out_",) if name in self.attributes},
+        )
 
 
 def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> None:

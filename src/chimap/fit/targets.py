@@ -10,7 +10,7 @@ differ in the products of features and targets (``solvers.observed`` describes w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -23,13 +23,22 @@ from chimap.data.label_kinds import kind_of
 from chimap.data.source import Source
 from chimap.data.targets import clean_targets
 from chimap.fit.precision import check_targets
+from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 
 
 class Codec(Protocol):
-    """What is learned from all labels before any row is read."""
+    """What is learned from all labels before any row is read.
+
+    Attributes
+    ----------
+    has_noise : bool
+        Whether targets are real numbers, whose noise about the outputs has a variance.
+    """
+
+    has_noise: ClassVar[bool]
 
     @property
     def n_targets(self) -> int:
@@ -38,7 +47,12 @@ class Codec(Protocol):
 
     @property
     def shift(self) -> np.ndarray:
-        """A provisional mean of the targets, (t,)."""
+        """A provisional mean of the targets, (t,), in their units."""
+        ...
+
+    @property
+    def units(self) -> np.ndarray | None:
+        """Units that the targets are divided by, (t,), and outputs multiplied by; None for 1."""
         ...
 
     @classmethod
@@ -46,12 +60,21 @@ class Codec(Protocol):
         """Learn from all labels. Raises DataError if they cannot be used."""
         ...
 
+    @classmethod
+    def of_loss(cls, loss: str | Loss) -> type[Codec]:
+        """Return the codec for a loss: one that keeps the units of the targets where widths are given in them."""
+        ...
+
     def encode(self, y: np.ndarray) -> Targets:
-        """Return targets (n, t) less the shift; NaN where an entry is missing."""
+        """Return targets (n, t) in their units, less the shift; NaN where an entry is missing."""
         ...
 
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
-        """Return the score of linear outputs for rows with these labels."""
+        """Return the score of linear outputs, in the units of the labels, for rows with these labels."""
+        ...
+
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """Return whether each row (n,) has a rare label: ``n_drawn`` rows at random have fewer than ``fewest``."""
         ...
 
 
@@ -65,7 +88,14 @@ class ClassCodec:
         The classes, sorted.
     """
 
+    has_noise: ClassVar[bool] = False
+    units: ClassVar[None] = None
     classes: np.ndarray
+
+    @classmethod
+    def of_loss(cls, loss: str | Loss) -> type[Codec]:
+        """See ``Codec``."""
+        return cls
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
@@ -112,6 +142,12 @@ class ClassCodec:
         """See ``Codec``."""
         return HeldOutScore(y, self.classes, scoring, sample_weight)
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``."""
+        place = np.searchsorted(self.classes, y)
+        counts = np.bincount(place, minlength=self.classes.size)
+        return _are_few(counts, len(y), self.classes.size, n_drawn, fewest)[place]
+
 
 @dataclass(frozen=True)
 class TaskCodec:
@@ -125,8 +161,15 @@ class TaskCodec:
         Whether entries are missing.
     """
 
+    has_noise: ClassVar[bool] = False
+    units: ClassVar[None] = None
     n_targets: int
     has_gaps: bool
+
+    @classmethod
+    def of_loss(cls, loss: str | Loss) -> type[Codec]:
+        """See ``Codec``."""
+        return cls
 
     @classmethod
     def of(cls, y: ArrayLike) -> TaskCodec:
@@ -154,6 +197,16 @@ class TaskCodec:
         """See ``Codec``: the mean over the tasks."""
         return MeanScore(y, np.array([0, 1]), scoring, sample_weight)
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: a label that is rare in its task."""
+        is_rare = np.zeros(len(y), dtype=bool)
+        for label in (0, 1):
+            has_label = y == label
+            is_rare |= has_label @ _are_few(
+                has_label.sum(axis=0), (~np.isnan(y)).sum(axis=0), 2, n_drawn, fewest
+            )
+        return is_rare
+
 
 @dataclass(frozen=True)
 class RealCodec:
@@ -165,8 +218,15 @@ class RealCodec:
         Mean of the target.
     """
 
-    mean: float
+    has_noise: ClassVar[bool] = True
     n_targets: ClassVar[int] = 1
+    units: ClassVar[None] = None
+    mean: float
+
+    @classmethod
+    def of_loss(cls, loss: str | Loss) -> type[Codec]:
+        """See ``Codec``."""
+        return cls if isinstance(loss, str) or loss == Square() else RealCodecInUnits
 
     @classmethod
     def of(cls, y: ArrayLike) -> Codec:
@@ -197,10 +257,28 @@ class RealCodec:
         """See ``Codec``."""
         return HeldOutScore(y, None, scoring, sample_weight)
 
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: no target is rare."""
+        return np.zeros(len(y), dtype=bool)
+
+
+@dataclass(frozen=True)
+class RealCodecInUnits(RealCodec):
+    """Real targets in their own units, for losses whose widths are in these units."""
+
+    @classmethod
+    def of(cls, y: ArrayLike) -> Codec:
+        """Return the codec of these targets; a matrix gets a ``SeveralCodec`` without units."""
+        codec = super().of(y)
+        return replace(codec, scales=None) if isinstance(codec, SeveralCodec) else codec
+
 
 @dataclass(frozen=True, eq=False)
 class SeveralCodec:
-    """Several real targets, each less the mean of its entries; NaN where an entry is missing.
+    """Several real targets, each less the mean of its entries and over their deviation; NaN where an entry is missing.
+
+    All targets share one strength and the score that chooses it: divided by their deviations, none of them decides by
+    its units.
 
     Parameters
     ----------
@@ -208,10 +286,19 @@ class SeveralCodec:
         Means of the targets.
     has_gaps : bool
         Whether entries are missing.
+    scales : array of shape (t,) or None, default=None
+        Standard deviations of the targets, 1 for a constant one; None for 1, as in files from before they were added.
     """
 
+    has_noise: ClassVar[bool] = True
     means: np.ndarray
     has_gaps: bool
+    scales: np.ndarray | None = None
+
+    @classmethod
+    def of_loss(cls, loss: str | Loss) -> type[Codec]:
+        """See ``Codec``."""
+        return RealCodec.of_loss(loss)
 
     @classmethod
     def of(cls, y: ArrayLike) -> SeveralCodec:
@@ -223,7 +310,8 @@ class SeveralCodec:
             means = np.where(missing, 0, y).sum(axis=0) / counts
         for task in range(means.size):
             check_targets(y[:, task], means[task])
-        return cls(means, bool(missing.any()))
+        scales = np.sqrt(np.where(missing, 0, np.square(y - means)).sum(axis=0) / counts)
+        return cls(means, bool(missing.any()), np.where(scales > 0, scales, 1.0))
 
     @property
     def n_targets(self) -> int:
@@ -232,16 +320,34 @@ class SeveralCodec:
 
     @property
     def shift(self) -> np.ndarray:
-        """The means, (t,)."""
-        return self.means
+        """The means in units of the deviations, (t,)."""
+        return self.means if self.scales is None else self.means / self.scales
+
+    @property
+    def units(self) -> np.ndarray | None:
+        """See ``Codec``: the deviations."""
+        return self.scales
 
     def encode(self, y: np.ndarray) -> np.ndarray:
         """See ``Codec``."""
-        return np.asarray(y, dtype=np.float64) - self.means
+        centred = np.asarray(y, dtype=np.float64) - self.means
+        return centred if self.scales is None else centred / self.scales
 
     def score(self, y: np.ndarray, scoring: Scoring, sample_weight: np.ndarray | None = None) -> OutputScore:
         """See ``Codec``: the mean over the targets."""
         return MeanScore(y, None, scoring, sample_weight)
+
+    def rare(self, y: np.ndarray, n_drawn: int, fewest: int) -> np.ndarray:
+        """See ``Codec``: no target is rare."""
+        return np.zeros(len(y), dtype=bool)
+
+
+def _are_few(
+    counts: np.ndarray, n_rows: int | np.ndarray, n_classes: int, n_drawn: int, fewest: int
+) -> np.ndarray:
+    """Return whether classes of so many rows are few in a draw, and fewer than half of what they would equally be."""
+    expected = counts * np.minimum(1.0, n_drawn / np.maximum(n_rows, 1))
+    return np.asarray((expected < fewest) & (2 * n_classes * counts < n_rows))
 
 
 def is_matrix(y: ArrayLike) -> bool:

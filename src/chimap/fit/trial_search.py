@@ -97,6 +97,8 @@ class Search:
         Strengths to choose from, or None for half decades about the scale of the first machine.
     chooses_gamma : bool
         Whether gamma is chosen too.
+    units : array of shape (t,) or None, default=None
+        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
     by_error : bool, default=False
         Whether the setting with the least squared error is the best, whatever its score.
     """
@@ -108,6 +110,7 @@ class Search:
     score: OutputScore
     alphas: Sequence[float] | None
     chooses_gamma: bool
+    units: np.ndarray | None = None
     by_error: bool = False
 
     def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
@@ -205,12 +208,13 @@ class Search:
             # A machine that LIBLINEAR stopped early remains a candidate: its score on the held-out rows decides.
             warnings.simplefilter("ignore", ConvergenceWarning)
             answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
-        outputs = [output + self.shift for output in answers if output is not None]
+        units = 1.0 if self.units is None else self.units
+        outputs = [(output + self.shift) * units for output in answers if output is not None]
         if len(outputs) < len(answers):
             return Scored(-np.inf, np.inf), []
         tests = [test for _, test in self.splits]
         pairs = list(zip(outputs, tests, strict=True))
-        error = np.mean([self._error(output - self.shift, test) for output, test in pairs])
+        error = np.mean([self._error(output / units - self.shift, test) for output, test in pairs])
         score = float(np.mean([self.score(output, test) for output, test in pairs]))
         return Scored(score if np.isfinite(score) else -np.inf, float(error)), outputs
 

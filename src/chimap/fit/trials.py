@@ -203,7 +203,15 @@ class Trials:
         """Return the best setting of machines, one for each split."""
         chooses = gamma is not None and settings.get("gamma") == "auto"
         search = Search(
-            machines, splits, self.Y, self.codec.shift, self.score, self.alphas, chooses, by_error
+            machines,
+            splits,
+            self.Y,
+            self.codec.shift,
+            self.score,
+            self.alphas,
+            chooses,
+            self.codec.units,
+            by_error,
         )
         try:
             fitted = search.best(start, looks_on)

@@ -15,9 +15,12 @@ from sklearn.utils import compute_class_weight
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight
-from chimap._validation import checked_weights
+from chimap._validation import DataError, check_choice, checked_weights
 from chimap.data import Source
 from chimap.data.views import ChosenRows
+
+KINDS = ("importance", "frequency")
+"""What weights of rows say: how much each row matters, or how many equal rows it stands for."""
 
 
 def checked_sample_weight(
@@ -149,11 +152,34 @@ def weights_of_entries(of_tasks: np.ndarray, Y: np.ndarray, sample_weight: np.nd
     return entry_weights if sample_weight is None else sample_weight[:, None] * entry_weights
 
 
-def with_weights(source: Source, weights: np.ndarray | None) -> Source:
-    """Return a source with the same rows and the weights (n_rows,) in place of its former ones."""
+def with_weights(source: Source, weights: np.ndarray | None, counts: np.ndarray | None = None) -> Source:
+    """Return a source with the same rows and these weights and counts (n_rows,) in place of its former ones."""
     weighted = copy.copy(source)
-    weighted.weights = weights
+    weighted.weights, weighted.counts = weights, counts
     return weighted
+
+
+def counts_in(kind: str, weights: np.ndarray | None, where: str = "sample_weight") -> np.ndarray | None:
+    """Return how many equal rows each row stands for: its weight if weights are frequencies, and else None, for one.
+
+    Raise ValueError for another ``kind`` than those of ``KINDS``, and DataError, naming the row, for a frequency that
+    is not a whole number.
+    """
+    check_choice(kind, "weights", KINDS)
+    if kind == "importance" or weights is None:
+        return None
+    broken = np.flatnonzero(weights != np.floor(weights))
+    if broken.size:
+        raise DataError(
+            Message(
+                "{}, row {}: {:g}. With {weights='frequency'} a weight is a number of equal rows, a whole number; use "
+                "{weights='importance'} for weights that say how much a row matters.",
+                where,
+                broken[0],
+                weights[broken[0]],
+            )
+        )
+    return weights
 
 
 def without_absent(source: Source) -> tuple[Source, np.ndarray | None]:

@@ -7,7 +7,7 @@ from chimap.moments.product import BatchProduct
 from chimap.moments.shift import provisional_mean
 from chimap.moments.symmetric import Symmetric
 from chimap.moments.targets import OneVersusAll, Targets, WeightedTargets, split, weighted
-from chimap.moments.weights import RowWeights, as_counts, of_entries, of_rows, rows_by_weight
+from chimap.moments.weights import RowWeights, as_counts, of_entries, of_rows, rows_by_weight, unit_of
 
 __all__ = [
     "FoldMoments",
@@ -29,6 +29,7 @@ __all__ = [
     "of_rows",
     "WeightedTargets",
     "rows_by_weight",
+    "unit_of",
     "split",
     "weighted",
 ]

@@ -44,7 +44,7 @@ class RowFolds(Protocol):
 
     @property
     def n_held(self) -> int:
-        """Number of folds that are held out in turn for model selection; 1 if none is."""
+        """Number of folds, the first ones, that are held out in turn; 0 if none is."""
         ...
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
@@ -77,15 +77,16 @@ class DealtFolds:
 
 @dataclass(frozen=True, eq=False)
 class GivenFolds:
-    """Folds (n,) of all rows, as given."""
+    """Folds (n,) of all rows, as given; ``n_first`` is the number of those that are held out, None for all."""
 
     folds: np.ndarray
     n_folds: int
+    n_first: int | None = None
 
     @property
     def n_held(self) -> int:
         """See ``RowFolds``."""
-        return self.n_folds
+        return self.n_folds if self.n_first is None else self.n_first
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
         """See ``RowFolds``."""
@@ -104,7 +105,7 @@ class DoublingParts:
 
     seed: int
     n_folds: ClassVar[int] = 4
-    n_held: ClassVar[int] = 1
+    n_held: ClassVar[int] = 0
 
     def __call__(self, first: int, n_rows: int) -> np.ndarray:
         """See ``RowFolds``."""

@@ -17,19 +17,23 @@ class KeptFeatures:
     missing ones, and float32 otherwise; weights are (n,). target_shift (t,) was subtracted from the targets.
 
     The rows of fold 0 lie behind the others, so that the learning rows and the held-out rows are both views; with a
-    single fold no rows are held out. ``stack`` makes Z and Y after all rows have been put.
+    single fold no rows are held out. ``stack`` makes Z and Y after all rows have been put. ``places`` and ``folds``
+    (n,) are the place in the source and the fold of each row, in the order in which they are kept.
     """
 
     Z: Rows
     Y: np.ndarray
     weights: np.ndarray
+    places: np.ndarray
+    folds: np.ndarray
 
     def __init__(self, folds: RowFolds, shift: np.ndarray | float = 0.0):
         self.n_folds, self._folds, self.target_shift = folds.n_folds, folds, shift
         self._parts: tuple[list[Rows], list[Rows]] = ([], [])
         self._signs: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
         self._weights: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        self._places: list[np.ndarray] = []
+        self._places: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
+        self._fold_of: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
 
     def put(self, Z: Rows, Y: Targets, start: int) -> None:
         """Keep a copy of consecutive rows, of which the first is row ``start`` of the source."""
@@ -37,11 +41,12 @@ class KeptFeatures:
         plain, weights = split(Y)
         weights = np.ones(Z.shape[0]) if weights is None else weights
         is_held = (folds == 0) & (self.n_folds > 1)
-        self._places.append(start + np.flatnonzero(is_held))
-        destinations = zip(self._parts, self._signs, self._weights, (~is_held, is_held), strict=True)
-        for features, signs, kept_weights, members in destinations:
+        for part, members in enumerate((~is_held, is_held)):
+            features, signs, kept_weights = self._parts[part], self._signs[part], self._weights[part]
             chosen = np.flatnonzero(members)
             if chosen.size:
+                self._places[part].append(start + chosen)
+                self._fold_of[part].append(folds[chosen])
                 features.append(_arrays.take_rows(Z, chosen).astype(np.float64, copy=False))
                 signs.append(_small(filled(np.asarray(plain[chosen], dtype=np.float32))))
                 kept_weights.append(weights[chosen])
@@ -52,11 +57,15 @@ class KeptFeatures:
         self.Z = _arrays.with_short_indices(_arrays.stack_rows(self._parts[0] + self._parts[1]))
         self.Y = np.concatenate(self._signs[0] + self._signs[1])
         self.weights = np.concatenate(self._weights[0] + self._weights[1])
+        self.places = np.concatenate(self._places[0] + self._places[1])
+        self.folds = np.concatenate(self._fold_of[0] + self._fold_of[1])
         self._parts, self._signs, self._weights = ([], []), ([], []), ([], [])
 
-    def of(self, part: slice) -> tuple[Rows, np.ndarray]:
-        """Return views of the features and targets of consecutive rows."""
-        return _arrays.view_rows(self.Z, part), self.Y[part]
+    def of(self, part: slice | np.ndarray) -> tuple[Rows, np.ndarray]:
+        """Return the features and targets of some rows: views of consecutive ones, copies of others."""
+        if isinstance(part, slice):
+            return _arrays.view_rows(self.Z, part), self.Y[part]
+        return _arrays.take_rows(self.Z, part), self.Y[part]
 
     @property
     def everything(self) -> slice:
@@ -67,11 +76,6 @@ class KeptFeatures:
     def learning(self) -> slice:
         """The rows of all folds except fold 0."""
         return slice(0, self._n_learning)
-
-    @property
-    def held_rows(self) -> np.ndarray:
-        """Places in the source of the rows of fold 0, in the order in which they are kept."""
-        return np.concatenate(self._places)
 
     @property
     def held_out(self) -> slice:

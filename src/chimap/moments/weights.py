@@ -1,4 +1,4 @@
-"""Weights of rows: how often each row counts in every sum."""
+"""Weights of rows in every sum, and how many independent rows they count as."""
 
 from __future__ import annotations
 
@@ -60,12 +60,45 @@ def rows_by_weight(weights: np.ndarray, n: int, seed: int) -> np.ndarray:
     return np.minimum(np.searchsorted(ends, steps, side="right"), weights.size - 1)
 
 
-def as_counts(weights: np.ndarray) -> np.ndarray:
-    """Return weights as numbers of rows, scaled to a mean of 1 if their mean is less.
+def unit_of(weights: np.ndarray | None, counts: np.ndarray | None = None) -> float:
+    """Return the weight that counts as one row, so that weights count as (sum w)^2 / sum (w^2 / c) rows in all.
 
-    Weights with a mean below 1 are taken to be relative: they say only how rows count beside each other.
+    Weights say how much rows matter: with equal weights it is that weight, and n rows count as n rows; the more weights
+    differ, the fewer rows they count as. A row that stands for c equal rows (``counts``, (n,)) counts as these. None is
+    1 for all.
 
-    >>> as_counts(np.array([0.1, 0.3])), as_counts(np.array([1.0, 3.0]))
-    (array([0.5, 1.5]), array([1., 3.]))
+    References
+    ----------
+    Kish, Survey sampling (1965), sec. 8.2, for the effective number of rows.
+
+    >>> equal, unequal = np.array([2.0, 2.0]), np.array([1.0, 3.0])
+    >>> unit_of(equal), unit_of(unequal), unit_of(unequal, counts=unequal)
+    (2.0, 2.5, 1.0)
     """
-    return np.asarray(weights * max(1.0, weights.size / float(weights.sum())))
+    if weights is None:
+        return 1.0
+    w = of_rows(weights)
+    return float((np.square(w) if counts is None else np.square(w) / counts).sum() / w.sum())
+
+
+def as_counts(
+    weights: np.ndarray, counts: np.ndarray | None = None, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """Return weights (n,) of rows, scaled so that their sum is the number of independent rows, or of groups.
+
+    That number is (sum w)^2 / sum (w^2 / c), see ``unit_of``. Rows of a group are not independent: with ``groups`` (n,)
+    it is (sum w)^2 / sum_g (sum of w in g)^2, the number of groups where all have the same weight. Weights (n, t) of
+    targets are scaled for each target.
+
+    >>> as_counts(np.array([2.0, 2.0])), as_counts(np.array([5.0, 5.0, 5.0, 5.0]), groups=np.array([0, 0, 1, 1]))
+    (array([1., 1.]), array([0.5, 0.5, 0.5, 0.5]))
+    """
+    if weights.ndim == 2:
+        return np.column_stack([as_counts(column, counts, groups) for column in weights.T])
+    total = weights.sum()
+    if not total:
+        return weights
+    if groups is not None:
+        _, places = np.unique(groups, return_inverse=True)
+        return np.asarray(weights * (total / np.square(np.bincount(places, weights)).sum()))
+    return np.asarray(weights / unit_of(weights, counts))

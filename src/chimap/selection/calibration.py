@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 from scipy.special import log_expit, log_softmax
 
 from chimap.model_files import register
-from chimap.moments import as_counts, of_entries
+from chimap.moments import of_entries
 
 _PRIOR = 3.0  # precision of the Gaussian prior of a class's parameters: about the weight of three rows
 _MOST_SCALE = 1e6  # bound on the scale over that of the outputs: separable classes have no optimum
@@ -81,12 +81,12 @@ class Calibration:
         place : array of int of shape (m,)
             Index of the class of each row.
         weights : array of shape (m,) or None, default=None
-            How often each row counts; if they average less than one, they are taken as relative.
+            How often each row counts, as ``moments.as_counts`` gives it.
         """
         t = outputs.shape[1]
         if not outputs.shape[0]:
             return cls(1.0, np.zeros(t))
-        w = np.ones(outputs.shape[0]) if weights is None else as_counts(weights)
+        w = np.ones(outputs.shape[0]) if weights is None else weights
         size = float(np.sqrt(np.average(np.square(outputs - outputs.mean(axis=0)).mean(axis=1), weights=w)))
         unit = 1 / max(size, _TINY)
         F = outputs * unit

@@ -32,12 +32,13 @@ class Conformal:
     scores : array of shape (m, t)
         Scores of the truths of held-out rows, for every task or target; NaN where one is missing.
     weights : array of shape (m,) or None, default=None
-        Weights of the rows: a row of weight 2 counts as two rows.
+        How many independent rows each row counts as (``moments.as_counts``): rows of a group count as one together.
 
     References
     ----------
     Vovk, Gammerman and Shafer, Algorithmic learning in a random world (2005); Lei, G'Sell, Rinaldo, Tibshirani and
-    Wasserman, Distribution-free predictive inference for regression (2018); Sadinle, Lei and Wasserman, Least ambiguous
+    Wasserman, Distribution-free predictive inference for regression (2018); Lee, Barber and Willett, Distribution-free
+    inference with hierarchical data (2023), for groups; Sadinle, Lei and Wasserman, Least ambiguous
     set-valued classifiers with bounded error levels (2019).
 
     Examples

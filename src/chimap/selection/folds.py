@@ -266,7 +266,7 @@ class Folds:
     @classmethod
     def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs == "moments" and n_folds > 1
+        return needs == "moments" and n_folds > 1 and asked != "gcv"
 
     def __init__(self, on_score: Callable[[], None] = lambda: None):
         self._on_score = on_score

@@ -45,6 +45,7 @@ def choose_by_gcv(
     seed: int = 0,
     tried: Tried | None = None,
     dtype: DTypeLike = np.float64,
+    n_rows: float | None = None,
 ) -> tuple[LinearSolution, SelectionResult]:
     """Choose the ridge strength of least generalised cross-validation, and return ridge at that strength.
 
@@ -57,8 +58,9 @@ def choose_by_gcv(
     strengths: it goes downhill by decades until the slope turns, and ends at the minimum of the cubic between the last
     two. From 4000 features on, it searches with half of them and confirms the strength with all (``gcv_coarse``).
 
-    With weighted rows, n is the sum of the weights: a row of weight 2 counts as two rows. If the weights average less
-    than one, they are taken as relative, and n is the number of rows.
+    With weighted rows, n is the effective number of rows, (sum w)^2 / sum w^2: equal weights change nothing, and a few
+    heavy rows count as few rows. Where weights are numbers of equal rows, n is their sum. Moments do not contain it, so
+    it is given as ``n_rows``.
 
     A strength scores infinite if rounding errors of the sums could be as large as the residuals or n - df.
 
@@ -82,6 +84,8 @@ def choose_by_gcv(
         between the strength of least GCV and two decades below it.
     dtype : dtype, default=np.float64
         Precision of the features, in which their products were summed.
+    n_rows : float or None, default=None
+        The number n that the rows count as; None for the number of rows.
 
     Returns
     -------
@@ -110,7 +114,7 @@ def choose_by_gcv(
     >>> solution.coef.ravel().round(1).tolist(), chosen.rule
     ([1.0, 2.0, 3.0], 'gcv')
     """
-    best, result, _ = _chosen(whole, alphas, on_score, scale, seed, tried, dtype)
+    best, result, _ = _chosen(whole, alphas, on_score, scale, seed, tried, dtype, n_rows)
     return best, result
 
 
@@ -122,6 +126,7 @@ def _chosen(
     seed: int,
     tried: Tried | None,
     dtype: DTypeLike,
+    n_rows: float | None,
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
     """Do the same, and also return the left-out outputs of the tried rows, if they made the final choice."""
     if whole.n_rows < FEWEST_ROWS:
@@ -133,8 +138,8 @@ def _chosen(
     usual = max(usual, float(np.finfo(np.float32).tiny))
     coarse = None
     if isinstance(alphas, str) and whole.n_features >= FROM_FEATURES:
-        coarse = _of_half(whole, usual, seed, tried, precision)
-    scorer = GcvScorer(whole, seed, on_score, precision)
+        coarse = _of_half(whole, usual, seed, tried, precision, n_rows)
+    scorer = GcvScorer(whole, seed, on_score, precision, n_rows)
     if isinstance(alphas, str):
         if coarse is None or not _confirm(scorer, coarse, usual):
             coarse = None
@@ -171,12 +176,12 @@ def _chosen(
 
 
 def _of_half(
-    whole: Moments, scale: float, seed: int, tried: Tried | None, precision: float
+    whole: Moments, scale: float, seed: int, tried: Tried | None, precision: float, n_rows: float | None
 ) -> CoarseChoice | None:
     """Choose by half of the features; None where they do not say how the score bends at its least."""
     chosen = half_of(whole.n_features)
     half = whole.of_features(chosen)
-    scorer = GcvScorer(half, seed, None, precision)
+    scorer = GcvScorer(half, seed, None, precision, n_rows)
     _descend(scorer, 0.1 * scale, scale)
     if not any(np.isfinite(score.score) for score in scorer.scores.values()):
         return None
@@ -261,14 +266,14 @@ class GeneralisedCrossValidation:
     @classmethod
     def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs == "moments" and n_folds == 1 and n_rows >= FEWEST_ROWS
+        return needs == "moments" and (n_folds == 1 or asked == "gcv") and n_rows >= FEWEST_ROWS
 
     def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
         """See ``Selection``."""
         strengths: Sequence[float] | str = "auto" if alphas is None else alphas
         weights, result, left_out = _chosen(
             problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
-            problem.moments.dtype,
+            problem.moments.dtype, problem.whole.count / problem.unit,
         )  # fmt: skip
         if left_out is not None:
             problem.left_out = weights.alpha, left_out

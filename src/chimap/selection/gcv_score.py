@@ -52,8 +52,10 @@ class GcvScorer:
         seed: int,
         on_score: Callable[[float, float], None] | None,
         precision: float = float(np.finfo(np.float64).eps),
+        n_rows: float | None = None,
     ):
         self.whole, self.on_score, self.precision = whole, on_score, precision
+        self.n_rows = float(whole.n_rows) if n_rows is None else n_rows
         n = whole.n_features
         self.dtype = np.dtype(np.float32 if n > _SINGLE_FROM else np.float64)
         self.square = np.empty((n, n), dtype=self.dtype)
@@ -122,7 +124,7 @@ class GcvScorer:
             return None
         W, P = X[:, :t], X[:, t:]
         twice_divided = self._divide(W, roots)  # -dW / d alpha = (Hc + alpha I)^-1 W
-        n = max(self.whole.count, self.whole.n_rows)
+        n = self.n_rows
         rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
         rss_slope = 2 * alpha**2 * float((W * twice_divided).sum())
         probe_traces = alpha * (self.probes * P).sum(axis=0)

@@ -80,7 +80,7 @@ class HeldOutMoments:
         origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
         outputs = tried.outputs(solution.coef, origin, mean)
         errors = np.square(tried.Y - outputs).sum(axis=1)
-        return tried.scored(outputs), -float(np.average(errors, weights=tried.weights))
+        return tried.scored(outputs), -float(np.average(errors, weights=tried.counted))
 
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:

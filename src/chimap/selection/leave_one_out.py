@@ -90,6 +90,8 @@ class LeaveOut:
         Whether the choice has been made elsewhere: the first of ``alphas`` that can be solved is taken. Only the last
         ``FEW_ROWS`` of many rows are then left out. Leaving out all would take as long as the solution, and these
         calibrate as well.
+    leaves_all : bool, default=False
+        Whether all rows are left out even if the choice is settled, as a rare class needs.
     """
 
     problem: ExactProblem
@@ -101,6 +103,7 @@ class LeaveOut:
     on_score: Callable[[float, float], None] | None = None
     weights: np.ndarray | None = None
     is_settled: bool = False
+    leaves_all: bool = False
 
     def choose(self) -> ChosenSetting:
         """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
@@ -143,7 +146,7 @@ class LeaveOut:
         """
         n = self.Y.shape[0]
         if self.is_settled:
-            return Stage(self, None, scale, max(0, n - FEW_ROWS))
+            return Stage(self, None, scale, 0 if self.leaves_all else max(0, n - FEW_ROWS))
         if n > FEW_ROWS and not is_shared(self.Y, self.weights):
             return Stage(self, None, scale, n // 2)
         return Stage(self, None, scale)

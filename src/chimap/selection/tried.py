@@ -27,16 +27,22 @@ class TriedRows:
         Shift of the targets.
     score : OutputScore
         Score of outputs for these rows.
+    weights : array of shape (h,) or None, default=None
+        Weights of the rows in the sums that they are part of.
+    units : array of shape (t,) or None, default=None
+        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
     """
 
     Z: np.ndarray
     Y: np.ndarray
     target_shift: np.ndarray
     score: OutputScore
+    weights: np.ndarray | None = None
+    units: np.ndarray | None = None
 
     @property
-    def weights(self) -> np.ndarray | None:
-        """Weights of the rows, (h,), or None."""
+    def counted(self) -> np.ndarray | None:
+        """Weights of the rows in the score, (h,), or None."""
         return self.score.sample_weight
 
     @property
@@ -56,7 +62,8 @@ class TriedRows:
 
     def scored(self, outputs: np.ndarray) -> float:
         """Return the score of outputs for the shifted targets; -inf if it is not defined."""
-        score = self.score(outputs + self.target_shift)
+        outputs = outputs + self.target_shift
+        score = self.score(outputs if self.units is None else outputs * self.units)
         return score if np.isfinite(score) else -np.inf
 
     def projected(self, basis: np.ndarray) -> TriedRows:

@@ -65,6 +65,10 @@ class Evidence:
         Rows whose prediction score takes part in that choice.
     witnesses : Witnesses or None, default=None
         Rows whose held-out outputs are wanted.
+    held_folds : tuple of int, default=(0,)
+        Folds that are left out in turn for held-out outputs, where each of them takes a fit: as few as are enough.
+    unit : float, default=1.0
+        The weight that counts as one row, ``moments.unit_of``.
     """
 
     moments: FoldMoments | None = None
@@ -79,6 +83,8 @@ class Evidence:
     asked: Asked = "folds"
     tried: Tried | None = None
     witnesses: Witnesses | None = None
+    held_folds: tuple[int, ...] = (0,)
+    unit: float = 1.0
 
 
 def collected(part: Part | None, kind: str) -> Part:
@@ -103,7 +109,12 @@ class Tried(Protocol):
 
     @property
     def weights(self) -> np.ndarray | None:
-        """Weights of the rows, shape (h,), or None."""
+        """Weights of the rows in the sums that they are part of, shape (h,), or None."""
+        ...
+
+    @property
+    def counted(self) -> np.ndarray | None:
+        """Weights of the rows in averages over all rows, shape (h,), or None."""
         ...
 
     @property

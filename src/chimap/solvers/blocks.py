@@ -189,6 +189,20 @@ class BlockRidge:
         factor.inverse_blocks([n_core + group for group in groups], visit)
         return out
 
+    def variances(self, groups: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the variances (m,) of the residuals of these groups when they are left out, as ``DualRidge`` does.
+
+        ``groups`` are consecutive places that cover the latest block.
+        """
+        _, n_core, factor = self._latest
+        variances: list[np.ndarray] = [np.empty(0)] * len(groups)
+
+        def visit(k: int, inverse: np.ndarray) -> None:
+            variances[k] = np.linalg.inv(inverse).diagonal()
+
+        factor.inverse_blocks([n_core + group for group in groups], visit)
+        return np.concatenate(variances)
+
     @property
     def _latest(self) -> tuple[slice, int, BlockFactor]:
         if self._last is None:

@@ -174,6 +174,21 @@ class DualRidge:
         inverse_blocks(self.square, groups, visit)
         return left_out
 
+    def variances(self, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the variances (n_g,) of the residuals of each group when it is left out, for the factor in memory.
+
+        They are the diagonal of M_gg^-1, in units of the variance of the noise of a row of weight 1 over the strength.
+        """
+        variances: list[np.ndarray] = [np.empty(0)] * len(groups)
+
+        def visit(k: int, block: np.ndarray) -> None:
+            rows = groups[k]
+            block -= np.outer(self._ones[rows], self._ones[rows] / self._sum)
+            variances[k] = np.linalg.inv(block).diagonal()
+
+        inverse_blocks(self.square, groups, visit)
+        return variances
+
     def of_leading(self, n_rows: int, first: int) -> np.ndarray:
         """Return the residuals (n - first, t) of rows from ``first`` on under the model of the first ``n_rows`` alone.
 

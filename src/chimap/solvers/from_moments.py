@@ -20,7 +20,8 @@ from scipy.linalg import qr
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.solvers.base import Evidence, Needs, Tried, collected
-from chimap.solvers.held_out import HeldOut, Witnesses, left_out, leverages, noise_of
+from chimap.solvers.fold import Fold
+from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leverages, leverages_by, noise_of
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
@@ -45,6 +46,8 @@ class RidgeProblem:
         Whether the problem may be solved in the span of the rows.
     tried : Tried or None, default=None
         Rows whose score takes part in the choice, ``selection.tried.TriedRows``.
+    unit : float, default=1.0
+        The weight that counts as one row.
 
     Attributes
     ----------
@@ -56,8 +59,15 @@ class RidgeProblem:
     passes = 1
 
     def __init__(
-        self, moments: FoldMoments, device: str = "cpu", *, spans: bool = True, tried: Tried | None = None
+        self,
+        moments: FoldMoments,
+        device: str = "cpu",
+        *,
+        spans: bool = True,
+        tried: Tried | None = None,
+        unit: float = 1.0,
     ):
+        self.unit = unit
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
         self._shifts, self._mean = whole.shifts, whole.mean
@@ -92,14 +102,56 @@ class RidgeProblem:
     def held_out(
         self, solution: LinearSolution, witnesses: Witnesses | None, kept: np.ndarray | None = None
     ) -> HeldOut | None:
-        """See ``Problem``: each row is left out alone. ``kept`` holds the features with weights; None is all."""
+        """See ``Problem``: each row is left out alone, or with its fold.
+
+        ``kept`` holds the features with weights; None is all.
+        """
         if witnesses is None or self.n_rows < 2:
             return None
+        if witnesses.leaves_folds:
+            return self._without_folds(witnesses, solution.alpha, kept)
         shift, target_shift = self._shifts
         outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
         without = self._left_out(witnesses, outputs, solution.alpha, kept)
-        noise = noise_of(witnesses.Y - outputs, witnesses.Y - without, witnesses.weights)
-        return HeldOut(witnesses.rows, without + target_shift, noise)
+        residuals = witnesses.Y - without
+        factors = np.divide(
+            residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=outputs != witnesses.Y
+        )
+        return HeldOut(
+            witnesses.rows,
+            without + target_shift,
+            noise_of(residuals, factors, witnesses.counted, witnesses.counts),
+        )
+
+    def _without_folds(self, witnesses: Witnesses, alpha: float, kept: np.ndarray | None) -> HeldOut:
+        """Return outputs and noise of the witnesses by the ridge of all folds but their own."""
+        Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
+        Z = Z if kept is None else Z[:, kept]
+        witnesses = replace(witnesses, Z=Z)
+        whole = self.whole if kept is None else self.whole.of_features(kept)
+        factor = self.factor if kept is None else Factor(kept.size)
+        factors: list[np.ndarray] = []
+
+        def without(k: int) -> LinearSolution:
+            fold = self.moments.folds[k]
+            fold = fold if kept is None else fold.of_features(kept)
+            count = whole.count - fold.count
+            factor.of(whole, alpha, less=(change := Fold(fold, whole)))
+            coef = factor.solve(change.train_cross)
+            mean = (whole.feature_sum - fold.feature_sum) / count
+            held = witnesses.of_fold(k)
+            weights = 1.0 if held.weights is None else held.weights
+            factors.append(1 + weights * leverages_by(factor, held.Z, mean, count))
+            return LinearSolution(coef, (whole.target_sum - fold.target_sum) / count - mean @ coef, alpha)
+
+        folds = np.unique(witnesses.folds).tolist()
+        found = by_folds(witnesses, without, self._shifts[1], folds)
+        held = witnesses.of(np.concatenate([np.flatnonzero(witnesses.folds == k) for k in folds]))
+        like_new = np.arange(held.rows.size) if held.unseen is None else np.flatnonzero(held.unseen)
+        residuals = held.Y + self._shifts[1] - found.outputs
+        some = held.of(like_new)
+        noise = noise_of(residuals[like_new], np.concatenate(factors)[like_new], some.counted, some.counts)
+        return replace(found, noise=noise)
 
     def _left_out(
         self, witnesses: Witnesses, outputs: np.ndarray, alpha: float, kept: np.ndarray | None
@@ -122,7 +174,9 @@ class RidgeProblem:
         """See ``Problem``."""
         self.factor.of(self.whole, solution.alpha)
         dtype = self.moments.dtype
-        return Posterior.of(self.factor, self._mean, self.whole.count, solution.alpha, dtype, self._span)
+        return Posterior.of(
+            self.factor, self._mean, self.whole.count, solution.alpha, dtype, self._span, self.unit
+        )
 
     def in_features(self, solution: LinearSolution) -> LinearSolution:
         """Return the weights of the features from those of the coordinates in which the problem is solved."""
@@ -150,7 +204,8 @@ class RidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
         """See ``Solver``."""
-        return RidgeProblem(collected(evidence.moments, "moments"), evidence.device, tried=evidence.tried)
+        moments = collected(evidence.moments, "moments")
+        return RidgeProblem(moments, evidence.device, tried=evidence.tried, unit=evidence.unit)
 
 
 def _span(whole: Moments) -> np.ndarray:

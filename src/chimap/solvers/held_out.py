@@ -1,6 +1,7 @@
 """Outputs of models for rows they have not seen: each row left out alone, or the rows of a held-out fold.
 
-Leaving out row i changes its output in closed form. With the leverage
+A row whose group, or fold of a splitter, must be left out with it is answered by a model of the other folds. A row that
+stands alone is left out in closed form. With the leverage
 
     h_i = 1/n + (z_i - m)'(Hc + alpha I)^-1 (z_i - m),
 
@@ -11,13 +12,14 @@ factor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from chimap.losses import Loss
 from chimap.moments import Moments, of_entries
-from chimap.solvers.ridge import Factor
+from chimap.solvers.ridge import Factor, LinearSolution
 
 _LARGEST = 1 - 1e-6  # upper limit of leverages: beyond it, a row alone determines its output
 _ROWS = 256  # rows that are converted to float64 together
@@ -40,6 +42,15 @@ class Witnesses:
         Fold of each row.
     weights : ndarray of shape (m,) or (m, t), or None, default=None
         Weights of the rows, or of the targets of each.
+    shares : ndarray of shape (m,) or None, default=None
+        How many rows of the source each row stands for, up to a factor; None if all stand for as many.
+    leaves_folds : bool, default=False
+        Whether a row is left out with its fold, as rows of a group must be.
+    unseen : ndarray of bool of shape (m,) or None, default=None
+        Rows that no landmark is made of, which are as far from the landmarks as rows to come: the models that leave
+        them out are as uncertain of them. None if that holds for all.
+    counts : ndarray of shape (m,) or None, default=None
+        How many equal rows each row stands for; None for one.
     """
 
     rows: np.ndarray
@@ -47,11 +58,32 @@ class Witnesses:
     Y: np.ndarray
     folds: np.ndarray
     weights: np.ndarray | None = None
+    shares: np.ndarray | None = None
+    leaves_folds: bool = False
+    unseen: np.ndarray | None = None
+    counts: np.ndarray | None = None
 
     def of(self, members: np.ndarray) -> Witnesses:
         """Return the witnesses at the places ``members``."""
-        weights = None if self.weights is None else self.weights[members]
-        return Witnesses(self.rows[members], self.Z[members], self.Y[members], self.folds[members], weights)
+
+        def of(part: np.ndarray | None) -> np.ndarray | None:
+            return None if part is None else part[members]
+
+        return replace(
+            self, rows=self.rows[members], Z=self.Z[members], Y=self.Y[members], folds=self.folds[members],
+            weights=of(self.weights), shares=of(self.shares), unseen=of(self.unseen), counts=of(self.counts),
+        )  # fmt: skip
+
+    def of_fold(self, fold: int) -> Witnesses:
+        """Return the witnesses of a fold."""
+        return self.of(np.flatnonzero(self.folds == fold))
+
+    @property
+    def counted(self) -> np.ndarray | None:
+        """Weights of the rows in averages over the source, (m,) or (m, t); None if all count alike."""
+        if self.shares is None or self.weights is None:
+            return self.shares if self.weights is None else self.weights
+        return (of_entries(self.weights) * self.shares[:, None]).reshape(self.weights.shape)
 
 
 @dataclass(frozen=True)
@@ -82,12 +114,40 @@ def leverages(
     """
     factor = factor or Factor(moments.n_features)
     factor.of(moments, strengths)
-    h, mean = np.empty(Z.shape[0]), moments.feature_sum / moments.count
+    return leverages_by(factor, Z, moments.feature_sum / moments.count, moments.count)
+
+
+def leverages_by(factor: Factor, Z: np.ndarray, mean: np.ndarray, count: float) -> np.ndarray:
+    """Return 1/count + (z_i - mean)'A^-1 (z_i - mean), shape (m,), with the matrix A that was factorised last.
+
+    For rows that A does not contain it is the variance of their outputs over that of the noise, see ``posterior``.
+    """
+    h = np.empty(Z.shape[0])
     for first in range(0, Z.shape[0], _ROWS):
         rows = slice(first, first + _ROWS)
         centred = Z[rows].astype(np.float64) - mean
-        h[rows] = np.square(factor.cholesky.whiten(centred.T)).sum(axis=0) + 1 / moments.count
+        h[rows] = np.square(factor.cholesky.whiten(centred.T)).sum(axis=0) + 1 / count
     return h
+
+
+def by_folds(
+    witnesses: Witnesses,
+    without: Callable[[int], LinearSolution],
+    target_shift: np.ndarray,
+    folds: Iterable[int],
+) -> HeldOut:
+    """Return outputs of the witnesses of some folds, each by the model of all folds but its own.
+
+    ``without(fold)`` returns that model, for features and targets less their shifts.
+    """
+    rows, outputs = [np.empty(0, dtype=np.intp)], [np.empty((0, target_shift.size))]
+    for fold in folds:
+        held = witnesses.of_fold(fold)
+        if held.rows.size:
+            model = without(fold)
+            rows.append(held.rows)
+            outputs.append(held.Z @ model.coef + model.intercept + target_shift)
+    return HeldOut(np.concatenate(rows), np.concatenate(outputs))
 
 
 def left_out(
@@ -114,13 +174,22 @@ def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarr
     return np.asarray((above - below) / (2 * _STEP))
 
 
-def noise_of(residuals: np.ndarray, left_out: np.ndarray, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the variance of the noise (t,), from residuals (m, t) of rows and their residuals when left out.
+def noise_of(
+    left_out: np.ndarray,
+    factors: np.ndarray,
+    weights: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the variance of the noise (t,), from residuals (m, t) of rows that are left out.
 
-    Leaving a row out multiplies its residual by 1 + q of the model without it (see ``posterior``), the factor by which
-    its variance exceeds that of the noise. So the product of both residuals has the noise variance as its mean.
+    ``factors`` (m,) or (m, t) are 1 + w q of the models that have not seen them (see ``posterior``), with the weights w
+    of the rows in the fit, by which the variances of these residuals exceed those of the noise. Leaving out row i alone
+    multiplies its residual by that factor, 1 / (1 - h_i). A row that stands for c equal rows (``counts``, (m,)) has the
+    noise of one of them, of weight w / c.
     """
-    return np.average(residuals * left_out, axis=0, weights=weights)
+    factors = of_entries(factors)
+    factors = factors if counts is None else 1 + (factors - 1) / counts[:, None]
+    return np.average(np.square(left_out) / factors, axis=0, weights=weights)
 
 
 def kernel_left_out(

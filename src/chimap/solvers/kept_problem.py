@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap.losses import Loss
 from chimap.moments import FoldMoments, of_entries, of_rows
-from chimap.moments.kept import KeptFeatures
+from chimap.solvers.base import Evidence, collected
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
@@ -43,14 +43,15 @@ class KeptProblem(ABC):
     search_tolerance: ClassVar[float]  # tolerance of trials
     tolerance: ClassVar[float]
 
-    def __init__(self, kept: KeptFeatures):
-        kept.stack()
-        self.kept, self.n_folds = kept, kept.n_folds
+    def __init__(self, evidence: Evidence):
+        self.kept = collected(evidence.kept, "features")
+        self.kept.stack()
+        self.n_folds, self._held_folds = self.kept.n_folds, evidence.held_folds
         self._best: _HeldOutTrial | None = None
 
     @abstractmethod
-    def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
-        """Return the model of consecutive rows, for targets less their shift."""
+    def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
+        """Return the model of some rows, for targets less their shift."""
 
     @abstractmethod
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
@@ -74,10 +75,7 @@ class KeptProblem(ABC):
         """See ``Trials``: the mean loss over the rows of fold 0 of the model of the other folds."""
         solution = self.fit_part(alpha, self.kept.learning, self.search_tolerance)
         held = self.kept.held_out
-        outputs = np.empty((held.stop - held.start, solution.intercept.size))
-        for first in range(0, outputs.shape[0], _ROWS):
-            rows = slice(held.start + first, min(held.start + first + _ROWS, held.stop))
-            outputs[first : first + _ROWS] = self.kept.of(rows)[0] @ solution.coef + solution.intercept
+        outputs = self._outputs(solution, np.arange(held.start, held.stop))
         losses = self.losses(self.kept.of(held)[1], outputs)
         weights = self.kept.weights[held]
         loss = float((of_entries(weights) * losses).sum() / of_rows(weights).sum())
@@ -87,16 +85,37 @@ class KeptProblem(ABC):
         return trial.loss
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
-        """See ``Problem``: the rows of fold 0, by the best model of the trials.
+        """See ``Problem``: the rows of fold 0, by the best model of the trials, and of more folds where it takes them.
 
         If the best trial has another strength, a new model is fitted.
         """
         if self.n_folds == 1:
             return None
-        if self._best is None or self._best.alpha != solution.alpha:
-            self.trial(solution.alpha)
-        assert self._best is not None
-        return HeldOut(self.kept.held_rows, self._best.outputs + self.kept.target_shift)
+        rows, outputs = [], []
+        for fold in self._held_folds:
+            held = np.flatnonzero(self.kept.folds == fold)
+            if held.size:
+                rows.append(self.kept.places[held])
+                outputs.append(self._without(fold, held, solution.alpha))
+        return HeldOut(np.concatenate(rows), np.concatenate(outputs) + self.kept.target_shift)
+
+    def _without(self, fold: int, held: np.ndarray, alpha: float) -> np.ndarray:
+        """Return the outputs (m, t) of the rows of a fold by the model of the others."""
+        if fold == 0:
+            if self._best is None or self._best.alpha != alpha:
+                self.trial(alpha)
+            assert self._best is not None
+            return self._best.outputs
+        others = np.flatnonzero(self.kept.folds != fold)
+        return self._outputs(self.fit_part(alpha, others, self.search_tolerance), held)
+
+    def _outputs(self, solution: LinearSolution, rows: np.ndarray) -> np.ndarray:
+        """Return the outputs (m, t) of some rows."""
+        outputs = np.empty((rows.size, solution.intercept.size))
+        for first in range(0, rows.size, _ROWS):
+            some = rows[first : first + _ROWS]
+            outputs[first : first + _ROWS] = self.kept.of(some)[0] @ solution.coef + solution.intercept
+        return outputs
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``: always None."""

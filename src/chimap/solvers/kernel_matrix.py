@@ -55,6 +55,16 @@ class KernelRows:
         Score of outputs.
     dtype : dtype
         Precision of the matrix.
+    unit : float, default=1.0
+        The weight that counts as one row.
+    has_rare : bool, default=False
+        Whether some rows are of a class that is rare.
+    has_noise : bool, default=True
+        Whether the variance of the targets about the outputs is wanted.
+    units : array of shape (t,) or None, default=None
+        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
+    counts : array of shape (n,) or None, default=None
+        How many equal rows each row stands for; None for one.
     """
 
     features: RowKernel
@@ -65,6 +75,16 @@ class KernelRows:
     weights: np.ndarray | None
     score: PlacedScore
     dtype: np.dtype
+    unit: float = 1.0
+    has_rare: bool = False
+    has_noise: bool = True
+    units: np.ndarray | None = None
+    counts: np.ndarray | None = None
+
+    def scored(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
+        """Return the score of outputs (m, t), less the shift, for the rows at these places."""
+        outputs = outputs + self.shift
+        return self.score(outputs if self.units is None else outputs * self.units, self.order[places])
 
     def matrix(self, loss: str | Loss) -> KernelMatrix:
         """Return the kernel matrix, for machines that minimise this loss."""
@@ -114,9 +134,14 @@ class KernelMatrix:
         self._octaves = octaves
         return self._ridge
 
-    def posterior(self, alpha: float, octaves: int) -> DualPosterior | None:
-        """Return how certain the machine of all rows is; the factor is computed again if it is no longer in memory."""
+    def solved(self, alpha: float, octaves: int) -> DualRidge | None:
+        """Return ridge of all rows with the factor of a strength, which is computed again if it is not in memory."""
         ridge = self.ridge(None, octaves)
         if not isinstance(ridge, DualRidge) or (ridge.factor_of != alpha and ridge.solve(alpha) is None):
             return None
-        return DualPosterior.of(ridge, self.dtype)
+        return ridge
+
+    def posterior(self, alpha: float, octaves: int, unit: float = 1.0) -> DualPosterior | None:
+        """Return how certain the machine of all rows is, see ``solved``."""
+        ridge = self.solved(alpha, octaves)
+        return None if ridge is None else DualPosterior.of(ridge, self.dtype, unit)

@@ -24,8 +24,7 @@ from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss
-from chimap.moments.kept import KeptFeatures
-from chimap.solvers.base import Evidence, Needs, collected
+from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -49,9 +48,9 @@ class HingeProblem(KeptProblem):
     tolerance = 1e-4  # scikit-learn's
     search_tolerance = SEARCH_TOLERANCE
 
-    def __init__(self, kept: KeptFeatures, seed: int, on_target: Callable[[], None]):
-        super().__init__(kept)
-        self.seed, self._on_target = seed, on_target
+    def __init__(self, evidence: Evidence):
+        super().__init__(evidence)
+        self.seed, self._on_target = evidence.seed, evidence.on_step
 
     def usual_alpha(self) -> float:
         """Return the usual strength, in units of the mean squared norm of the features."""
@@ -61,7 +60,7 @@ class HingeProblem(KeptProblem):
         """Return max(0, 1 - y s), and 0 where a target is missing."""
         return np.asarray((targets != 0) * np.maximum(1 - targets * outputs, 0))
 
-    def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+    def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
         """See ``KeptProblem``."""
         Z, Y = self.kept.of(rows)
         return margins(
@@ -149,4 +148,4 @@ class HingeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
         """See ``Solver``."""
-        return HingeProblem(collected(evidence.kept, "features"), evidence.seed, evidence.on_step)
+        return HingeProblem(evidence)

@@ -20,17 +20,16 @@ target observes and one. Memory holds the factor and a dozen arrays of the size 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap._messages import Message
-from chimap.losses import FeatureRows, Loss, LossAt, Observed, ObservedCurvature, Square
-from chimap.moments import FoldMoments
-from chimap.solvers.base import Evidence, Needs, collected
-from chimap.solvers.passes import PassesProblem
+from chimap.losses import Loss, LossAt, Observed, ObservedCurvature, Square
+from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.passes import TOLERANCE, PassesProblem
 from chimap.solvers.ridge import LinearSolution
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -44,22 +43,21 @@ _SEARCH = 3e-3
 class ObservedRidgeProblem(PassesProblem):
     """Minimise the sum over observed entries of |z'w + b - y|^2 / 2, plus alpha/2 |w|^2."""
 
-    def __init__(
-        self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
-    ):
-        super().__init__(loss, moments, rows, on_pass)
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        super().__init__(loss, evidence)
         self._at_zero: dict[tuple[int, ...], Pair] = {}
 
     def _fit(
-        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
+        self, alpha: float, without: int | None, start: LinearSolution, tolerance: float
     ) -> LinearSolution:
-        self._whiten(alpha)
+        self._whiten(alpha, without)
+        folds = self._others(without)
         final = _FINAL[self.moments.dtype.itemsize]
-        goal = final if len(folds) == self.n_folds else max(_SEARCH, final)
+        goal = final if tolerance <= TOLERANCE else max(_SEARCH, final)
         return _ConjugateGradients(self, alpha, folds).from_(start, goal)
 
     def preconditioned(self, G: np.ndarray) -> np.ndarray:
-        """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows."""
+        """Return (Hc + alpha I)^-1 G at the strength of the fit, with Hc of all rows but the fold that is left out."""
         return self._factor.solve(G)
 
     def gradient_at_zero(self, folds: Sequence[int]) -> Pair:
@@ -168,5 +166,4 @@ class ObservedRidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
         """See ``Solver``."""
-        moments, rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
-        return ObservedRidgeProblem(loss, moments, rows, evidence.on_step)
+        return ObservedRidgeProblem(loss, evidence)

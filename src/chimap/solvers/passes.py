@@ -11,16 +11,17 @@ the size of the weights (D, t).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
-from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, named
-from chimap.moments import FoldMoments, Moments, of_entries, of_rows
+from chimap.losses import CATALOGUE, Loss, LossAt, LossSums, named
+from chimap.moments import Moments, of_entries, of_rows
 from chimap.solvers.base import Evidence, Needs, collected
-from chimap.solvers.held_out import HeldOut, Witnesses, curvatures, left_out, leverages
+from chimap.solvers.fold import Fold
+from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor, LinearSolution, solution
@@ -28,25 +29,29 @@ from chimap.solvers.ridge import Factor, LinearSolution, solution
 _LEAST_RIDGE = 1e-7  # least share of the trace on the whitening matrix's diagonal: exceeds float32 rounding
 # Tolerance of the whitened gradient. On MNIST with 1024 features, 3e-3 leaves 1 to 2 % of the objective and tells
 # strengths apart, 1e-3 leaves half a percent; the accuracy is the same from 1e-3 on.
-_TOLERANCE = 3e-4
-# Rows of fold 0 that suffice to calibrate by: with 28 of them probabilities were off by .07, with 140 rows left out by
-# a Newton step by .02.
-_FEWEST_OF_FOLD = 100
+TOLERANCE = 3e-4
 _SEARCH_TOLERANCE = 3e-3
 
 
 class PassesProblem:
     """A smooth loss, whitened by the moments of all rows. Every step of L-BFGS is a pass over the rows."""
 
-    def __init__(
-        self, loss: str | Loss, moments: FoldMoments, rows: FeatureRows, on_pass: Callable[[], None]
-    ):
-        self.moments, self.rows, self.whole = moments, rows, moments.whole()
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        self.moments, self.rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
+        moments = self.moments
+        self.whole = moments.whole()
         self.loss = loss_of(loss, self.whole)
+        self._held_folds = evidence.held_folds
+        # Losses of real targets in their own units, which widths are given in, are as large as their deviations.
+        deviations = np.sqrt(np.maximum(self.whole.target_scatter(), 0) / self.whole.count)
+        has_own_units = self.loss.domain == "real" and deviations.size > 1
+        self._spreads = np.where(deviations > 0, deviations, 1.0) if has_own_units else 1.0
         self.n_folds, self.passes = len(moments.folds), 0
-        self._on_pass = on_pass
+        self._on_pass = evidence.on_step
         self._factor = Factor(self.whole.n_features)
-        self._ridged: float | None = None  # the ridge that the factor includes
+        self._whitened: tuple[float, int | None] | None = (
+            None  # the ridge in the factor, and the fold that is not
+        )
         self._best: tuple[float, LinearSolution] | None = None  # loss and solution of the best trial
 
     @property
@@ -62,7 +67,7 @@ class PassesProblem:
         """See ``Problem``. The search starts from the best trial, if that had this strength."""
         best = self._best and self._best[1]
         start = best if best is not None and best.alpha == alpha else self._ridge(alpha)
-        return unshifted(self._fit(alpha, range(self.n_folds), start, _TOLERANCE), self.whole)
+        return unshifted(self._fit(alpha, None, start, TOLERANCE), self.whole)
 
     def trial(self, alpha: float) -> float:
         """See ``Trials``.
@@ -70,9 +75,9 @@ class PassesProblem:
         The search does not start from the solution of the previous strength: on rows that are easily separated, that
         solution is within the tolerance at once, and the strengths could not be compared.
         """
-        solution = self._fit(alpha, range(1, self.n_folds), self._ridge(alpha), _SEARCH_TOLERANCE)
+        solution = self._fit(alpha, 0, self._ridge(alpha, 0), _SEARCH_TOLERANCE)
         sums = self.rows.sums(LossAt(self.loss, solution.coef, solution.intercept), [0])
-        loss = float(sums.values.sum()) / sums.count
+        loss = float((sums.values / self._spreads).sum()) / sums.count
         if self._best is None or (loss, -alpha) < (self._best[0], -self._best[1].alpha):
             self._best = loss, solution
         return loss
@@ -80,36 +85,63 @@ class PassesProblem:
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """See ``Problem``.
 
-        The rows of fold 0, by the best model of the trials, if they are enough to calibrate by; otherwise all
-        witnesses, each left out by a Newton step.
+        Rows of groups are left out with their folds. Of other rows, those of fold 0 are answered by the best model of
+        the trials, if they are enough to calibrate by and no class is rare among them; otherwise all witnesses, each
+        left out by a Newton step.
         """
         if witnesses is None:
             return None
+        if witnesses.leaves_folds:
+            without = partial(self._without, solution)
+            return by_folds(witnesses, without, self.whole.shifts[1], self._held_folds)
         best = self._best and self._best[1]
-        is_enough = np.count_nonzero(witnesses.folds == 0) >= _FEWEST_OF_FOLD
-        if best is not None and best.alpha == solution.alpha and is_enough:
-            return fold_outputs(best, self.whole, witnesses)
+        if best is not None and best.alpha == solution.alpha and self._held_folds == (0,):
+            return by_folds(witnesses, lambda fold: best, self.whole.shifts[1], [0])
         return step_outputs(self.loss, shifted(solution, self.whole), solution.alpha, self.whole, witnesses)
+
+    def _without(self, solution: LinearSolution, fold: int) -> LinearSolution:
+        """Return the model of all folds but one, for features and targets less their shifts.
+
+        It is as close to its minimum as the model of all folds: at a weak strength, outputs grow to the end.
+        """
+        best = self._best and self._best[1]
+        is_tried = fold == 0 and best is not None and best.alpha == solution.alpha
+        start = best if is_tried and best is not None else self._ridge(solution.alpha, fold)
+        return self._fit(solution.alpha, fold, start, TOLERANCE)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
         """See ``Problem``: always None."""
         return None
 
-    def _ridge(self, alpha: float) -> LinearSolution:
-        """Return ridge at the strength that shrinks as much at the largest curvature of the loss."""
-        self._whiten(alpha)
-        ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
-        return shifted(ridge, self.whole)
+    def _ridge(self, alpha: float, without: int | None = None) -> LinearSolution:
+        """Return ridge on all folds but one, at the strength that shrinks as much at the largest curvature of the loss.
+
+        It must not know the fold: a search may end before it has forgotten its start.
+        """
+        self._whiten(alpha, without)
+        if without is None:
+            ridge = solution(self.whole, self._factor.solve(self.whole.cross_scatter()), alpha)
+            return shifted(ridge, self.whole)
+        fold = self.moments.folds[without]
+        coef = self._factor.solve(Fold(fold, self.whole).train_cross)
+        sums = self.whole.target_sum - fold.target_sum - (self.whole.feature_sum - fold.feature_sum) @ coef
+        return LinearSolution(coef, sums / (self.whole.count - fold.count), alpha)
+
+    def _others(self, without: int | None) -> list[int]:
+        """Return all folds but one; None for all."""
+        return [k for k in range(self.n_folds) if k != without]
 
     def _fit(
-        self, alpha: float, folds: Sequence[int], start: LinearSolution, tolerance: float
+        self, alpha: float, without: int | None, start: LinearSolution, tolerance: float
     ) -> LinearSolution:
-        """Fit features less the shift.
+        """Fit features less the shift, of all folds but one; None for all.
 
         The search is about their mean, as is the whitening matrix, so that it does not depend on the shift.
         """
-        self._whiten(alpha)
-        mean = self.whole.feature_sum / self.whole.count
+        self._whiten(alpha, without)
+        folds = self._others(without)
+        parts = [self.moments.folds[k] for k in folds]
+        mean = np.sum([part.feature_sum for part in parts], axis=0) / sum(part.count for part in parts)
 
         def sums(at: LossAt) -> LossSums:
             self._on_pass()
@@ -122,13 +154,15 @@ class PassesProblem:
         self.passes += end.passes
         return replace(end, intercept=end.intercept - mean @ end.coef)
 
-    def _whiten(self, alpha: float) -> None:
+    def _whiten(self, alpha: float, without: int | None) -> None:
+        """Factorise the scatter of all folds but one with the ridge that goes with a strength."""
         least = _LEAST_RIDGE * float(self.whole.scatter_diagonal().sum())
         ridge = max(alpha / self.loss.curvature, least)
-        if ridge != self._ridged:
-            self._ridged = None  # stays None if the factorisation fails
-            self._factor.of(self.whole, ridge)
-            self._ridged = ridge
+        if (ridge, without) != self._whitened:
+            self._whitened = None  # stays None if the factorisation fails
+            fold = None if without is None else Fold(self.moments.folds[without], self.whole)
+            self._factor.of(self.whole, ridge, fold)
+            self._whitened = ridge, without
 
 
 class PassesSolver:
@@ -144,13 +178,15 @@ class PassesSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> PassesProblem:
         """See ``Solver``."""
-        moments, rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
-        return PassesProblem(loss, moments, rows, evidence.on_step)
+        return PassesProblem(loss, evidence)
 
 
 def loss_of(loss: str | Loss, whole: Moments) -> Loss:
-    """Return the loss, given itself or its name; its widths are in units of the targets' standard deviation."""
-    spread = float(np.sqrt(whole.target_scatter().sum() / whole.count)) or 1.0
+    """Return the loss, given itself or its name; its widths are in units of the targets' standard deviation.
+
+    Several targets have one in their units (``Codec``), so that the mean over them is that of each.
+    """
+    spread = float(np.sqrt(whole.target_scatter().mean() / whole.count)) or 1.0
     return named(loss, spread) if isinstance(loss, str) else loss
 
 
@@ -163,12 +199,6 @@ def shifted(solution: LinearSolution, moments: Moments, sign: int = -1) -> Linea
 def unshifted(solution: LinearSolution, moments: Moments) -> LinearSolution:
     """Return the same function of unshifted features and targets."""
     return shifted(solution, moments, 1)
-
-
-def fold_outputs(solution: LinearSolution, moments: Moments, witnesses: Witnesses) -> HeldOut:
-    """Return outputs of the witnesses of fold 0 by a model of the other folds, given for features less the shift."""
-    held = witnesses.of(np.flatnonzero(witnesses.folds == 0))
-    return HeldOut(held.rows, held.Z @ solution.coef + solution.intercept + moments.shifts[1])
 
 
 def step_outputs(
@@ -186,8 +216,9 @@ def step_outputs(
     outputs = witnesses.Z @ solution.coef + solution.intercept
     weights = np.ones(outputs.shape[0]) if witnesses.weights is None else witnesses.weights
     entry_weights, mean = of_entries(weights), of_rows(weights)[:, None]
-    bends = entry_weights * curvatures(loss, witnesses.Y, outputs)
-    curvature = max(float(bends.mean() / entry_weights.mean()), 1e-3 * loss.curvature)
+    counted = np.ones(outputs.shape) if witnesses.counted is None else of_entries(witnesses.counted)
+    bends = counted * curvatures(loss, witnesses.Y, outputs)
+    curvature = max(float(bends.sum() / np.broadcast_to(counted, bends.shape).sum()), 1e-3 * loss.curvature)
     least = _LEAST_RIDGE * float(moments.scatter_diagonal().sum())
     h = leverages(moments, np.maximum(np.divide(strengths, curvature), least), witnesses.Z)
     # The matrix weighs rows by their mean weights, a target by its own weights, scaled here to the same sum.

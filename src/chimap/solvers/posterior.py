@@ -101,6 +101,8 @@ class Posterior:
         Strength of the penalty.
     basis : ndarray of shape (D, p), default=None
         Orthonormal columns that span the rows. Features beside the span have q = |z|^2 / alpha.
+    unit : float, default=1.0
+        The weight that counts as one row, by which q is multiplied: the noise is that of one row.
     """
 
     factor: InverseFactor
@@ -108,6 +110,7 @@ class Posterior:
     count: float
     alpha: float
     basis: np.ndarray | None = None
+    unit: float = 1.0
 
     @classmethod
     def of(
@@ -118,6 +121,7 @@ class Posterior:
         alpha: float,
         dtype: np.dtype,
         basis: np.ndarray | None = None,
+        unit: float = 1.0,
     ) -> Posterior:
         """Make the posterior from a factor of Hc + alpha I."""
         n = mean.size if basis is None else basis.shape[1]
@@ -128,16 +132,17 @@ class Posterior:
             return np.asarray(factor.cholesky.whiten(unit)[start:].T)
 
         inverse = InverseFactor.of_columns(n, columns, dtype)
-        return cls(inverse, mean, count, alpha, None if basis is None else basis.astype(dtype))
+        return cls(inverse, mean, count, alpha, None if basis is None else basis.astype(dtype), unit)
 
     def variances(self, Z: np.ndarray) -> np.ndarray:
         """Return q (m,) of rows of features Z (m, D)."""
         centred = Z - self.mean.astype(Z.dtype)
         if self.basis is None:
-            return self.factor.squared_norms(centred) + 1 / self.count
+            return self.unit * (self.factor.squared_norms(centred) + 1 / self.count)
         inside = centred @ self.basis
         beside = np.square(centred).sum(axis=1) - np.square(inside).sum(axis=1)
-        return self.factor.squared_norms(inside) + np.maximum(beside, 0) / self.alpha + 1 / self.count
+        q = self.factor.squared_norms(inside) + np.maximum(beside, 0) / self.alpha + 1 / self.count
+        return np.asarray(self.unit * q)
 
 
 @dataclass(frozen=True)
@@ -152,21 +157,24 @@ class DualPosterior:
         A^-1 1.
     alpha : float
         Strength of the penalty.
+    unit : float, default=1.0
+        As in ``Posterior``.
     """
 
     factor: InverseFactor
     solved: np.ndarray
     alpha: float
+    unit: float = 1.0
 
     @classmethod
-    def of(cls, ridge: DualRidge, dtype: np.dtype) -> DualPosterior:
+    def of(cls, ridge: DualRidge, dtype: np.dtype, unit: float = 1.0) -> DualPosterior:
         """Make the posterior from kernel ridge, for the strength of its factor."""
         assert ridge.factor_of is not None
         square = ridge.square
         inverse = InverseFactor.of_columns(
             ridge.n_rows, lambda start, stop: inverse_columns(square, start, stop), dtype
         )
-        return cls(inverse, ridge.solved_ones, ridge.factor_of)
+        return cls(inverse, ridge.solved_ones, ridge.factor_of, unit)
 
     @property
     def n_rows(self) -> int:
@@ -177,7 +185,8 @@ class DualPosterior:
         """Return q (m,) of rows with kernel values K (m, n) and K(x, x) (m,)."""
         left = diagonal - self.factor.squared_norms(K)
         off = 1 - K.astype(np.float64) @ self.solved
-        return np.asarray(np.maximum(left + np.square(off) / self.solved.sum(), 0) / self.alpha)
+        q = np.maximum(left + np.square(off) / self.solved.sum(), 0) / self.alpha
+        return np.asarray(self.unit * q)
 
 
 register(InverseFactor, Posterior, DualPosterior)

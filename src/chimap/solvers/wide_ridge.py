@@ -12,7 +12,6 @@ for nnz nonzero entries. Memory holds the features of all rows and some ``8 + _P
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from itertools import pairwise
 from typing import ClassVar
 
@@ -23,8 +22,7 @@ from chimap import _arrays, _scaling, _threads
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss, Square
-from chimap.moments.kept import KeptFeatures
-from chimap.solvers.base import Evidence, Needs, collected
+from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -48,10 +46,12 @@ class WideRidgeProblem(KeptProblem):
     tolerance = 1e-3
     search_tolerance = 1e-2
 
-    def __init__(self, kept: KeptFeatures, on_step: Callable[[], None]):
-        super().__init__(kept)
-        self._on_step = on_step
-        self._last: np.ndarray | None = None  # weights of the last trial, near those of the next
+    def __init__(self, evidence: Evidence):
+        super().__init__(evidence)
+        self._on_step = evidence.on_step
+        self._last: np.ndarray | None = (
+            None  # weights of the last trial on the learning rows, near those of the next
+        )
 
     def usual_alpha(self) -> float:
         """Return a share of the mean scatter of a row."""
@@ -65,11 +65,13 @@ class WideRidgeProblem(KeptProblem):
         """Return half the squared errors."""
         return np.asarray(np.square(outputs - targets) / 2)
 
-    def fit_part(self, alpha: float, rows: slice, tolerance: float) -> LinearSolution:
+    def fit_part(self, alpha: float, rows: slice | np.ndarray, tolerance: float) -> LinearSolution:
         """See ``KeptProblem``."""
         scatter = _Rows(*self.kept.of(rows), self.kept.weights[rows])
         V = scatter.scatter_with(scatter.Y - scatter.target_mean)
-        W = np.zeros_like(V) if self._last is None else self._last
+        # Weights of the learning rows are a start for these and for all rows. Other starts would know the rows that the
+        # outputs are wanted for, and a search that ends early would reveal them.
+        W = np.zeros_like(V) if self._last is None or not isinstance(rows, slice) else self._last
         residual = V - scatter.scatter_times(W) - alpha * W
         goal = tolerance**2 * _squares(V)
         direction, size = residual.copy(), _squares(residual)
@@ -95,7 +97,8 @@ class WideRidgeProblem(KeptProblem):
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self._last = W
+        if isinstance(rows, slice) and rows == self.kept.learning:
+            self._last = W
         return LinearSolution(W, scatter.target_mean - scatter.mean @ W, alpha)
 
 
@@ -148,4 +151,4 @@ class WideRidgeSolver:
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
         """See ``Solver``."""
-        return WideRidgeProblem(collected(evidence.kept, "features"), evidence.on_step)
+        return WideRidgeProblem(evidence)

@@ -26,6 +26,14 @@ ClassWeight = Annotated[
         "active=5,inactive=1.",
     ),
 ]
+Weights = Annotated[
+    str,
+    options.value(
+        "KIND",
+        "What --sample-weight says of a row: importance, how much it matters, or frequency, how many equal rows it "
+        "stands for.",
+    ),
+]
 Threshold = Annotated[
     str | None,
     options.optional(

@@ -74,6 +74,7 @@ class Settings:
         ),
     ] = default("loss")
     class_weight: fit_options.ClassWeight = None
+    weights: fit_options.Weights = default("weights")
     threshold: fit_options.Threshold = None
     alpha: fit_options.Alpha = default("alpha")
     normalize: fit_options.Normalize = False
@@ -224,6 +225,7 @@ class Settings:
             time_limit=self.time_limit,
             n_principal=flag_values.one_or_several(self.principal, "--principal"),
             loss=self.loss,
+            weights=self.weights,
             alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
             scoring=self.scoring,
             selection="auto" if self.folds is None else self.folds,

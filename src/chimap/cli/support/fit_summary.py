@@ -135,7 +135,8 @@ def weights_line(fitted: FittedModel) -> str | None:
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
     names = task_names(model) or getattr(model, "classes_", None)
     by_class = show.class_weights(names, getattr(model, "class_weight_", None))
-    kinds = [f"rows by {by}" if by else None, f"classes {by_class}" if by_class else None]
+    of_rows = f"rows by {by}, numbers of equal rows" if model.weights == "frequency" else f"rows by {by}"
+    kinds = [of_rows if by else None, f"classes {by_class}" if by_class else None]
     return "; ".join(kind for kind in kinds if kind) or None
 
 

@@ -74,8 +74,8 @@ class TableOptions:
         str | None,
         options.optional(
             "COLUMN",
-            "Column with the weight of each row: 2 counts as two rows, 0 as none. Give a column or array of DATA, "
-            "or TABLE::COLUMN joined by id. It is not a bin.",
+            "Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of "
+            "DATA, or TABLE::COLUMN joined by id. It is not a bin.",
         ),
     ] = None
 

@@ -136,6 +136,8 @@ class BlocksCollector:
         rows = KernelRows(
             kept, self.order, self.groups, np.asarray(codec.encode(y[self.order]), dtype=np.float64), codec.shift,
             None if weights is None else weights[self.order], codec.score(y, recipe.scoring, weights), recipe.dtype,
+            self.rows.unit, self.rows.has_rare, codec.has_noise, codec.units,
+            None if source.counts is None else source.counts[self.order],
         )  # fmt: skip
         evidence = Evidence(
             kernel=rows, borders=self.borders, n_rows=source.n_rows, device=recipe.device, seed=recipe.seed

@@ -91,8 +91,12 @@ class KeptCollector:
         recipe, rows = self.recipe, self.rows
         no_shift = np.zeros(features._n_features_out)
         features = rounded(recipe, features, no_shift)
-        job = keeping_job(self.plan.job, rows.source, sample.drawn, features, recipe.objective)
-        kept = KeptFeatures(_folds_kept(rows), rows.codec.shift)
+        rows = replace(rows, folds=_folds_kept(rows))
+        held_folds = rows.folds_to_hold_out()
+        job = keeping_job(
+            self.plan.job, rows.source, sample.drawn, features, recipe.objective, len(held_folds) > 1
+        )
+        kept = KeptFeatures(rows.folds, rows.codec.shift)
         work = KeepingPass(
             rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights
         )
@@ -101,8 +105,9 @@ class KeptCollector:
             lambda work, row: None,
         )  # fmt: skip
         evidence = Evidence(
-            kept=kept, device=recipe.device, seed=recipe.seed, on_step=passes.progress.advance
-        )
+            kept=kept, device=recipe.device, seed=recipe.seed, on_step=passes.progress.advance,
+            asked=recipe.holding.asked, held_folds=held_folds, unit=rows.unit,
+        )  # fmt: skip
         return Collected(evidence, no_shift if recipe.is_rounded else None)
 
     def curve(

@@ -111,7 +111,9 @@ class KernelCollector:
         kernel = KernelRows(
             unscaled(features), self.order, self.groups,
             np.asarray(codec.encode(y[self.order]), dtype=np.float64), codec.shift, self._weights,
-            codec.score(y, recipe.scoring, self.rows.source.weights), recipe.dtype,
+            codec.score(y, recipe.scoring, self.rows.source.weights), recipe.dtype, self.rows.unit,
+            self.rows.has_rare, codec.has_noise, codec.units,
+            None if self.rows.source.counts is None else self.rows.source.counts[self.order],
         )  # fmt: skip
         return Collected(Evidence(kernel=kernel, device=recipe.device, seed=recipe.seed))
 

@@ -31,7 +31,6 @@ class ReplayedCollector(SumsCollector):
     """
 
     needs: ClassVar[Needs] = "rows"
-    holds_folds: ClassVar[bool] = True
 
     @classmethod
     def _jobs(cls, job: Job, recipe: Recipe, rows: PreparedRows, request: Request) -> list[Job]:

@@ -49,7 +49,6 @@ class SumsCollector:
     """
 
     needs: ClassVar[Needs] = "moments"
-    holds_folds: ClassVar[bool] = False  # whether held-out outputs depend on the fold of their row
     recipe: Recipe
     rows: PreparedRows
     plan: Plan
@@ -107,7 +106,7 @@ class SumsCollector:
         trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
         if recipe.holding.asked == "holdout":
             return [trying]
-        return [trying, job] if recipe.holding.asked == "gcv" and rows.folds.n_held == 1 else [job]
+        return [trying, job] if recipe.holding.asked == "gcv" else [job]
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """See ``Collector``."""
@@ -133,12 +132,13 @@ class SumsCollector:
             raise passes.overflow(features)
         moments.release_buffers()
         sums: list[Moments] = []
-        if self.rows.folds.n_held < self.rows.n_folds:
+        if not self.rows.folds.n_held:
             sums = nested(moments)
             moments = FoldMoments.of(sums[-1:], self.recipe.dtype, self.recipe.is_rounded)
         evidence = Evidence(
             moments, replay(work), device=self.recipe.device, seed=self.recipe.seed,
-            on_step=passes.progress.advance, asked=self.recipe.holding.asked,
+            on_step=passes.progress.advance, asked=self.recipe.holding.asked, unit=self.rows.unit,
+            held_folds=self.rows.folds_to_hold_out(sample.places),
         )  # fmt: skip
         with passes.clock("held out"):
             return Collected(self._with_rows(evidence, moments, features, sample), shift, sums)
@@ -164,8 +164,7 @@ class SumsCollector:
     ) -> Evidence:
         """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
         witnesses, tried = witnesses_and_tried(
-            self.recipe, self.rows, features, moments, sample.places, sample.beside, self.plan.job.n_tried,
-            self.holds_folds,
+            self.recipe, self.rows, features, moments, sample.places, sample.beside, self.plan.job.n_tried
         )  # fmt: skip
         return replace(evidence, witnesses=witnesses, tried=tried)
 
