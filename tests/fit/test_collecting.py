@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
+from chimap.fit.blocks import BlockObjective
 from chimap.fit.collecting import COLLECTORS, Request
-from chimap.fit.collecting.kernel import _order_of
+from chimap.fit.collecting.kernel import order_of
 from chimap.fit.exact import ExactObjective
 from chimap.moments import DealtFolds, GivenFolds
 from chimap.solvers.base import Needs
@@ -20,7 +21,10 @@ from ..histograms import classes
 
 def test_collectors_cover_what_solvers_need():
     assert set(COLLECTORS) == set(get_args(Needs))
-    assert {solver.needs for solver in SOLVERS.values()} | {ExactObjective.needs} == set(COLLECTORS)
+    assert {solver.needs for solver in SOLVERS.values()} | {
+        ExactObjective.needs,
+        BlockObjective.needs,
+    } == set(COLLECTORS)
 
 
 @pytest.mark.parametrize(
@@ -28,9 +32,9 @@ def test_collectors_cover_what_solvers_need():
     [
         ("features", Request(True, has_checkpoint=True), "cannot write a checkpoint"),
         ("features", Request(False), "engine='local'"),
-        ("kernel", Request(True, has_checkpoint=True), "neither a checkpoint nor unlabelled rows"),
-        ("kernel", Request(True, has_unlabelled=True), "neither a checkpoint nor unlabelled rows"),
+        ("kernel", Request(True, has_unlabelled=True), "does not support unlabelled rows"),
         ("kernel", Request(False), "engine='local'"),
+        ("blocks", Request(True, has_unlabelled=True), "does not support unlabelled rows"),
     ],
 )
 def test_a_collector_refuses_what_it_cannot_serve(needs, request_, message):
@@ -45,7 +49,7 @@ def test_collectors_of_sums_serve_every_request():
 
 def test_rows_that_are_left_out_together_are_adjacent():
     fold_of_rows = np.random.default_rng(0).integers(0, 7, 60)
-    order, groups = _order_of(GivenFolds(fold_of_rows, 8), 60, seed=3)
+    order, groups = order_of(GivenFolds(fold_of_rows, 8), 60, seed=3)
     assert sorted(order) == list(range(60))
     assert np.array_equal(np.concatenate(groups), np.arange(60))
     assert len(groups) == 7  # the empty fold is none
@@ -55,7 +59,7 @@ def test_rows_that_are_left_out_together_are_adjacent():
 
 
 def test_rows_that_are_left_out_alone_are_in_random_order():
-    order, groups = _order_of(DealtFolds(1, 0), 60, seed=3)
+    order, groups = order_of(DealtFolds(1, 0), 60, seed=3)
     assert groups is None
     assert sorted(order) == list(range(60))
     assert not np.array_equal(order, np.arange(60))

@@ -23,6 +23,7 @@ from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches
 from chimap.fit.blocks import BLOCKS, BlockObjective
+from chimap.fit.checkpoint import Choice
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
@@ -165,21 +166,31 @@ class RecipeModel(Encoding, LinearModel):
                 if result is not None:
                     self.race_ = result
 
+    def _take_choice(self, choice: Choice) -> None:
+        """Take the seed, and what a race chose, of a fit that is resumed."""
+        self._seed, self.chosen_ = choice.seed, choice.chosen
+        self.__dict__.pop("race_", None)
+        self.__dict__.pop("_taken", None)
+        if choice.race is not None:
+            self.race_ = choice.race
+
     def _settle(
         self,
         source: Source,
         groups: np.ndarray | None = None,
         *,
         is_plain: bool = True,
+        is_resumable: bool = False,
         is_batch: bool = False,
     ) -> None:
         """Keep what "auto" stands for, for the rows of a source.
 
-        is_plain: False if the fit has options that exact machines do not support. is_batch: whether more rows follow.
+        is_plain: False if the fit has options that exact machines do not support. is_resumable: whether a checkpoint is
+        written. is_batch: whether more rows follow.
         """
         about = Circumstances(
             self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
-            self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
+            self._n_targets_in(source), self._keeps_posterior, is_plain, is_resumable, is_batch,
             keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)

@@ -1,12 +1,14 @@
 """The objective of exact machines of more rows than a kernel matrix holds: block after block (``solvers.blocks``).
 
 ``BlockObjective`` chooses strength and gamma on the first block as ``ExactObjective`` does, then sweeps over the blocks
-once. Each block is predicted before it is learned, so that the sweep validates itself.
+once. Each block is predicted before it is learned, so that the sweep validates itself. Between two blocks the weights
+are all that is known (``solvers.blocks.Swept``): a checkpoint keeps them, and reads the rows again.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -27,7 +29,7 @@ from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.left_out_rows import within
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, Swept
 from chimap.solvers.held_out import HeldOut
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed_exact import is_shared
@@ -100,20 +102,15 @@ class BlockObjective:
         if rows is None or borders is None:
             raise TypeError("a machine in blocks is solved on all rows and the borders of its blocks")
         with clock("choose alpha"):
-            progress.stage("alpha", None, "values")
-            start = _leading(rows, borders[1])
-            choice = self.first.choice(
-                start, start.matrix(self.loss), lambda alpha, value: progress.advance()
-            )
-            rows.features.set_octaves(choice.octaves)
-            del start
+            begun = evidence.begun or self._begun(rows, borders, progress)
+            rows.features.set_octaves(begun.octaves)
         with clock("blocks"):
             machine = BlockRidge(
-                rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights),
-                choice.solution.alpha, choice.solution.intercept, int(np.diff(borders).max()), rows.dtype,
+                rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights), begun.alpha,
+                begun.intercept, int(np.diff(borders).max()), rows.dtype, begun.lift,
             )  # fmt: skip
-            sweep = Sweep(machine, rows, borders, progress, self.ends_at)
-            sweep.run(choice.solution.weights)
+            sweep = Sweep(machine, rows, begun, progress, self.ends_at, evidence.reached)
+            sweep.run()
         n = machine.n_seen
         rows.features.keep(slice(n))
         held_out = np.full((rows.order.size, rows.Y.shape[1]), np.nan)
@@ -121,10 +118,21 @@ class BlockObjective:
         evidence_rows = rows.order[sweep.recent]
         return Learned(
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
-            check_loss(self.loss, CATALOGUE), choice.result, 1, n,
+            check_loss(self.loss, CATALOGUE), begun.selection, 1, n,
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)]),
             curve=sweep.curve,
+        )  # fmt: skip
+
+    def _begun(self, rows: KernelRows, borders: np.ndarray, progress: Progress) -> Swept:
+        """Return the sweep after the first block, on which strength and gamma are chosen."""
+        progress.stage("alpha", None, "values")
+        start = _leading(rows, borders[1])
+        choice = self.first.choice(start, start.matrix(self.loss), lambda alpha, value: progress.advance())
+        machine = choice.solution
+        return Swept(
+            borders, choice.octaves, choice.result, machine.alpha, machine.intercept, 0.0, machine.weights,
+            np.full(machine.weights.shape, np.nan), np.empty((0, 2)),
         )  # fmt: skip
 
 
@@ -140,6 +148,9 @@ def _leading(rows: KernelRows, n: int) -> KernelRows:
 class Sweep:
     """A sweep over the blocks, and what it shows of the machine.
 
+    ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
+    after each block but the last.
+
     Attributes
     ----------
     held_out : ndarray of shape (n, t)
@@ -153,32 +164,50 @@ class Sweep:
         self,
         machine: BlockRidge,
         rows: KernelRows,
-        borders: np.ndarray,
+        begun: Swept,
         progress: Progress,
         ends_at: float | None,
+        reached: Callable[[Swept], None] | None = None,
     ):
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
-        self._blocks = [slice(int(a), int(b)) for a, b in pairwise(borders)]
+        self._begun, self._reached = begun, reached
+        self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
-        self._scores: list[tuple[int, float]] = []
+        self.held_out[: begun.held_out.shape[0]] = begun.held_out
+        self._scores = [(int(n), float(score)) for n, score in begun.scores]
+        self._latest: tuple[float, int] | None = (
+            None  # seconds of the latest block, and the rows up to its end
+        )
 
-    def run(self, first_weights: np.ndarray) -> None:
-        """Learn the blocks, as far as there is time; the first is solved already.
+    def run(self) -> None:
+        """Learn the blocks that are left, as far as there is time.
 
-        An interruption by the user (Ctrl-C) after the first block ends the sweep, not the fit.
+        An interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
+        fit is resumed from there.
         """
-        first, *others = self._blocks
         self._progress.stage("blocks", self._blocks[-1].stop)
-        self._machine.adopt(first, first_weights)
-        self._progress.advance(first.stop)
+        self._machine.adopt(self._begun.weights)
+        self._progress.advance(self._machine.n_seen)
         try:
-            for block in others:
+            for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
                 if self._ends_at is not None and time.monotonic() + self._seconds_of(block) > self._ends_at:
                     break
+                if self._reached is not None:
+                    self._reached(self._standing())
                 self._learn(block)
         except KeyboardInterrupt:
+            if self._reached is not None:
+                raise
             self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
         self._leave_out()
+
+    def _standing(self) -> Swept:
+        """Return where the sweep stands between two blocks."""
+        machine, n = self._machine, self._machine.n_seen
+        return replace(
+            self._begun, lift=machine.lift, weights=machine.weights[:n], held_out=self.held_out[:n],
+            scores=np.array(self._scores).reshape(-1, 2),
+        )  # fmt: skip
 
     def _learn(self, block: slice) -> None:
         """Predict a block, then learn it."""
@@ -199,16 +228,15 @@ class Sweep:
 
     def _seconds_of(self, block: slice) -> float:
         """Return the seconds that a block is expected to take, by those of the block before it."""
-        if len(self._scores) == 0:
+        if self._latest is None:
             return 0.0
         seconds, n_rows = self._latest
         return seconds * block.stop / n_rows
 
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""
-        n = self._machine.n_seen
-        block = next(b for b in self._blocks if b.stop == n)
-        if block.start == 0:
+        n, block = self._machine.n_seen, self._machine.latest
+        if block is None:
             return
         if self._rows.groups is None:
             first = max(0, block.stop - block.start - FEW_ROWS)

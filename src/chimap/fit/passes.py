@@ -28,6 +28,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
+from chimap.solvers.blocks import Swept
 from chimap.solvers.held_out import Witnesses
 
 
@@ -147,6 +148,16 @@ class Passes:
                 PCA.of(block, min(most, block.n_features), self.recipe.device)
                 for block in work.moments.blocks
             ]
+
+    def swept(self, known: Known, digest: str, swept: Swept) -> None:
+        """Write the checkpoint between two blocks of a sweep if it is due.
+
+        The features that are ``known`` hold no rows; ``digest`` is that of the rows.
+        """
+        if self.checkpoint is not None:
+            standing = Standing("blocks", 0, swept.weights.shape[0], 0, [], None, known, swept, digest)
+            with self.clock("checkpoint"):
+                self.checkpoint.reached(self.recipe, self.sources, standing)
 
     def reached(self, stage: str, place: int = 0) -> Reached:
         """Return the callback for the end of a chunk, which writes the checkpoint if it is due.

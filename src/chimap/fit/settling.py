@@ -56,6 +56,8 @@ class Circumstances:
         Whether the model keeps the posterior of its weights.
     is_plain : bool, default=True
         Whether the exact machine supports all options of the fit.
+    is_resumable : bool, default=False
+        Whether the state of the fit is written to a file, so that the features of all rows cannot be kept.
     is_batch : bool, default=False
         Whether more rows will come.
     wants_matrix : bool, default=False
@@ -67,6 +69,7 @@ class Circumstances:
     n_targets: int
     keeps_posterior: bool
     is_plain: bool = True
+    is_resumable: bool = False
     is_batch: bool = False
     wants_matrix: bool = False
 
@@ -107,7 +110,11 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     if is_automatic(given["n_components"]) and takes_landmarks(feature_settings(given | taken)):
         check = room_for(given | taken, source, about.n_targets, about.recipe)
         taken["n_components"] = landmarks_within(source.n_rows, check)
-    if takes_all_rows and takes_wide(given | taken, feature_settings(given | taken), source):
+    if (
+        takes_all_rows
+        and not about.is_resumable
+        and takes_wide(given | taken, feature_settings(given | taken), source)
+    ):
         taken["solver"] = WideRidgeSolver.name
     if is_automatic(given["precision"]) and _may_round(given | taken):
         taken["precision"] = automatic_precision(given.get("device", "cpu"))

@@ -19,6 +19,7 @@ import numpy as np
 from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
+from chimap.solvers.blocks import Swept
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.posterior import Posterior
@@ -51,6 +52,10 @@ class Evidence:
         All rows, in the order of their kernel matrix.
     borders : ndarray of shape (blocks + 1,) or None, default=None
         Where the blocks of these rows begin, and the end of the last, if their matrix is too large.
+    begun : Swept or None, default=None
+        Where a sweep over these blocks goes on from, if the fit is resumed.
+    reached : callable or None, default=None
+        Takes where such a sweep stands, before each block; None if nothing keeps it.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -70,6 +75,8 @@ class Evidence:
     kept: KeptFeatures | None = None
     kernel: KernelRows | None = None
     borders: np.ndarray | None = None
+    begun: Swept | None = None
+    reached: Callable[[Swept], None] | None = None
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None

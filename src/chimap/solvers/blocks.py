@@ -26,6 +26,8 @@ Bertsekas, Nonlinear Programming (block coordinate descent); Rathore, Frangella,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +35,45 @@ from chimap._cholesky import inverse_blocks, inverse_diagonal
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.features.exact import RowKernel
+from chimap.model_files import register
 from chimap.solvers.exact import STEPS, DualRidge
 
 _RAISES = (
     6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 )
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep between two blocks. With the rows in the same order, it goes on from here as if it had not stopped.
+
+    Parameters
+    ----------
+    borders : ndarray of shape (blocks + 1,)
+        Where the blocks begin, and the end of the last.
+    octaves : int
+        Octaves from the gamma of the features to that of the machine.
+    selection : SelectionResult or None
+        The settings that were compared on the first block.
+    alpha, intercept, lift
+        See ``BlockRidge``.
+    weights : ndarray of shape (n_seen, t)
+        Weights of the rows of the blocks so far.
+    held_out : ndarray of shape (n_seen, t)
+        Outputs of these rows by machines of the blocks before theirs.
+    scores : ndarray of shape (s, 2)
+        Rows learned from, and score of the block that followed.
+    """
+
+    borders: np.ndarray
+    octaves: int
+    selection: Any
+    alpha: float
+    intercept: np.ndarray
+    lift: float
+    weights: np.ndarray
+    held_out: np.ndarray
+    scores: np.ndarray
 
 
 class BlockRidge:
@@ -55,6 +91,8 @@ class BlockRidge:
         Strength of the penalty.
     intercept : ndarray of shape (t,)
         Intercept b. It stays as it is: kernels without a constant part of their own are lifted by one, see ``lift``.
+    lift : float, default=0.0
+        That constant, which is added to all kernel values; 0 before the first block that needs it.
     most_rows : int
         Rows of the largest block.
     dtype : dtype
@@ -77,19 +115,19 @@ class BlockRidge:
         intercept: np.ndarray,
         most_rows: int,
         dtype: np.dtype,
+        lift: float = 0.0,
     ):
         self._features, self._Y, self._row_weights, self._dtype = features, Y, row_weights, dtype
-        self.alpha, self._intercept = alpha, intercept
+        self.alpha, self._intercept, self.lift = alpha, intercept, lift
         self.weights = np.zeros(Y.shape)
         self.n_seen = 0
         self._memory = np.empty(most_rows**2, dtype)
-        self._lift = 0.0
         self._last: tuple[slice, DualRidge] | None = None
 
     @property
     def intercept(self) -> np.ndarray:
         """Intercept of the outputs (t,)."""
-        return self._intercept + self._lift * self.weights.sum(axis=0)
+        return self._intercept + self.lift * self.weights.sum(axis=0)
 
     def outputs(self, block: slice) -> np.ndarray:
         """Return the outputs (m, t) of the rows of a block, by all rows that have weights."""
@@ -99,10 +137,10 @@ class BlockRidge:
             self._features.add_outputs(block, self.n_seen, weights, out)
         return out + self.intercept
 
-    def adopt(self, block: slice, weights: np.ndarray) -> None:
-        """Take the weights (m, t) of the first block, which was solved elsewhere together with the intercept."""
-        self.weights[block] = weights
-        self.n_seen = block.stop
+    def adopt(self, weights: np.ndarray) -> None:
+        """Take the weights (n_seen, t) of the first rows, which were solved elsewhere together with the intercept."""
+        self.n_seen = weights.shape[0]
+        self.weights[: self.n_seen] = weights
 
     def learn(self, block: slice, outputs: np.ndarray | None = None) -> None:
         """Solve for the weights of a block, which follows the rows seen so far or is among them.
@@ -148,6 +186,11 @@ class BlockRidge:
         return out
 
     @property
+    def latest(self) -> slice | None:
+        """The block that was solved last, whose rows can be left out; None before one, or if one was interrupted."""
+        return None if self._last is None else self._last[0]
+
+    @property
     def _latest(self) -> tuple[slice, DualRidge]:
         if self._last is None:
             raise ValueError("no block has been solved: call learn first.")
@@ -162,12 +205,12 @@ class BlockRidge:
         square = self._memory[: m * m].reshape(m, m)
         features = self._features.take(block)
         diagonal = features.gram_into(square)
-        if features.is_centred and not self._lift:
-            self._lift = float(diagonal.mean())
-        if self._lift:
+        if features.is_centred and not self.lift:
+            self.lift = float(diagonal.mean())
+        if self.lift:
             for i in range(1, m):
-                square[i, :i] += square.dtype.type(self._lift)
-        ridge = DualRidge(square, diagonal + self._lift, residuals, row_weights)
+                square[i, :i] += square.dtype.type(self.lift)
+        ridge = DualRidge(square, diagonal + self.lift, residuals, row_weights)
         for decades in range(_RAISES):
             # a step with more noise than the problem has is shorter, and phi still falls
             if ridge.factorise(self.alpha * 10.0**decades):
@@ -181,3 +224,6 @@ class BlockRidge:
                 self.alpha, block.start, block.stop,
             )
         )  # fmt: skip
+
+
+register(Swept)

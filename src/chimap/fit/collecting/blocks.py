@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError, MemoryBudgetError
+from chimap.data.rows import RunningDigest
 from chimap.engines import Engine, Progress
 from chimap.engines.local import Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
@@ -19,7 +21,7 @@ from chimap.fit.automatic import BlockPlan, block_plan
 from chimap.fit.blocks import FEWEST_BLOCK_ROWS, can_sweep
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
-from chimap.fit.collecting.kernel import KernelCollector, order_of
+from chimap.fit.collecting.kernel import CHUNK_ROWS, KernelCollector, order_of
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
@@ -28,8 +30,6 @@ from chimap.moments import of_rows
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.kernel_matrix import KernelRows
-
-_CHUNK_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ class BlocksCollector:
                 )
             )
         order, groups = order_of(rows.folds, source.n_rows, recipe.seed)
-        borders = _borders(plan, source.n_rows, groups)
+        begun = None if standing is None else standing.swept
+        borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
@@ -98,6 +99,8 @@ class BlocksCollector:
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
+        if standing is not None:
+            return Sample(None)
         places = self.order[: self.borders[1]]
         ascending = np.sort(places)
         rows = _arrays.take_rows(self.rows.take(ascending), np.searchsorted(ascending, places))
@@ -109,12 +112,18 @@ class BlocksCollector:
         recipe, codec, y, source = self.recipe, self.rows.codec, self.rows.labels, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
         kept = unscaled(features)
+        known = replace(
+            passes.known, features=features.take(slice(0))
+        )  # what a checkpoint keeps of the features
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)
+        seen = None if passes.checkpoint is None else RunningDigest()
         passes.progress.stage("reading", source.n_rows)
         with passes.clock("reading"):
-            for chunk in source.chunks(_CHUNK_ROWS):
+            for chunk in source.chunks(CHUNK_ROWS):
+                if seen is not None:
+                    seen.add(chunk.X)
                 places = place_of[chunk.start : chunk.start + chunk.X.shape[0]]
                 chosen = np.flatnonzero(places >= 0)
                 if chosen.size:
@@ -128,7 +137,16 @@ class BlocksCollector:
             kept, self.order, self.groups, np.asarray(codec.encode(y[self.order]), dtype=np.float64), codec.shift,
             None if weights is None else weights[self.order], codec.score(y, recipe.scoring, weights), recipe.dtype,
         )  # fmt: skip
-        return Collected(Evidence(kernel=rows, borders=self.borders, device=recipe.device, seed=recipe.seed))
+        standing, digest = passes.standing, "" if seen is None else seen.result()
+        if standing is not None:
+            standing.check_rows(digest, source.name)
+        return Collected(
+            Evidence(
+                kernel=rows, borders=self.borders, begun=None if standing is None else standing.swept,
+                reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
+                device=recipe.device, seed=recipe.seed,
+            )
+        )  # fmt: skip
 
     def curve(
         self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
