@@ -13,7 +13,6 @@ import chimap
 
 PACKAGE = Path(chimap.__file__).parent
 CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
-MOST_LINES = 300  # of a file, which holds one idea
 MOST_ANY = 180  # uses of Any in the package
 
 
@@ -103,14 +102,6 @@ def test_no_module_of_the_package_is_imported_by_a_name_that_is_written_out():
             written = [str(arg.value) for arg in arguments if isinstance(arg, ast.Constant)]
             if any(word.startswith("chimap") for word in written):
                 assert "import" not in ast.unparse(node.func), f"{name}: {written}"
-
-
-def test_no_file_is_too_long():
-    lines = {
-        file.relative_to(PACKAGE).as_posix(): len(file.read_text().splitlines())
-        for file in PACKAGE.rglob("*.py")
-    }
-    assert not {name: count for name, count in lines.items() if count > MOST_LINES}
 
 
 def test_signatures_say_what_they_take():

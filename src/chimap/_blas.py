@@ -33,9 +33,16 @@ def multiply(
     _check_out(out, (n, m), A, B)
     if inner != k:
         raise ValueError(f"a matrix of {k} columns does not multiply one of {inner} rows.")
-    gemm, number = _routine("gemm", out.dtype)
     # Fortran reads every matrix as its transpose: out' = B' A'.
     op = _YES if transpose else _NO
+    if n == 1:  # a product for matrices would copy B first, which takes longer than the product
+        gemv, number = _routine("gemv", out.dtype)
+        gemv(
+            op, _int(B.shape[1]), _int(B.shape[0]), number(1), B.ctypes, _ld(B), A.ctypes, _int(1), number(add),
+            out.ctypes, _int(1),
+        )  # fmt: skip
+        return
+    gemm, number = _routine("gemm", out.dtype)
     gemm(
         op, _NO, _int(m), _int(n), _int(k), number(1), B.ctypes, _ld(B), A.ctypes, _ld(A), number(add), out.ctypes,
         _ld(out),
@@ -117,7 +124,7 @@ def multiply_triangle(A: np.ndarray, T: np.ndarray) -> None:
 _NO, _YES, _LOWER, _LEFT, _RIGHT = (
     ctypes.byref(ctypes.c_char(letter)) for letter in (b"N", b"T", b"L", b"L", b"R")
 )
-_ARGUMENTS = {"gemm": 13, "syrk": 10, "trsm": 11, "potrf": 5, "trmm": 11}
+_ARGUMENTS = {"gemm": 13, "gemv": 11, "syrk": 10, "trsm": 11, "potrf": 5, "trmm": 11}
 _LETTERS: dict[np.dtype, tuple[str, type[Number]]] = {
     np.dtype(np.float32): ("s", ctypes.c_float),
     np.dtype(np.float64): ("d", ctypes.c_double),

@@ -22,6 +22,7 @@ from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import pair_sums, pair_sums_gamma, pair_sums_sparse
 from chimap._loops.landmarks import add_to_rows, centre_rows, centre_sparse, kernel_less_one
 from chimap._loops.lanes import LANES
+from chimap._loops.levels import codes_of_levels
 from chimap._loops.maps import (
     chebyshev_features,
     combined_terms,
@@ -64,6 +65,7 @@ __all__ = [
     "centre_sparse",
     "chebyshev_features",
     "combined_terms",
+    "codes_of_levels",
     "concordance",
     "consistent_samples",
     "count_cells",

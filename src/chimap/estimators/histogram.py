@@ -22,9 +22,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,   y_n = 1 for the class and -1 otherwise,
 
     where z(x) . z(x') is close to the kernel. Without any settings, a race on a sample of the rows chooses the kernel,
-    the normalisation, the features and the loss, and reports what it tried. An exponential kernel keeps every row up to
-    about 12,000 of them. Beyond that, rows are mapped by the optimal map of the additive kernel, compared with
-    landmarks and read once: time is linear in the number of rows, and memory does not grow with it.
+    the normalisation, the features and the loss, and reports what it tried. An exponential kernel keeps every row that
+    memory and work allow: up to about 12,000 of them solved at once, and more block by block. Other machines, and
+    landmarks, read the rows once: time is linear in the number of rows, and memory does not grow with it.
 
     Parameters
     ----------
@@ -36,11 +36,12 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         sums and their products are accepted too. A list gives each of the ``blocks`` its own kernel.
     features : str or feature object, default="auto"
         The explicit features. "additive" is the map of an additive kernel. "exact" makes every training row a landmark
-        and solves on the kernel matrix itself (4 bytes per pair of rows): it is the most accurate choice, at about a
-        second per strength for 5,000 rows; for additive kernels it keeps no rows. "landmarks" is ``LandmarkFeatures``
+        and solves on the kernel matrix itself (4 bytes per pair of rows), or on the matrices of blocks of rows, one
+        after the other, where memory does not hold it: it is the most accurate choice, at about a second per strength
+        for 5,000 rows and half a minute for 60,000; for additive kernels it keeps no rows. "landmarks" is ``LandmarkFeatures``
         for exponential kernels and ``NystroemFeatures`` for all others. "fourier" is random features of exponential and
-        skewed kernels. "auto" takes "additive" for additive kernels; for exponential kernels it takes "exact" up to
-        12,000 rows that fit the memory, and "landmarks" beyond.
+        skewed kernels. "auto" takes "additive" for additive kernels; for exponential kernels it takes "exact", and
+        "landmarks" where memory does not hold the rows and a block.
     gamma : float or str, default="mean"
         The factor of the distance in exponential kernels: a number, "mean" for 1 / mean D^2 over pairs of rows, a
         multiple such as "2*mean", or "auto", which chooses it by the score on left-out rows, from a quarter to four
@@ -51,7 +52,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         number of landmarks that follows the rows: 8 times their square root, from 1000 to 8000, as far as the memory
         has room.
     n_terms : int or "auto", default="auto"
-        Features per bin of the additive map. "auto" is 2, and 1 below landmarks, where more do not help.
+        Features per bin of the additive map. "auto" is 2, and 1 below landmarks and in blocks of
+        rows, where more do not help.
     map : additive map, default=None
         An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
     sampling : str, default="auto"
@@ -117,8 +119,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         scikit-learn scorer by which the race and ``features="exact"`` choose. None is accuracy for classes and R^2 for
         regression; a race with a rare class among two uses ROC AUC.
     time_limit : float or None, default=None
-        Time limit of the race, in seconds: no trial starts after it, and the last complete round decides. None limits
-        the counted work instead, so that every computer makes the same choice.
+        Time limit of race and fit together, in seconds. The race may take a third of it; the last complete round
+        decides. A machine in blocks of rows begins no block that would end later, and is then one of the rows so far
+        (``n_rows_``). None limits the counted work instead, to about two minutes of two cores, so that every computer
+        makes the same choice.
     memory : str or int, default="1GiB"
         Memory budget of the fit, in bytes or as text such as "512MiB". It includes 256 MiB for the interpreter and the
         libraries; a budget below 512 MiB leaves 256 MiB, or all of it if it is smaller, to the fit.
@@ -159,7 +163,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     bin_weights_ : ndarray of shape (bins,) or None
         Weights of the bins, with mean 1 if they were learned; None if all are equal.
     held_out_ : ndarray of shape (n, t)
-        With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. Where the
+        With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
+        of rows it is the machine of the blocks before, and the first block has NaN. Where the
         race chose the strength for more than 3,000 rows, only that many random rows have outputs; the others are NaN.
     learning_curve_ : LearningCurve or None
         Curve of exact machines with ``loss="square"``; with other features, see ``fit_source(...,

@@ -66,7 +66,7 @@ class HistogramRegressor(RealTargets, HistogramModel):
     scoring : str, callable or None, default=None
         scikit-learn scorer by which the race and ``features="exact"`` choose; None is R^2.
     time_limit : float or None, default=None
-        Time limit of the race, in seconds. See ``HistogramClassifier``.
+        Time limit of race and fit together, in seconds. See ``HistogramClassifier``.
     memory : str or int, default="1GiB"
         Memory budget of the fit. See ``HistogramClassifier``.
     precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"

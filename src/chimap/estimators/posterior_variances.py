@@ -27,8 +27,11 @@ def posterior_variances(
     posterior: Posterior | DualPosterior, features: RowFeatures, kernel: Kernel, rows: Rows, dtype: np.dtype
 ) -> np.ndarray:
     """Return the variances (n,) of the outputs of prepared rows, divided by that of the noise."""
+    is_dual = isinstance(posterior, DualPosterior)
+    if is_dual and posterior.n_rows < features._n_features_out:
+        features = features.take(slice(posterior.n_rows))  # a machine in blocks keeps that of its first rows
     Z = np.empty((rows.shape[0], features._n_features_out), dtype=dtype)
     features.features_into(rows, Z)
-    if isinstance(posterior, DualPosterior):
+    if is_dual:
         return posterior.variances(Z, np.asarray(kernel.diagonal(rows), dtype=np.float64))
     return posterior.variances(Z)

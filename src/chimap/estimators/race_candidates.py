@@ -259,8 +259,8 @@ def settings_for(
     """Return the settings of the winner for all rows.
 
     Exact machines of additive kernels become ridge on the map where rows are many, and others landmarks where memory
-    holds neither their matrix nor blocks of it. learned: what its last trial chose. fits: whether it does. is_sparse: whether rows are sparse; they may then have any
-    number of mapped bins.
+    holds neither their matrix nor blocks of it. learned: what its last trial chose. fits: whether it does.
+    is_sparse: whether rows are sparse; they may then have any number of mapped bins.
     """
     settings = dict(winner.settings)
     if settings.get("features") == "landmarks":

@@ -111,6 +111,10 @@ class ScaledFeatures:
             return self.features.transform(self.scale.array(_arrays.device_rows(X)))
         return self.features.transform(self.scale.rows(_arrays.as_rows(X)))
 
+    def take(self, rows: np.ndarray | slice) -> ScaledFeatures:
+        """Return features with the training rows at the places ``rows`` alone, of features that keep them."""
+        return ScaledFeatures(self.features.take(rows), self.scale)
+
     def transform_sparse(self, rows: CSR) -> CSR:
         """Return CSR features of checked CSR rows."""
         return self.features.transform_sparse(self.scale.rows(rows))

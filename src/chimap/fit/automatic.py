@@ -43,6 +43,9 @@ MOST_SUMMED = 8192  # features whose products an ordinary machine can sum up
 BLOCK_TERMS = (
     1  # features per bin of machines in blocks: a second costs as much again and gains nothing at many rows
 )
+_STEP_OF_BLOCKS = 500  # rows by which blocks differ that are tried for the memory
+_FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
+_CHOICE = 3  # the first block takes as long as so many factors
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
 _SPARSE_ENTRY = 20  # dense columns whose products take as long as those of an entry of sparse rows
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
@@ -80,8 +83,11 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
 
 
 def holds_matrix(given: Parameters, source: Source, budget: int) -> bool:
-    """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds."""
-    return source.n_rows <= MOST_ROWS and bytes_of_exact(given, source) <= budget
+    """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds, or the time limit."""
+    n, limit = source.n_rows, given.get("time_limit")
+    if n > MOST_ROWS or bytes_of_exact(given, source) > budget:
+        return False
+    return limit is None or _CHOICE * block_seconds(n, n, 0) <= limit
 
 
 def takes_blocks(given: Parameters, source: Source, budget: int) -> bool:
@@ -94,7 +100,7 @@ def takes_blocks(given: Parameters, source: Source, budget: int) -> bool:
         return False
     if not any(isinstance(block.exact, Exponential) for block in _kernels_of_blocks(given)):
         return False
-    return block_plan(given, source, budget).block_rows >= min(FEWEST_BLOCK_ROWS, source.n_rows)
+    return block_plan(given, source, budget).n_bytes <= budget
 
 
 def _allows_exact(given: Parameters) -> bool:
@@ -129,44 +135,59 @@ class BlockPlan:
     Parameters
     ----------
     block_rows : int
-        Rows of a block, as many as the memory holds; 0 if it does not hold the rows themselves.
+        Rows of a block, as many as the memory holds.
     n_rows : int
         Rows to learn from: those of the source, or as many as the work allows.
     seconds : float
         Seconds of two cores for these rows, by the operations.
-    least_bytes : int
-        Bytes that a machine of small blocks takes.
+    n_bytes : int
+        Bytes of the rows and of a block.
     """
 
     block_rows: int
     n_rows: int
     seconds: float
-    least_bytes: int
+    n_bytes: int
+
+    @property
+    def first_seconds(self) -> float:
+        """Seconds of the first block, on which strength and gamma are chosen too."""
+        return _CHOICE * block_seconds(self.block_rows, self.block_rows, 0)
 
 
-def block_plan(given: Parameters, source: Source, room: int, seconds: float | None = None) -> BlockPlan:
-    """Return how a machine in blocks takes the rows of a source within ``room`` bytes and so many seconds of work.
+def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
+    """Return how a machine in blocks takes the rows of a source within ``room`` bytes.
 
-    ``seconds`` None stands for the time limit of the parameters, or a usual one.
+    The work is that of the time limit among the parameters, or a usual amount.
     """
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
     row_bytes = _mapped_row_bytes(given, source)
+    kept_bytes = row_bytes + _OUTPUTS_OF_ROWS * _targets_of(source) * np.dtype(np.float64).itemsize
+    seconds, columns = (
+        given.get("time_limit") or USUAL_SECONDS,
+        _dense_columns(given, source, row_bytes, dtype),
+    )
+    least = min(FEWEST_BLOCK_ROWS, source.n_rows)
+
+    def of_blocks(block_rows: int) -> BlockPlan:
+        n_rows = min(source.n_rows, max(block_rows, most_rows_within(seconds, block_rows, columns)))
+        needed = int(n_rows * kept_bytes) + block_bytes(block_rows, row_bytes, dtype)
+        return BlockPlan(block_rows, n_rows, block_seconds(n_rows, block_rows, columns), needed)
+
+    sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
+    plans = [of_blocks(size) for size in [*sizes, least]]
+    fitting = (p for p in plans if p.n_bytes <= room and p.first_seconds <= _FIRST_SHARE * seconds)
+    return next(fitting, plans[-1])
+
+
+def _targets_of(source: Source) -> int:
+    """Return the number of outputs of a machine for the labels of a source, at most."""
     y = source.labels()
-    n_targets = 1 if y is None or y.ndim == 1 else y.shape[1]
-    if y is not None and y.ndim == 1 and y.dtype.kind != "f":
-        n_targets = max(1, np.unique(y).size)
-    outputs = _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
-    rows_bytes = int(source.n_rows * (row_bytes + outputs))
-    sizes = [
-        n for n in (MOST_BLOCK_ROWS - 500 * i for i in range(MOST_BLOCK_ROWS // 500)) if n <= source.n_rows
-    ]
-    fitting = [n for n in sizes if rows_bytes + block_bytes(n, row_bytes, dtype) <= room]
-    block_rows = fitting[0] if fitting else 0
-    least = rows_bytes + block_bytes(min(FEWEST_BLOCK_ROWS, source.n_rows), row_bytes, dtype)
-    limit = given.get("time_limit") if seconds is None else seconds
-    columns = _dense_columns(given, source, row_bytes, dtype)
-    n_rows = min(source.n_rows, most_rows_within(limit or USUAL_SECONDS, block_rows, columns))
-    return BlockPlan(block_rows, n_rows, block_seconds(n_rows, block_rows, columns), least)
+    if y is None:
+        return 1
+    if y.ndim == 2:
+        return int(y.shape[1])
+    return 1 if y.dtype.kind == "f" else max(1, np.unique(y).size)
 
 
 def _mapped_row_bytes(given: Parameters, source: Source) -> float:

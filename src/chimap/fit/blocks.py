@@ -30,13 +30,15 @@ from chimap.selection.left_out_rows import within
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.blocks import BlockRidge, Swept
-from chimap.solvers.held_out import HeldOut
+from chimap.solvers.held_out import HeldOut, noise_of
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed_exact import is_shared
+from chimap.solvers.posterior import DualPosterior
 
 BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix between all of them
-MOST_BLOCK_ROWS = (
-    10_000  # a factor takes two seconds of two cores; larger blocks gain nothing that a sweep does not
+MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
+POSTERIOR_ROWS = (
+    3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
 )
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
@@ -113,15 +115,16 @@ class BlockObjective:
             sweep.run()
         n = machine.n_seen
         rows.features.keep(slice(n))
-        held_out = np.full((rows.order.size, rows.Y.shape[1]), np.nan)
+        held_out = np.full((evidence.n_rows, rows.Y.shape[1]), np.nan)
         held_out[rows.order] = sweep.held_out + rows.shift
         evidence_rows = rows.order[sweep.recent]
         return Learned(
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), begun.selection, 1, n,
-            {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_},
-            HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)]),
-            curve=sweep.curve,
+            {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
+             "n_unlearned_": evidence.n_rows - n},
+            HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
+            lambda: _posterior(rows, machine.alpha), sweep.curve,
         )  # fmt: skip
 
     def _begun(self, rows: KernelRows, borders: np.ndarray, progress: Progress) -> Swept:
@@ -134,6 +137,12 @@ class BlockObjective:
             borders, choice.octaves, choice.result, machine.alpha, machine.intercept, 0.0, machine.weights,
             np.full(machine.weights.shape, np.nan), np.empty((0, 2)),
         )  # fmt: skip
+
+
+def _posterior(rows: KernelRows, alpha: float) -> DualPosterior | None:
+    """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
+    few = _leading(rows, min(POSTERIOR_ROWS, rows.features._n_features_out))
+    return few.matrix("square").posterior(alpha, 0)
 
 
 def _leading(rows: KernelRows, n: int) -> KernelRows:
@@ -149,13 +158,15 @@ class Sweep:
     """A sweep over the blocks, and what it shows of the machine.
 
     ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
-    after each block but the last.
+    there and after each block.
 
     Attributes
     ----------
     held_out : ndarray of shape (n, t)
         Outputs for each row by a machine that has not seen it: that of the blocks before its own or, for the last rows
         of the last block, that of all other rows. NaN for the first block and for blocks that were not learned.
+    noise : ndarray of shape (t,) or None
+        Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
     recent : ndarray
         Places of the rows whose held-out outputs are by machines of at least half of the rows.
     """
@@ -174,10 +185,9 @@ class Sweep:
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
         self.held_out[: begun.held_out.shape[0]] = begun.held_out
+        self.noise: np.ndarray | None = None
         self._scores = [(int(n), float(score)) for n, score in begun.scores]
-        self._latest: tuple[float, int] | None = (
-            None  # seconds of the latest block, and the rows up to its end
-        )
+        self._latest: tuple[float, int] | None = None  # seconds of the latest block, and the rows up to it
 
     def run(self) -> None:
         """Learn the blocks that are left, as far as there is time.
@@ -188,26 +198,29 @@ class Sweep:
         self._progress.stage("blocks", self._blocks[-1].stop)
         self._machine.adopt(self._begun.weights)
         self._progress.advance(self._machine.n_seen)
+        self._tell()
         try:
             for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
                 if self._ends_at is not None and time.monotonic() + self._seconds_of(block) > self._ends_at:
                     break
-                if self._reached is not None:
-                    self._reached(self._standing())
                 self._learn(block)
+                self._tell()
         except KeyboardInterrupt:
             if self._reached is not None:
                 raise
             self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
         self._leave_out()
 
-    def _standing(self) -> Swept:
-        """Return where the sweep stands between two blocks."""
+    def _tell(self) -> None:
+        """Say where the sweep stands."""
+        if self._reached is None:
+            return
         machine, n = self._machine, self._machine.n_seen
-        return replace(
+        standing = replace(
             self._begun, lift=machine.lift, weights=machine.weights[:n], held_out=self.held_out[:n],
             scores=np.array(self._scores).reshape(-1, 2),
         )  # fmt: skip
+        self._reached(standing)
 
     def _learn(self, block: slice) -> None:
         """Predict a block, then learn it."""
@@ -235,17 +248,20 @@ class Sweep:
 
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""
-        n, block = self._machine.n_seen, self._machine.latest
+        rows, n, block = self._rows, self._machine.n_seen, self._machine.latest
         if block is None:
             return
-        if self._rows.groups is None:
-            first = max(0, block.stop - block.start - FEW_ROWS)
-            self.held_out[block.start + first : n] = self._machine.left_out(first)
+        if rows.groups is None:
+            first = max(block.start, n - FEW_ROWS)
+            self.held_out[first:n] = self._machine.left_out(first - block.start)
         else:
-            groups = [g - block.start for g in self._rows.groups if block.start <= g[0] < n]
-            self.held_out[block] = self._machine.left_out_together(groups)
-        last = slice(block.start + (first if self._rows.groups is None else 0), n)
+            first = block.start
+            groups = [group - first for group in rows.groups if first <= group[0] < n]
+            self.held_out[first:n] = self._machine.left_out_together(groups)
+        last = slice(first, n)
         self._scores.append((n, self._score(self.held_out[last], last)))
+        weights = None if rows.weights is None else of_rows(rows.weights)[last]
+        self.noise = noise_of(self._machine.residuals(last), rows.Y[last] - self.held_out[last], weights)
 
     @property
     def recent(self) -> np.ndarray:

@@ -152,9 +152,10 @@ class Passes:
     def swept(self, known: Known, digest: str, swept: Swept) -> None:
         """Write the checkpoint between two blocks of a sweep if it is due.
 
-        The features that are ``known`` hold no rows; ``digest`` is that of the rows.
+        The features that are ``known`` hold no rows; ``digest`` is that of the rows. After the last block there is
+        nothing to resume: outputs without rows of that block need its factor.
         """
-        if self.checkpoint is not None:
+        if self.checkpoint is not None and swept.weights.shape[0] < swept.borders[-1]:
             standing = Standing("blocks", 0, swept.weights.shape[0], 0, [], None, known, swept, digest)
             with self.clock("checkpoint"):
                 self.checkpoint.reached(self.recipe, self.sources, standing)

@@ -88,11 +88,12 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     """
     taken: Parameters = {}
     takes_all_rows, room = about.is_plain and not about.is_batch, room_in(parse_memory(given["memory"]))
-    if takes_all_rows and is_automatic(given.get("features")):
-        if takes_exact(given, source, room, has_posterior=about.keeps_posterior) or takes_blocks(
-            given, source, room
-        ):
-            taken["features"] = "exact"
+    is_open = takes_all_rows and is_automatic(given.get("features"))
+    has_posterior = about.keeps_posterior
+    if is_open and (
+        takes_exact(given, source, room, has_posterior=has_posterior) or takes_blocks(given, source, room)
+    ):
+        taken["features"] = "exact"
     if takes_all_rows and _sweeps(given | taken, source, room, about.wants_matrix):
         taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
     if about.is_batch and keeps_rows(given):

@@ -35,7 +35,7 @@ from chimap.kernels import (
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
-from chimap.model_files import contracts, kinds, pipelines
+from chimap.model_files import contracts, kinds, levels, pipelines
 from chimap.moments import PCA
 
 _classes: dict[str, type] = {}
@@ -76,6 +76,9 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
             return {"objects": value.tolist()}
         if value.dtype.kind in "US":
             return {"texts": value.tolist()}
+        coded = levels.coded(value)
+        if coded is not None:
+            return {"coded": encode(list(coded), place, arrays)}
         arrays[place] = value
         return {"array": place}
     if is_sparse(value):
@@ -148,6 +151,8 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return np.array(value["objects"], dtype=object)
     if "array" in value:
         return arrays[value["array"]]
+    if "coded" in value:
+        return levels.decoded(*decode(value["coded"], arrays))
     if "csr" in value:
         return _decoded_csr(value["csr"], decode(value["parts"], arrays))
     if "slice" in value:

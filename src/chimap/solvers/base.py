@@ -29,7 +29,7 @@ Part = TypeVar("Part")
 
 Needs = Literal["moments", "rows", "features", "kernel", "blocks"]
 """What a solver needs: the moments of the folds; moments, and rows that can be read again; the features of all rows in
-memory; the kernel matrix between all rows; or rows in memory, in blocks whose kernel matrices fit there one at a time."""
+memory; the kernel matrix between all rows; or all rows, in blocks whose kernel matrices fit in memory one at a time."""
 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
@@ -52,10 +52,12 @@ class Evidence:
         All rows, in the order of their kernel matrix.
     borders : ndarray of shape (blocks + 1,) or None, default=None
         Where the blocks of these rows begin, and the end of the last, if their matrix is too large.
+    n_rows : int, default=0
+        Rows of the source, of which blocks may take fewer.
     begun : Swept or None, default=None
         Where a sweep over these blocks goes on from, if the fit is resumed.
     reached : callable or None, default=None
-        Takes where such a sweep stands, before each block; None if nothing keeps it.
+        Takes where such a sweep stands after each block; None if nothing keeps it.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -75,6 +77,7 @@ class Evidence:
     kept: KeptFeatures | None = None
     kernel: KernelRows | None = None
     borders: np.ndarray | None = None
+    n_rows: int = 0
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
     device: str = "cpu"

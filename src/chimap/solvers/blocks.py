@@ -4,14 +4,14 @@ The problem is
 
     (K + alpha W^-1) a = Y - b,   f = sum_j K(., x_j) a_j + b,
 
-with W the weights of the rows and K (n, n) never formed. A step takes a block B of rows and solves for its weights alone:
+with W the weights of the rows and K (n, n) never formed. A step takes a block B of rows and solves for its weights:
 
     r = Y_B - b - K_B,: a - alpha W_B^-1 a_B,      a_B += (K_BB + alpha W_B^-1)^-1 r.
 
-Each step minimises phi(a) = a'(K + alpha W^-1) a / 2 - (Y - b)'a over the block exactly, so that phi falls at every step
-and a sweep may end after any block. In the first sweep the blocks to come have weights 0, so K_B,: is needed for the
-blocks before B only, which is half of the products: n^2 p multiply-adds and (n / m) m^3 / 3 for the factors of blocks
-of m rows. Memory is that of the rows and of one block of the matrix.
+Each step minimises phi(a) = a'(K + alpha W^-1) a / 2 - (Y - b)'a over the block exactly, so that phi falls with every
+step and a sweep may end after any block. In the first sweep the blocks to come have weights 0, so K_B,: is needed for
+the blocks before B only, which is half of the products: n^2 p multiply-adds and (n / m) m^3 / 3 for the factors of
+blocks of m rows. Memory is that of the rows and of one block of the matrix.
 
 The sweep validates itself: before block B is solved, K_B,: a + b are outputs by a machine that has not seen its rows.
 Leaving row i out of the block that was solved last changes its residual to change_i / (K_BB + alpha W_B^-1)^-1_ii, as
@@ -19,8 +19,9 @@ the blocks before it do not depend on that row.
 
 References
 ----------
-Bertsekas, Nonlinear Programming (block coordinate descent); Rathore, Frangella, Yang, Derezinski and Udell, Have ASkotch
-(2024), on full kernel ridge against inducing points; Dawid, Prequential analysis (1984), on scores of rows to come.
+Bertsekas, Nonlinear Programming (block coordinate descent); Rathore, Frangella, Yang, Derezinski and Udell, Have
+ASkotch (2024), on full kernel ridge against inducing points; Dawid, Prequential analysis (1984), on scores of rows to
+come.
 """
 
 from __future__ import annotations
@@ -160,6 +161,11 @@ class BlockRidge:
         self.weights[block] += change
         self.n_seen = max(self.n_seen, block.stop)
         self._last = block, ridge
+
+    def residuals(self, rows: slice) -> np.ndarray:
+        """Return the residuals (m, t) of rows of the latest block, alpha a_i / w_i."""
+        noise = self.alpha if self._row_weights is None else self.alpha / self._row_weights[rows, None]
+        return np.asarray(noise * self.weights[rows])
 
     def left_out(self, first: int) -> np.ndarray:
         """Return the outputs (m - first, t) for rows of the latest block from ``first`` on, each left out alone.

@@ -167,6 +167,11 @@ class DualPosterior:
         )
         return cls(inverse, ridge.solved_ones, ridge.factor_of)
 
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n."""
+        return int(self.solved.size)
+
     def variances(self, K: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
         """Return q (m,) of rows with kernel values K (m, n) and K(x, x) (m,)."""
         left = diagonal - self.factor.squared_norms(K)

@@ -46,8 +46,8 @@ TimeLimit = Annotated[
     float | None,
     options.optional(
         "S",
-        "Time limit of the race: no trial starts after it. By default, the race counts work instead of time, so "
-        "that every computer makes the same choice.",
+        "Time limit of race and fit together. The best machine so far is kept. By default, work is counted "
+        "instead of time, so that every computer makes the same choice.",
     ),
 ]
 Normalize = Annotated[bool, typer.Option(help="Divide each row, or each of its blocks, by its sum.")]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from chimap.cli.support import show, tasks
 from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import FittedModel, cross_validated_r2
+from chimap.data import ArraySource, Source
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -15,6 +19,8 @@ if TYPE_CHECKING:
     from chimap._types import JSON
 
 
+_MANY_KEPT = 10_000  # rows that a machine keeps from which its predictions take a time worth a line
+_TIMED = 256  # rows that are predicted to time them
 _LISTED = 5  # candidates of the race to show
 
 
@@ -34,7 +40,10 @@ def summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
     rows = f"{model.n_rows_:,}" + (f" plus {held_out:,} held out" if held_out else "")
-    rows += f"; {absent:,} of weight 0" if absent else ""
+    unlearned = getattr(model, "n_unlearned_", 0)
+    rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
+    absent -= unlearned
+    rows += f"; {absent:,} of weight 0" if absent > 0 else ""
     rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
@@ -59,9 +68,21 @@ def summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": show.stages(model.stage_seconds_),
+        "prediction": prediction_line(model, source),
         "peak memory": show.size(show.peak_memory()),
         "model": f"{output} ({show.size(output.stat().st_size)})",
     }
+
+
+def prediction_line(model: BaseEstimator, source: Source) -> str | None:
+    """Return how long a thousand predictions take, for machines of so many rows that it matters; else None."""
+    if not hasattr(model, "row_numbers_") or model.n_rows_ < _MANY_KEPT:
+        return None
+    rows = source.take(np.arange(min(_TIMED, source.n_rows)))
+    began = time.perf_counter()
+    model.predict_source(ArraySource(rows, column_names=source.column_names))
+    seconds = (time.perf_counter() - began) * 1000 / rows.shape[0]
+    return f"1,000 rows in {show.duration(seconds)}; --features landmarks makes a smaller model"
 
 
 def race_lines(model: BaseEstimator) -> str | None:

@@ -125,6 +125,10 @@ class KeptRows:
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
+        if not _arrays.is_sparse(rows) and not self.data.size:  # what kept rows lack adds to distances alone
+            return OtherRows(
+                dense, None, squares + _scaling.row_squares(np.delete(rows, self.columns, axis=1))
+            )
         rare = _without(rows, self.columns)
         # these squares include columns that kept rows lack
         return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
@@ -382,9 +386,9 @@ def exponentials_below(square: np.ndarray, squares: np.ndarray, gamma: float) ->
 
 
 def _frequent(rows: Rows) -> np.ndarray:
-    """Return the columns that are kept dense; for dense rows all of them."""
+    """Return the columns that are kept dense; for dense rows all that are not empty."""
     if not _arrays.is_sparse(rows):
-        return np.arange(rows.shape[1])
+        return np.flatnonzero(rows.any(axis=0))
     counts = np.bincount(rows.indices, minlength=rows.shape[1])
     return np.flatnonzero(counts >= max(1, _DENSE_FROM * rows.shape[0]))
 
@@ -398,12 +402,14 @@ def _dense_columns(rows: Rows, columns: np.ndarray) -> np.ndarray:
 
 def _without(rows: Rows, columns: np.ndarray) -> CSR:
     """Return rows in CSR without the entries in some columns."""
-    if not _arrays.is_sparse(rows):
-        if columns.size == rows.shape[1]:
-            return sp.csr_matrix(rows.shape, dtype=rows.dtype)
-        return _without(sp.csr_matrix(rows), columns)  # these rows are dense but the kept ones came sparse
     kept = np.ones(rows.shape[1], dtype=bool)
     kept[columns] = False
+    if not _arrays.is_sparse(rows):
+        others = np.flatnonzero(kept)
+        rare = sp.csr_matrix(rows[:, others])
+        return _arrays.csr(
+            rare.data, others[rare.indices].astype(rare.indices.dtype), rare.indptr, rows.shape
+        )
     chosen = kept[rows.indices]
     ends = np.concatenate([[0], np.cumsum(chosen)])
     return _arrays.csr(rows.data[chosen], rows.indices[chosen], ends[rows.indptr], rows.shape)

@@ -18,7 +18,7 @@ from chimap.engines import Engine, Progress
 from chimap.engines.local import Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan
-from chimap.fit.blocks import FEWEST_BLOCK_ROWS, can_sweep
+from chimap.fit.blocks import can_sweep
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS, KernelCollector, order_of
@@ -78,15 +78,15 @@ class BlocksCollector:
                 )
             )
         plan = block_plan(recipe.given, source, room_in(recipe.budget))
-        if plan.block_rows < min(FEWEST_BLOCK_ROWS, source.n_rows):
+        if plan.n_bytes > room_in(recipe.budget):
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for {:,} rows and a block of their kernel matrix: they take {}. Give "
                     "{memory=}, or use {features='landmarks'}.",
                     format_bytes(recipe.budget),
-                    source.n_rows,
-                    format_bytes(budget_for(plan.least_bytes)),
-                    whole_mebibytes(budget_for(plan.least_bytes)),
+                    plan.n_rows,
+                    format_bytes(budget_for(plan.n_bytes)),
+                    whole_mebibytes(budget_for(plan.n_bytes)),
                 )
             )
         order, groups = order_of(rows.folds, source.n_rows, recipe.seed)
@@ -140,13 +140,12 @@ class BlocksCollector:
         standing, digest = passes.standing, "" if seen is None else seen.result()
         if standing is not None:
             standing.check_rows(digest, source.name)
-        return Collected(
-            Evidence(
-                kernel=rows, borders=self.borders, begun=None if standing is None else standing.swept,
-                reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
-                device=recipe.device, seed=recipe.seed,
-            )
+        evidence = Evidence(
+            kernel=rows, borders=self.borders, n_rows=source.n_rows, device=recipe.device, seed=recipe.seed,
+            begun=None if standing is None else standing.swept,
+            reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
         )  # fmt: skip
+        return Collected(evidence)
 
     def curve(
         self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
