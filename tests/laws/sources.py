@@ -63,11 +63,11 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
     ),
     "learned weights of bins": HistogramClassifier("exp-chi2", bin_weights="learn", **FEW),
     # a memory that holds no matrix of all rows
-    "rows in blocks": HistogramClassifier("exp-chi2", features="exact", memory="8MiB", random_state=0),
-    "rows in blocks, additive": HistogramRegressor("chi2", features="exact", memory="8MiB", random_state=0),
-    "rows in blocks, no map": HistogramClassifier("minmax", features="exact", memory="8MiB", **GIVEN),
+    "rows in blocks": HistogramClassifier("exp-chi2", features="exact", memory="5MiB", random_state=0),
+    "rows in blocks, additive": HistogramRegressor("chi2", features="exact", memory="5MiB", random_state=0),
+    "rows in blocks, no map": HistogramClassifier("minmax", features="exact", memory="5MiB", **GIVEN),
     "rows in blocks, blocks of columns": HistogramRegressor(
-        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="8MiB", random_state=0
+        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="5MiB", random_state=0
     ),
 }
 
@@ -91,7 +91,7 @@ def keeps_every_row(model):
 
 def learns_by_blocks(model):
     """Whether it is an exact machine whose memory holds the matrix of a block of rows only."""
-    return keeps_every_row(model) and model.memory == "8MiB"
+    return keeps_every_row(model) and model.memory == "5MiB"
 
 
 def passes_again(model):
