@@ -21,7 +21,7 @@ from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
-from chimap.fit.batches import Batches
+from chimap.fit.batches import Batches, batches_of
 from chimap.fit.blocks import BLOCKS, BlockObjective
 from chimap.fit.checkpoint import Choice
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
@@ -96,10 +96,11 @@ class RecipeModel(Encoding, LinearModel):
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
             if batches is None:
+                self._ends_at = None  # of an earlier fit
                 self._draw_seed()
                 self._race(source, None, Progress(), False)
                 self._settle(source, None, is_batch=True)
-                batches = Batches(self._recipe(), self._codec, source)
+                batches = batches_of(self._recipe(), self._codec, source)
             batches.add(source)
         self._batches, self._stale = batches, True
         self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
@@ -191,7 +192,7 @@ class RecipeModel(Encoding, LinearModel):
         """
         about = Circumstances(
             self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
-            self._n_targets_in(source), self._keeps_posterior, is_plain, is_resumable, is_batch,
+            self._codec.n_targets if is_batch else self._n_targets_in(source), self._keeps_posterior, is_plain, is_resumable, is_batch,
             keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)

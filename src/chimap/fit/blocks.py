@@ -104,14 +104,16 @@ class BlockObjective:
         if rows is None or borders is None:
             raise TypeError("a machine in blocks is solved on all rows and the borders of its blocks")
         with clock("choose alpha"):
-            begun = evidence.begun or self._begun(rows, borders, progress)
+            begun, left_out = evidence.begun, None
+            if begun is None:
+                begun, left_out = self._begun(rows, borders, progress)
             rows.features.set_octaves(begun.octaves)
         with clock("blocks"):
             machine = BlockRidge(
                 rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights), begun.alpha,
                 begun.intercept, int(np.diff(borders).max()), rows.dtype, begun.lift,
             )  # fmt: skip
-            sweep = Sweep(machine, rows, begun, progress, self.ends_at, evidence.reached)
+            sweep = Sweep(machine, rows, begun, progress, self.ends_at, evidence.reached, left_out)
             sweep.run()
         n = machine.n_seen
         rows.features.keep(slice(n))
@@ -127,16 +129,19 @@ class BlockObjective:
             lambda: _posterior(rows, machine.alpha), sweep.curve,
         )  # fmt: skip
 
-    def _begun(self, rows: KernelRows, borders: np.ndarray, progress: Progress) -> Swept:
-        """Return the sweep after the first block, on which strength and gamma are chosen."""
+    def _begun(
+        self, rows: KernelRows, borders: np.ndarray, progress: Progress
+    ) -> tuple[Swept, np.ndarray]:
+        """Return the sweep after the first block, on which strength and gamma are chosen, and its left-out outputs."""
         progress.stage("alpha", None, "values")
         start = _leading(rows, borders[1])
         choice = self.first.choice(start, start.matrix(self.loss), lambda alpha, value: progress.advance())
         machine = choice.solution
-        return Swept(
+        begun = Swept(
             borders, choice.octaves, choice.result, machine.alpha, machine.intercept, 0.0, machine.weights,
             np.full(machine.weights.shape, np.nan), np.empty((0, 2)),
         )  # fmt: skip
+        return begun, choice.held_out
 
 
 def _posterior(rows: KernelRows, alpha: float) -> DualPosterior | None:
@@ -158,13 +163,15 @@ class Sweep:
     """A sweep over the blocks, and what it shows of the machine.
 
     ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
-    there and after each block.
+    there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
+    been solved.
 
     Attributes
     ----------
     held_out : ndarray of shape (n, t)
         Outputs for each row by a machine that has not seen it: that of the blocks before its own or, for the last rows
-        of the last block, that of all other rows. NaN for the first block and for blocks that were not learned.
+        of the last block, that of all other rows. NaN for blocks that were not learned, and for the first block unless
+        it is the last.
     noise : ndarray of shape (t,) or None
         Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
     recent : ndarray
@@ -179,9 +186,10 @@ class Sweep:
         progress: Progress,
         ends_at: float | None,
         reached: Callable[[Swept], None] | None = None,
+        left_out: np.ndarray | None = None,
     ):
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
-        self._begun, self._reached = begun, reached
+        self._begun, self._reached, self._left_out_first = begun, reached, left_out
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
         self.held_out[: begun.held_out.shape[0]] = begun.held_out
@@ -249,9 +257,12 @@ class Sweep:
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""
         rows, n, block = self._rows, self._machine.n_seen, self._machine.latest
-        if block is None:
+        if block is None and (self._left_out_first is None or n > self._begun.borders[1]):
             return
-        if rows.groups is None:
+        if block is None:
+            first = 0
+            self.held_out[:n] = self._left_out_first
+        elif rows.groups is None:
             first = max(block.start, n - FEW_ROWS)
             self.held_out[first:n] = self._machine.left_out(first - block.start)
         else:

@@ -82,7 +82,7 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     Raises
     ------
     ValueError
-        If a size is invalid, or a batch is to be fitted by a machine that keeps every row.
+        If a size is invalid.
     MemoryBudgetError
         If not even a few landmarks fit in the memory budget.
     """
@@ -94,15 +94,8 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
         takes_exact(given, source, room, has_posterior=has_posterior) or takes_blocks(given, source, room)
     ):
         taken["features"] = "exact"
-    if takes_all_rows and _sweeps(given | taken, source, room, about.wants_matrix):
+    if (about.is_plain or about.is_batch) and _sweeps(given | taken, source, room, about):
         taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
-    if about.is_batch and keeps_rows(given):
-        raise ValueError(
-            Message(
-                "{features='exact'} keeps every row, and partial_fit keeps sums only: use fit, or another value of "
-                "{features}."
-            )
-        )
     check_sizes(given)
     if is_automatic(given.get("gamma")) and not keeps_rows(given | taken):
         taken["gamma"] = about.choose_gamma()
@@ -122,11 +115,13 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     return taken
 
 
-def _sweeps(given: Parameters, source: Source, room: int, wants_matrix: bool) -> bool:
-    """Whether a machine that keeps every row is solved block by block."""
+def _sweeps(given: Parameters, source: Source, room: int, about: Circumstances) -> bool:
+    """Whether a machine that keeps every row is solved block by block: rows to come are blocks of their own."""
     if not keeps_rows(given) or not RidgeSolver().supports(given["loss"]):
         return False
-    return bytes_of_exact(given, source) > room if wants_matrix else not holds_matrix(given, source, room)
+    if about.is_batch:
+        return True
+    return bytes_of_exact(given, source) > room if about.wants_matrix else not holds_matrix(given, source, room)
 
 
 def room_for(

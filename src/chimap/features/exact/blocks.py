@@ -149,6 +149,11 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         for fitted in self.features_:
             fitted.add_outputs(places, stop, weights, out)
 
+    def extend(self, rows: Rows) -> None:
+        """Add checked rows (m, bins) to the training rows; maps and gammas stay."""
+        for fitted, columns in zip(self.features_, self.columns_, strict=True):
+            fitted.extend(_arrays.take_columns(rows, columns))
+
     def keeper(self, n_rows: int) -> BlockKeeper:
         """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
         return BlockKeeper(self, n_rows)

@@ -205,6 +205,14 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
         _threads.over_rows(rows.shape[0], stop, part)
 
+    def extend(self, rows: Rows) -> None:
+        """Add checked rows (m, bins) to the training rows; map and gamma stay."""
+        if self.map_ is None:
+            self.rows_ = _arrays.stack_rows([self.rows_, rows])
+        else:
+            self.rows_ = self.rows_.joined(mapped(self.map_, rows))
+        self._n_features_out = self.rows_.shape[0]
+
     def keeper(self, n_rows: int) -> FeatureKeeper:
         """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
         return FeatureKeeper(self, n_rows)

@@ -44,6 +44,10 @@ class RowKernel(FittedFeatures, Protocol):
         """Keep the training rows at the places ``rows`` alone."""
         ...
 
+    def extend(self, rows: Rows) -> None:
+        """Add checked rows (m, bins) to the training rows; what was learned of the first ones stays."""
+        ...
+
     def keeper(self, n_rows: int) -> Keeper:
         """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
         ...
