@@ -16,9 +16,14 @@ BLOCKS = [slice(0, 80), slice(80, 170), slice(170, N)]
 KERNELS = ["exp-chi2", "gaussian", "minmax", "chi2"]
 
 
-def machine(kernel="exp-chi2", weights=None, rows=X, targets=Y, alpha=ALPHA):
-    features = ExactFeatures(kernel, n_terms=3, random_state=0).fit(rows)
-    return BlockRidge(features, targets, weights, alpha, targets.mean(axis=0), 90, np.dtype("float64"))
+def machine(kernel="exp-chi2", weights=None, alpha=ALPHA, core=0):
+    features = ExactFeatures(kernel, n_terms=3, random_state=0).fit(X)
+    return of_features(features, weights, alpha, core)
+
+
+def of_features(features, weights=None, alpha=ALPHA, core=0, rows=slice(None), dtype="float64"):
+    chosen = None if weights is None else weights[rows]
+    return BlockRidge(features, Y[rows], chosen, alpha, Y.mean(axis=0), 90 + core, np.dtype(dtype), core)
 
 
 def gram(features, n=N):
@@ -37,9 +42,10 @@ def swept(ridge, blocks=BLOCKS, sweeps=1):
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights):
+@pytest.mark.parametrize("core", [0, 30])
+def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, core):
     alpha = 10.0  # of strongly coupled blocks: at ALPHA the same takes a thousand sweeps
-    ridge = swept(machine(kernel, weights, alpha=alpha), sweeps=60)
+    ridge = swept(machine(kernel, weights, alpha, core), sweeps=60)
     noise = alpha / (np.ones(N) if weights is None else weights)
     K = gram(ridge._features) + ridge.lift
     whole = np.linalg.solve(K + np.diag(noise), Y - Y.mean(axis=0))
@@ -72,25 +78,40 @@ def test_outputs_before_a_block_is_learned_are_those_of_a_machine_without_its_ro
     assert not np.allclose(ridge.outputs(BLOCKS[2]), before, atol=1e-3)
 
 
+@pytest.mark.parametrize("core", [0, 30])
+def test_a_step_leaves_no_residual_in_its_block_and_in_the_core(core):
+    ridge = swept(machine(core=core))
+    residuals = Y - ridge.outputs(slice(0, N)) - ALPHA * ridge.weights
+    settled = np.r_[np.arange(core), np.arange(BLOCKS[2].start, N)]
+    assert np.abs(residuals[settled]).max() < 1e-9
+    assert np.abs(np.delete(residuals, settled, axis=0)).max() > 1e-3
+
+
+def test_a_core_brings_one_sweep_nearer_to_the_solution():
+    K = gram(machine()._features)
+    whole = K @ np.linalg.solve(K + ALPHA * np.eye(N), Y - Y.mean(axis=0)) + Y.mean(axis=0)
+    errors = [np.linalg.norm(swept(machine(core=core)).outputs(slice(0, N)) - whole) for core in (0, 15, 60)]
+    assert errors[2] < 0.6 * errors[0]
+    assert errors[2] < errors[1] < errors[0]
+
+
 @pytest.mark.parametrize("weights", [None, WEIGHTS], ids=["equal", "weighted"])
-def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weights):
-    ridge = swept(machine(weights=weights))
+@pytest.mark.parametrize("core", [0, 30])
+def test_rows_of_the_last_block_are_left_out_as_if_they_had_not_been_there(weights, core):
+    ridge = swept(machine(weights=weights, core=core))
     last, first = BLOCKS[2], 50
     left_out = ridge.left_out(first)
     features = ridge._features
     for row in (first, 63, last.stop - last.start - 1):
         rows = np.delete(np.arange(N), last.start + row)
-        without = BlockRidge(
-            features.take(rows), Y[rows], None if weights is None else weights[rows], ALPHA, Y.mean(axis=0), 90,
-            np.dtype("float64"),
-        )  # fmt: skip
+        without = of_features(features.take(rows), weights, core=core, rows=rows)
         swept(without, [BLOCKS[0], BLOCKS[1], slice(170, N - 1)])
         output = gram(features)[last.start + row, rows] @ without.weights + Y.mean(axis=0)
         assert np.allclose(left_out[row - first], output, atol=1e-8)
 
 
 def test_groups_of_the_last_block_are_left_out_together():
-    ridge = swept(machine())
+    ridge = swept(machine(core=30))
     groups = [np.arange(0, 7), np.arange(7, 30)]
     left_out = ridge.left_out_together(groups)
     assert np.isnan(left_out[30:]).all()
@@ -106,7 +127,7 @@ def test_groups_of_the_last_block_are_left_out_together():
 def test_blocks_of_columns_add_up():
     columns = [slice(0, 6), slice(4, 12)]
     features = ExactBlocks([ExactFeatures("exp-chi2", n_terms=2), ExactFeatures("gaussian")], columns).fit(X)
-    ridge = BlockRidge(features, Y, None, 10.0, Y.mean(axis=0), 90, np.dtype("float64"))
+    ridge = of_features(features, alpha=10.0)
     swept(ridge, sweeps=60)
     whole = np.linalg.solve(gram(features) + 10.0 * np.eye(N), Y - Y.mean(axis=0))
     assert np.abs(ridge.weights - whole).max() < 1e-5 * np.abs(whole).max()
@@ -115,7 +136,7 @@ def test_blocks_of_columns_add_up():
 def test_equal_rows_are_solved_with_a_strength_above_the_rounding():
     rows = np.repeat(X[:60], 4, axis=0).astype(np.float32)
     features = ExactFeatures("exp-chi2").fit(rows)
-    ridge = BlockRidge(features, Y, None, 1e-9, Y.mean(axis=0), 90, np.dtype("float32"))
+    ridge = of_features(features, alpha=1e-9, dtype="float32")
     swept(ridge)
     assert np.isfinite(ridge.weights).all()
 
@@ -123,7 +144,7 @@ def test_equal_rows_are_solved_with_a_strength_above_the_rounding():
 def test_a_block_that_is_singular_to_rounding_is_refused():
     rows = np.repeat(X[:1], N, axis=0).astype(np.float32) * 1e-3
     features = ExactFeatures("gaussian", gamma=1.0).fit(rows)
-    ridge = BlockRidge(features, Y, None, 1e-30, Y.mean(axis=0), 90, np.dtype("float32"))
+    ridge = of_features(features, alpha=1e-30, dtype="float32")
     with pytest.raises(
         DataError, match=r"alpha=1e-30 is too small: the kernel matrix of rows 0 to 80 is singular"
     ):

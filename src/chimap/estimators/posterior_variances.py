@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from chimap._messages import Message
@@ -27,11 +29,11 @@ def posterior_variances(
     posterior: Posterior | DualPosterior, features: RowFeatures, kernel: Kernel, rows: Rows, dtype: np.dtype
 ) -> np.ndarray:
     """Return the variances (n,) of the outputs of prepared rows, divided by that of the noise."""
-    is_dual = isinstance(posterior, DualPosterior)
-    if is_dual and posterior.n_rows < features._n_features_out:
-        features = features.take(slice(posterior.n_rows))  # a machine in blocks keeps that of its first rows
-    Z = np.empty((rows.shape[0], features._n_features_out), dtype=dtype)
-    features.features_into(rows, Z)
-    if is_dual:
+    values: Any = features
+    if isinstance(posterior, DualPosterior) and posterior.n_rows < features._n_features_out:
+        values = values.take(slice(posterior.n_rows))  # a machine in blocks has that of its first rows
+    Z = np.empty((rows.shape[0], values._n_features_out), dtype=dtype)
+    values.features_into(rows, Z)
+    if isinstance(posterior, DualPosterior):
         return posterior.variances(Z, np.asarray(kernel.diagonal(rows), dtype=np.float64))
     return posterior.variances(Z)

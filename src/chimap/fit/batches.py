@@ -224,7 +224,9 @@ class KeptBatches:
         self._borders = [0]  # of the blocks that are complete
         self._gathered: list[Rows] = []  # prepared rows that the features do not hold yet
         self._swept: Swept | None = None
-        self._latest: tuple[Any, Learned] | None = None  # features and machine of the rows that were learned last
+        self._latest: tuple[Any, Learned] | None = (
+            None  # features and machine of the rows that were learned last
+        )
 
     @property
     def count(self) -> int:

@@ -40,6 +40,7 @@ MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger 
 POSTERIOR_ROWS = (
     3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
 )
+CORE_SHARE = 0.2  # of the rows of a factor: the core that is solved again with every block
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
 # Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
@@ -55,14 +56,19 @@ def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
 def block_seconds(n_rows: int, block_rows: int, n_columns: float) -> float:
     """Return the seconds of a sweep on two cores, by its operations, for mapped rows of so many (dense) columns."""
     pairs = n_rows**2 / 2
-    factors = n_rows * block_rows**2 / 3
+    factors = n_rows / (1 - CORE_SHARE) * block_rows**2 / 3
     return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
+
+
+def core_rows(block_rows: int) -> int:
+    """Return the rows of the core that is solved again with every block, for so many rows of a factor."""
+    return int(CORE_SHARE * block_rows)
 
 
 def most_rows_within(seconds: float, block_rows: int, n_columns: float) -> int:
     """Return the rows that a sweep learns from in so many seconds of two cores."""
     square = block_seconds(2, 0, n_columns) / 4
-    linear = block_rows**2 / 3 / _FACTORS
+    linear = block_rows**2 / (1 - CORE_SHARE) / 3 / _FACTORS
     return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
 
 
@@ -109,9 +115,11 @@ class BlockObjective:
                 begun, left_out = self._begun(rows, borders, progress)
             rows.features.set_octaves(begun.octaves)
         with clock("blocks"):
+            n_core = core_rows(int(borders[1]))
+            most_rows = max(borders[1], n_core + np.diff(borders[1:]).max(initial=0))
             machine = BlockRidge(
                 rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights), begun.alpha,
-                begun.intercept, int(np.diff(borders).max()), rows.dtype, begun.lift,
+                begun.intercept, int(most_rows), rows.dtype, n_core, begun.lift,
             )  # fmt: skip
             sweep = Sweep(machine, rows, begun, progress, self.ends_at, evidence.reached, left_out)
             sweep.run()
@@ -129,9 +137,7 @@ class BlockObjective:
             lambda: _posterior(rows, machine.alpha), sweep.curve,
         )  # fmt: skip
 
-    def _begun(
-        self, rows: KernelRows, borders: np.ndarray, progress: Progress
-    ) -> tuple[Swept, np.ndarray]:
+    def _begun(self, rows: KernelRows, borders: np.ndarray, progress: Progress) -> tuple[Swept, np.ndarray]:
         """Return the sweep after the first block, on which strength and gamma are chosen, and its left-out outputs."""
         progress.stage("alpha", None, "values")
         start = _leading(rows, borders[1])
@@ -175,7 +181,7 @@ class Sweep:
     noise : ndarray of shape (t,) or None
         Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
     recent : ndarray
-        Places of the rows whose held-out outputs are by machines of at least half of the rows.
+        Places of the rows whose held-out outputs are by machines of at least half of the rows, or of the last block.
     """
 
     def __init__(
@@ -278,7 +284,8 @@ class Sweep:
     def recent(self) -> np.ndarray:
         """See the class."""
         n = self._machine.n_seen
-        first = next((b.start for b in self._blocks if b.start >= n / 2), n)
+        starts = [b.start for b in self._blocks if b.start < n]
+        first = next((start for start in starts if start >= n / 2), starts[-1])
         places = np.arange(first, n)
         return places[~np.isnan(self.held_out[first:n]).all(axis=1)]
 

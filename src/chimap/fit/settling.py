@@ -121,7 +121,9 @@ def _sweeps(given: Parameters, source: Source, room: int, about: Circumstances) 
         return False
     if about.is_batch:
         return True
-    return bytes_of_exact(given, source) > room if about.wants_matrix else not holds_matrix(given, source, room)
+    return (
+        bytes_of_exact(given, source) > room if about.wants_matrix else not holds_matrix(given, source, room)
+    )
 
 
 def room_for(

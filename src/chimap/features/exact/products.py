@@ -367,7 +367,7 @@ class RowKeeper:
         kept.dense, kept.squares = self._dense, self._squares
         if self._rare:
             order = np.argsort(np.concatenate(self._places))
-            rare = _arrays.take_rows(_arrays.stack_rows(self._rare), order).tocsc()
+            rare = sp.csc_matrix(_arrays.take_rows(_arrays.stack_rows(self._rare), order))
             kept.data, kept.rows, kept.starts = rare.data, rare.indices, rare.indptr
         return kept
 

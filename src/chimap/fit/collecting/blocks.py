@@ -14,11 +14,10 @@ from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data.rows import RunningDigest
-from chimap.engines import Engine, Progress
-from chimap.engines.local import Stopwatch
+from chimap.engines import Engine, Progress, Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan
-from chimap.fit.blocks import can_sweep
+from chimap.fit.blocks import can_sweep, core_rows
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS, KernelCollector, order_of
@@ -155,29 +154,30 @@ class BlocksCollector:
 
 
 def _borders(plan: BlockPlan, n_rows: int, groups: list[np.ndarray] | None) -> np.ndarray:
-    """Return where blocks begin, and the end of the last; each is of about the same size, and no group is divided.
+    """Return where blocks begin, and the end of the last; no group is divided.
 
-    Raises DataError for a group that is larger than a block.
+    The first has the rows of a factor, and the others, of about the same size, those that the core leaves of one. Raises
+    DataError for a group that is larger than a block.
     """
-    n = min(n_rows, plan.n_rows)
-    n_blocks = -(-n // plan.block_rows)
-    borders = np.linspace(0, n, n_blocks + 1).round().astype(np.intp)
+    n, first = min(n_rows, plan.n_rows), plan.block_rows
+    most = first - core_rows(first)
     if groups is None:
-        return borders
+        later = np.linspace(first, n, -(-(n - first) // most) + 1) if n > first else np.array([n])
+        return np.concatenate([[0], later.round()]).astype(np.intp)
     ends = np.array([group[-1] + 1 for group in groups])
     largest = max(group.size for group in groups)
-    if largest > plan.block_rows:
+    if largest > most:
         raise DataError(
             Message(
                 "the largest of {groups} has {:,} rows, and {memory} holds a block of {:,}. Give more memory, or use "
                 "{features='landmarks'}.",
                 largest,
-                plan.block_rows,
+                most,
             )
         )
     chosen = [0]
     while chosen[-1] < n:
-        within = ends[(ends > chosen[-1]) & (ends <= chosen[-1] + plan.block_rows)]
+        within = ends[(ends > chosen[-1]) & (ends <= chosen[-1] + (most if chosen[-1] else first))]
         chosen.append(int(within[-1]))
         if chosen[-1] == ends[-1]:
             break
