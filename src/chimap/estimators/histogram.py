@@ -240,6 +240,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The first batch fixes the map, gamma and the random features, so it should be a fair sample; batches of
         thousands of rows run at full speed. A call after ``fit`` starts anew, with the classes that ``fit`` found.
 
+        With ``features="exact"`` every row is kept, and a batch is a block (``solvers.blocks``): it is predicted before it
+        is learned, for ``held_out_`` and ``learning_curve_``. Batches are gathered to blocks of 2000 rows; fewer are
+        learned at the next use. The first block fixes the strength.
+
         Parameters
         ----------
         X : array or sparse matrix of shape (n, bins)
@@ -262,6 +266,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         ValueError
             If ``classes`` is missing at the first call, differs from that of the first call, or is given for several
             tasks.
+        MemoryBudgetError
+            If ``features="exact"`` and ``memory`` does not hold one more batch; it is not added then.
         """
         labels, to_learn = checked_labels(y, classes, getattr(self, "classes_", None), self._codec_of_batches)
         return self._partial_fit(X, labels, sample_weight, to_learn)
