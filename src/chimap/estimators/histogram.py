@@ -166,6 +166,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
         of rows it is the machine of the blocks before, and the first block has NaN. Where the
         race chose the strength for more than 3,000 rows, only that many random rows have outputs; the others are NaN.
+    block_rows_ : ndarray of shape (blocks,)
+        Rows of each block, if the exact machine was solved block by block.
+    n_unlearned_ : int
+        Rows that were left out of such a machine by ``time_limit``, or by the usual amount of work.
     learning_curve_ : LearningCurve or None
         Curve of exact machines with ``loss="square"``; with other features, see ``fit_source(...,
         learning_curve=True)``.

@@ -67,6 +67,7 @@ class RecipeModel(Encoding, LinearModel):
     chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
+    block_rows_: Sometimes[np.ndarray]  # rows of each block of an exact machine that was solved by blocks
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     loss_: Loss | None
     selection_: SelectionResult | None
@@ -290,7 +291,8 @@ class RecipeModel(Encoding, LinearModel):
         self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
-        self.__dict__.pop("n_unlearned_", None)
+        for name in ("n_unlearned_", "block_rows_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         for name, value in (fitted.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)

@@ -132,7 +132,7 @@ class BlockObjective:
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
             check_loss(self.loss, CATALOGUE), begun.selection, 1, n,
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
-             "n_unlearned_": evidence.n_rows - n},
+             "n_unlearned_": evidence.n_rows - n, "block_rows_": sweep.block_rows},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
             lambda: _posterior(rows, machine.alpha), sweep.curve,
         )  # fmt: skip
@@ -279,6 +279,11 @@ class Sweep:
         self._scores.append((n, self._score(self.held_out[last], last)))
         weights = None if rows.weights is None else of_rows(rows.weights)[last]
         self.noise = noise_of(self._machine.residuals(last), rows.Y[last] - self.held_out[last], weights)
+
+    @property
+    def block_rows(self) -> np.ndarray:
+        """Rows of each block that was learned."""
+        return np.array([b.stop - b.start for b in self._blocks if b.stop <= self._machine.n_seen])
 
     @property
     def recent(self) -> np.ndarray:
