@@ -308,6 +308,8 @@ def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
     monkeypatch.setattr("chimap.estimators.race_candidates.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.estimators.race_choice.takes_blocks", lambda *given: False)
+    monkeypatch.setattr("chimap.fit.settling.takes_blocks", lambda *given: False)
     monkeypatch.setattr("chimap.estimators.race_rehearsal.landmarks_of", lambda n_rows: landmarks)
     return HistogramClassifier("auto", bin_weights=None, random_state=0).fit(*digits(400))
 

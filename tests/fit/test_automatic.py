@@ -48,10 +48,14 @@ def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
     assert "landmarks" in model.features_.describe()
 
 
-def test_more_rows_than_the_most_take_landmarks(monkeypatch):
+def test_more_rows_than_the_most_take_blocks_or_landmarks(monkeypatch):
     monkeypatch.setattr(automatic, "MOST_ROWS", 299)
+    monkeypatch.setattr("chimap.fit.settling.FEWEST_BLOCK_ROWS", 100)
     model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXP).fit(X, X[:, 0])
-    assert isinstance(model.features_, LandmarkFeatures)
+    assert model._taken["solver"] == "blocks"
+    gaps = np.column_stack([X[:, 0], X[:, 1]])
+    gaps[::7, 0] = np.nan  # each target has a matrix of its own
+    assert isinstance(model.fit(X, gaps).features_, LandmarkFeatures)
     monkeypatch.setattr(automatic, "MOST_ROWS", 300)
     assert isinstance(model.fit(X, X[:, 0]).features_, ExactFeatures)
 

@@ -116,9 +116,7 @@ def test_groups_of_the_last_block_are_left_out_together():
     left_out = ridge.left_out_together(groups)
     assert np.isnan(left_out[30:]).all()
     rows = np.delete(np.arange(N), np.arange(177, 200))
-    without = BlockRidge(
-        ridge._features.take(rows), Y[rows], None, ALPHA, Y.mean(axis=0), 90, np.dtype("float64")
-    )
+    without = of_features(ridge._features.take(rows), core=30, rows=rows)
     swept(without, [BLOCKS[0], BLOCKS[1], slice(170, N - 23)])
     outputs = gram(ridge._features)[177:200][:, rows] @ without.weights + Y.mean(axis=0)
     assert np.allclose(left_out[7:30], outputs, atol=1e-8)

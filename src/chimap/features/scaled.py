@@ -123,10 +123,6 @@ class ScaledFeatures:
         """Write features minus ``shift`` of checked rows into ``out``, of their dtype."""
         self.features.features_into(self.scale.rows(rows), out, shift)
 
-    def take(self, rows: np.ndarray | slice) -> ScaledFeatures:
-        """Return the same features with the training rows at the places ``rows`` alone; see ``ExactFeatures.take``."""
-        return ScaledFeatures(self.features.take(rows), self.scale)
-
     def in_bfloat16(self, rows: Rows) -> ScaledFeatures:
         """Return the features with rounded projections; see ``rounded.in_bfloat16``."""
         return ScaledFeatures(in_bfloat16(self.features, self.scale.rows(rows)), self.scale)

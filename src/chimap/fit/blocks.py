@@ -12,13 +12,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from chimap import _threads
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
+from chimap.features.base import FittedFeatures
 from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import ExactObjective
 from chimap.fit.solving import Learned
@@ -104,7 +105,9 @@ class BlockObjective:
         """See ``Objective``."""
         return job
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+    def learn(
+        self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
+    ) -> Learned:
         """See ``Objective``. The features are set to the chosen gamma, and keep the rows that were learned from."""
         rows, borders = evidence.kernel, evidence.borders
         if rows is None or borders is None:
@@ -134,7 +137,7 @@ class BlockObjective:
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
              "n_unlearned_": evidence.n_rows - n, "block_rows_": sweep.block_rows},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
-            lambda: _posterior(rows, machine.alpha), sweep.curve,
+            partial(_posterior, rows, min(POSTERIOR_ROWS, int(borders[1]) // 2), machine.alpha), sweep.curve,
         )  # fmt: skip
 
     def _begun(self, rows: KernelRows, borders: np.ndarray, progress: Progress) -> tuple[Swept, np.ndarray]:
@@ -145,15 +148,15 @@ class BlockObjective:
         machine = choice.solution
         begun = Swept(
             borders, choice.octaves, choice.result, machine.alpha, machine.intercept, 0.0, machine.weights,
+            np.zeros((core_rows(int(borders[1])), machine.weights.shape[1])),
             np.full(machine.weights.shape, np.nan), np.empty((0, 2)),
         )  # fmt: skip
         return begun, choice.held_out
 
 
-def _posterior(rows: KernelRows, alpha: float) -> DualPosterior | None:
-    """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
-    few = _leading(rows, min(POSTERIOR_ROWS, rows.features._n_features_out))
-    return few.matrix("square").posterior(alpha, 0)
+def _posterior(rows: KernelRows, n: int, alpha: float) -> DualPosterior | None:
+    """Return how certain a machine of the first n rows is: variances that are at least those of all rows."""
+    return _leading(rows, n).matrix("square").posterior(alpha, 0)
 
 
 def _leading(rows: KernelRows, n: int) -> KernelRows:
@@ -210,7 +213,7 @@ class Sweep:
         fit is resumed from there.
         """
         self._progress.stage("blocks", self._blocks[-1].stop)
-        self._machine.adopt(self._begun.weights)
+        self._machine.adopt(self._begun.weights, self._begun.core_residuals)
         self._progress.advance(self._machine.n_seen)
         self._tell()
         try:
@@ -231,7 +234,8 @@ class Sweep:
             return
         machine, n = self._machine, self._machine.n_seen
         standing = replace(
-            self._begun, lift=machine.lift, weights=machine.weights[:n], held_out=self.held_out[:n],
+            self._begun, lift=machine.lift, weights=machine.weights[:n], core_residuals=machine.core_residuals,
+            held_out=self.held_out[:n],
             scores=np.array(self._scores).reshape(-1, 2),
         )  # fmt: skip
         self._reached(standing)

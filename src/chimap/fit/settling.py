@@ -33,7 +33,7 @@ from chimap.fit.automatic import (
     takes_wide,
     words_of_a_batch,
 )
-from chimap.fit.blocks import BLOCKS
+from chimap.fit.blocks import BLOCKS, FEWEST_BLOCK_ROWS
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
 from chimap.solvers.from_moments import RidgeSolver
@@ -119,12 +119,12 @@ def _sweeps(given: Parameters, source: Source, room: int, about: Circumstances) 
     """Whether a machine that keeps every row is solved block by block: rows to come are blocks of their own."""
     if not keeps_rows(given) or not RidgeSolver().supports(given["loss"]):
         return False
-    if about.is_batch:
-        return True
-    return (
-        bytes_of_exact(given, source) > room if about.wants_matrix else not holds_matrix(given, source, room)
-    )
-
+    if about.is_batch or source.n_rows <= FEWEST_BLOCK_ROWS:
+        return about.is_batch
+    if about.wants_matrix:
+        return bytes_of_exact(given, source) > room
+    return not holds_matrix(given, source, room)
+        return False
 
 def room_for(
     given: Parameters, source: Source, n_targets: int, recipe: Callable[[Parameters], Recipe]

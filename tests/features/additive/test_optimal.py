@@ -159,7 +159,8 @@ def test_a_polynomial_a_doubling_has_the_digits_of_the_sum(kernel, gamma, dtype)
         plain = tabulate(psi.eigenfunctions, *psi.range_, np.dtype(dtype))
         smooth = tabulate(psi.eigenfunctions, *psi.range_, np.dtype(dtype), smooth=True)
         assert smooth[1:] == plain[1:]
-        tolerance = 1e-6 if dtype == np.float32 else 1e-12
+        # kernels of BLAS that add up in another order move the eigenfunctions by 2e-12
+        tolerance = 1e-6 if dtype == np.float32 else 1e-11
         np.testing.assert_allclose(smooth[0], plain[0], rtol=0, atol=tolerance * np.abs(plain[0]).max())
 
 

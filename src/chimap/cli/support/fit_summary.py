@@ -6,17 +6,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from chimap.cli.support import show, tasks
 from chimap.cli.support.score_lines import score_line
 from chimap.cli.support.training import FittedModel, cross_validated_r2
-from chimap.data import ArraySource, Source
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
+    from chimap.data import Source
 
 
 _MANY_KEPT = 10_000  # rows that a machine keeps from which its predictions take a time worth a line
@@ -78,6 +76,10 @@ def prediction_line(model: BaseEstimator, source: Source) -> str | None:
     """Return how long a thousand predictions take, for machines of so many rows that it matters; else None."""
     if not hasattr(model, "row_numbers_") or model.n_rows_ < _MANY_KEPT:
         return None
+    import numpy as np
+
+    from chimap.data import ArraySource
+
     rows = source.take(np.arange(min(_TIMED, source.n_rows)))
     began = time.perf_counter()
     model.predict_source(ArraySource(rows, column_names=source.column_names))

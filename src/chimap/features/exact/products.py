@@ -134,19 +134,19 @@ class KeptRows:
     def others(self, rows: Rows) -> OtherRows:
         """Return other rows (m, p), dense or CSR, about the same means."""
         is_full = self.columns.size == self.n_columns
-        if is_full or _arrays.is_sparse(rows) or self.data.size:
+        if is_full or _arrays.is_sparse(rows) or np.delete(rows, self.columns, axis=1).any():
             return self.in_full(rows)
         dense = _dense_columns(rows, self.columns) - self.means
-        squares = _scaling.row_squares(dense)  # what kept rows lack adds to distances alone
-        return OtherRows(dense, None, squares + _scaling.row_squares(np.delete(rows, self.columns, axis=1)))
+        return OtherRows(dense, None, _scaling.row_squares(dense))
 
     def in_full(self, rows: Rows) -> OtherRows:
-        """Return other rows with all entries, as rows to keep need them: also those in columns that kept rows lack."""
+        """Return other rows with their rare columns, even if these are empty, as rows that come in pieces are joined."""
         dense = _dense_columns(rows, self.columns) - self.means
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:
             return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
+        # these squares include columns that kept rows lack
         return OtherRows(dense, rare, squares + _scaling.row_squares(rare))
 
     def values_of(self, others: OtherRows, gamma: float | None, out: np.ndarray) -> None:

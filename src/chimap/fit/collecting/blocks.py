@@ -13,6 +13,7 @@ from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError, MemoryBudgetError
+from chimap.backends.base import RowFeatures
 from chimap.data.rows import RunningDigest
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
@@ -106,7 +107,7 @@ class BlocksCollector:
         weights = self.rows.source.weights
         return Sample(rows, None if weights is None else of_rows(weights[places]))
 
-    def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
+    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
         """Read the rows to their places in the features, and return them with targets and score."""
         recipe, codec, y, source = self.recipe, self.rows.codec, self.rows.labels, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
@@ -156,8 +157,8 @@ class BlocksCollector:
 def _borders(plan: BlockPlan, n_rows: int, groups: list[np.ndarray] | None) -> np.ndarray:
     """Return where blocks begin, and the end of the last; no group is divided.
 
-    The first has the rows of a factor, and the others, of about the same size, those that the core leaves of one. Raises
-    DataError for a group that is larger than a block.
+    The first has the rows of a factor, and the others, of about the same size, those that the core leaves of one.
+    Raises DataError for a group that is larger than a block.
     """
     n, first = min(n_rows, plan.n_rows), plan.block_rows
     most = first - core_rows(first)
