@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,7 +32,7 @@ def small_blocks(monkeypatch):
 
 
 def in_batches(model, borders=BATCHES, y=TARGETS, rows=X, asked=False, **first):
-    for start, stop in zip(borders[:-1], borders[1:], strict=True):
+    for start, stop in pairwise(borders):
         model.partial_fit(rows[start:stop], y[start:stop], **(first if start == 0 else {}))
         if asked:
             model.predict(X[:2])
@@ -53,7 +55,7 @@ def swept(model, blocks):
     K = model.features_.transform(X[order])
     a, b, alpha = np.zeros(order.size), 0.0, model.alpha_
     progressive = np.full(order.size, np.nan)
-    for start, stop in zip(blocks[:-1], blocks[1:], strict=True):
+    for start, stop in pairwise(blocks):
         block = slice(start, stop)
         if start == 0:  # with the intercept
             system = K[block, block] + alpha * np.eye(stop)
@@ -145,10 +147,10 @@ def test_a_first_batch_may_lack_classes():
 
 def test_memory_that_is_full_is_named_and_the_machine_stays():
     X, Y = classes(6000, 12)
-    model = HistogramClassifier("exp-chi2", features="exact", memory="4MiB", random_state=0)
+    model = HistogramClassifier("exp-chi2", features="exact", memory="5MiB", random_state=0)
     with pytest.raises(
         MemoryBudgetError,
-        match=r"memory of 4\.0 MiB is too small for an exact machine of [\d,]+ rows and the 500 of this batch: .* "
+        match=r"memory of 5\.0 MiB is too small for an exact machine of [\d,]+ rows and the 500 of this batch: .* "
         r"The batch was not added\. Begin with memory='\d+MiB', or use features='landmarks'",
     ):
         in_batches(model, range(0, 6001, 500), Y, X, classes=np.unique(Y))

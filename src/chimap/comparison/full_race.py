@@ -226,7 +226,7 @@ class _RaceBench:
         return seconds_of_pass(self._stages(candidate, n), n, n_rows)
 
     def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
-        """Return how an exact machine takes all rows block by block; None for others, and where memory holds the matrix."""
+        """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
         model, settings = self._racing.model, chosen.fit_settings or {}
         given, room = model.get_params(deep=False) | settings, room_in(parse_memory(model.memory))
         if settings.get("features") != "exact" or bytes_of_exact(given, self._source) <= room:

@@ -244,9 +244,9 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The first batch fixes the map, gamma and the random features, so it should be a fair sample; batches of
         thousands of rows run at full speed. A call after ``fit`` starts anew, with the classes that ``fit`` found.
 
-        With ``features="exact"`` every row is kept, and a batch is a block (``solvers.blocks``): it is predicted before it
-        is learned, for ``held_out_`` and ``learning_curve_``. Batches are gathered to blocks of 2000 rows; fewer are
-        learned at the next use. The first block fixes the strength.
+        With ``features="exact"`` every row is kept, and a batch is a block (``solvers.blocks``): it is predicted before
+        it is learned, for ``held_out_`` and ``learning_curve_``. Small batches are gathered to blocks of 2000 rows;
+        fewer are learned at the next use. The first block fixes the strength.
 
         Parameters
         ----------

@@ -193,8 +193,8 @@ class RecipeModel(Encoding, LinearModel):
         """
         about = Circumstances(
             self._recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
-            self._codec.n_targets if is_batch else self._n_targets_in(source), self._keeps_posterior, is_plain, is_resumable, is_batch,
-            keeps_rows(self.get_params(deep=False)),
+            self._codec.n_targets if is_batch else self._n_targets_in(source), self._keeps_posterior,
+            is_plain, is_resumable, is_batch, keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)
 

@@ -25,7 +25,7 @@ from chimap.features.base import simplified
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import mapped_row_bytes, outputs_bytes
-from chimap.fit.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, can_sweep
+from chimap.fit.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, can_sweep, core_rows
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
 from chimap.fit.holding_out import HoldingOut
@@ -43,7 +43,6 @@ from chimap.solvers.base import Evidence
 from chimap.solvers.blocks import Swept
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed_moments import ObservedMoments
-
 
 # Rows of a block that small batches are gathered to: MNIST's first 12,000 rows, in batches of 250, score .957, .961 and
 # .965 with blocks of 500, 1000 and 2000 rows, and .966 in a fit.
@@ -182,9 +181,9 @@ class KeptBatches:
     """Rows so far, and an exact machine that learns them block by block (``solvers.blocks``).
 
     The first batch fixes map and gamma. Batches are gathered until they are worth a factor, ``GATHERED_ROWS``, and are
-    then a block; the first block fixes the strength, and gamma="auto". If the machine is asked before, fewer rows are learned as a
-    block, and once more together with those that follow. A block is solved exactly given the blocks before it, so that
-    asking in between changes nothing.
+    then a block; the first block fixes the strength, and gamma="auto". If the machine is asked before, fewer rows are
+    learned as a block, and once more together with those that follow. Both begin with the blocks before, so that asking
+    in between changes nothing.
 
     Parameters
     ----------
@@ -296,8 +295,8 @@ class KeptBatches:
         ends = np.array(borders)
         begun = None if self._swept is None else replace(self._swept, borders=ends)
         evidence = Evidence(
-            kernel=evidence_rows, borders=ends, n_rows=self.count, begun=begun, reached=self._keep, device=recipe.device,
-            seed=recipe.seed,
+            kernel=evidence_rows, borders=ends, n_rows=self.count, begun=begun, reached=self._keep,
+            device=recipe.device, seed=recipe.seed,
         )  # fmt: skip
         learned = recipe.objective.learn(evidence, features, clock or Stopwatch(), Progress())
         self._latest = features, learned
@@ -341,7 +340,8 @@ class KeptBatches:
     def _bytes(self, n_rows: int, block_rows: int) -> int:
         """Return the bytes of so many rows, of which there are two copies when some are added, and of a block."""
         kept = 2 * self._row_bytes + outputs_bytes(self._rows.codec.n_targets)
-        return int(n_rows * kept) + block_bytes(block_rows, self._row_bytes, self.recipe.dtype)
+        core = core_rows(self._borders[1]) if len(self._borders) > 1 else 0
+        return int(n_rows * kept) + block_bytes(block_rows + core, self._row_bytes, self.recipe.dtype)
 
 
 def _in_folds(recipe: Recipe) -> Recipe:

@@ -97,10 +97,10 @@ class Choice:
 class Checkpoint:
     """A file that a fit writes at intervals, and resumes from if it exists.
 
-    It holds the settings, what a race chose, the fitted features, the moments so far and the next row; of a machine that
-    is solved block by block of rows, the weights so far. Each version is written to another file that then replaces the
-    old one, so the file is complete at every moment: a process that is killed loses only the work since the last
-    version. A resumed fit gives the same model, bit for bit, as an uninterrupted one.
+    It holds the settings, what a race chose, the fitted features, the moments so far and the next row; of a machine
+    that is solved block by block of rows, the weights so far. Each version is written to another file that then
+    replaces the old one, so the file is complete at every moment: a process that is killed loses only the work since
+    the last version. A resumed fit gives the same model, bit for bit, as an uninterrupted one.
 
     Parameters
     ----------

@@ -124,7 +124,7 @@ def _sweeps(given: Parameters, source: Source, room: int, about: Circumstances) 
     if about.wants_matrix:
         return bytes_of_exact(given, source) > room
     return not holds_matrix(given, source, room)
-        return False
+
 
 def room_for(
     given: Parameters, source: Source, n_targets: int, recipe: Callable[[Parameters], Recipe]

@@ -46,7 +46,8 @@ TimeLimit = Annotated[
     str | None,
     options.optional(
         "TIME",
-        "Time limit of race and fit together: 10m, 90s, 1h30m, or a number of seconds. The best machine so far is kept. By default, work is counted "
+        "Time limit of race and fit together: 10m, 90s, 1h30m, or a number of seconds. The best machine so far is "
+        "kept. By default, work is counted "
         "instead of time, so that every computer makes the same choice.",
     ),
 ]

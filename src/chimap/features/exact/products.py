@@ -140,7 +140,7 @@ class KeptRows:
         return OtherRows(dense, None, _scaling.row_squares(dense))
 
     def in_full(self, rows: Rows) -> OtherRows:
-        """Return other rows with their rare columns, even if these are empty, as rows that come in pieces are joined."""
+        """Return other rows with their rare columns, even if these are empty, so that pieces of rows can be joined."""
         dense = _dense_columns(rows, self.columns) - self.means
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:

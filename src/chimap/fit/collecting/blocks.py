@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -113,8 +113,8 @@ class BlocksCollector:
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
         kept = unscaled(features)
         known = replace(
-            passes.known, features=features.take(slice(0))
-        )  # what a checkpoint keeps of the features
+            passes.known, features=passes.known.features.take(slice(0))
+        )  # for a checkpoint: no rows
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)
