@@ -33,7 +33,6 @@ def test_collectors_cover_what_solvers_need():
         ("features", Request(True, has_checkpoint=True), "cannot write a checkpoint"),
         ("features", Request(False), "engine='local'"),
         ("kernel", Request(True, has_unlabelled=True), "does not support unlabelled rows"),
-        ("kernel", Request(False), "engine='local'"),
         ("blocks", Request(True, has_unlabelled=True), "does not support unlabelled rows"),
     ],
 )

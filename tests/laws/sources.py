@@ -67,7 +67,7 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
     "rows in blocks, additive": HistogramRegressor("chi2", features="exact", memory="5MiB", random_state=0),
     "rows in blocks, no map": HistogramClassifier("minmax", features="exact", memory="5MiB", **GIVEN),
     "rows in blocks, blocks of columns": HistogramRegressor(
-        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="5MiB", random_state=0
+        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="5MiB", **GIVEN
     ),
 }
 

@@ -20,6 +20,7 @@ from chimap import _threads
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
+from chimap.features.exact import SharedRows
 from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import ExactObjective
 from chimap.fit.solving import Learned
@@ -123,6 +124,7 @@ class BlockObjective:
             machine = BlockRidge(
                 rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights), begun.alpha,
                 begun.intercept, int(most_rows), rows.dtype, n_core, begun.lift,
+                None if evidence.hold is None else SharedRows(rows.features, evidence.hold()),
             )  # fmt: skip
             sweep = Sweep(machine, rows, begun, progress, self.ends_at, evidence.reached, left_out)
             sweep.run()

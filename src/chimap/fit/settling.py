@@ -94,7 +94,7 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
         takes_exact(given, source, room, has_posterior=has_posterior) or takes_blocks(given, source, room)
     ):
         taken["features"] = "exact"
-    if (about.is_plain or about.is_batch) and _sweeps(given | taken, source, room, about):
+    if _sweeps(given | taken, source, room, about):
         taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
     check_sizes(given)
     if is_automatic(given.get("gamma")) and not keeps_rows(given | taken):

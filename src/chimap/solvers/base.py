@@ -16,6 +16,7 @@ from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
+from chimap._pieces import Held
 from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
@@ -58,6 +59,8 @@ class Evidence:
         Where a sweep over these blocks goes on from, if the fit is resumed.
     reached : callable or None, default=None
         Takes where such a sweep stands after each block; None if nothing keeps it.
+    hold : callable or None, default=None
+        Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -80,6 +83,7 @@ class Evidence:
     n_rows: int = 0
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
+    hold: Callable[[], Held] | None = None
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None

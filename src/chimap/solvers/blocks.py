@@ -39,7 +39,7 @@ import numpy as np
 from chimap._cholesky import inverse_blocks, inverse_diagonal
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.features.exact import RowKernel
+from chimap.features.exact import RowKernel, SharedRows
 from chimap.model_files import register
 from chimap.solvers.exact import STEPS, DualRidge
 
@@ -107,6 +107,8 @@ class BlockRidge:
         Number of the first rows that are solved again with every block.
     lift : float, default=0.0
         The constant that is added to the values of such kernels; 0 before the first block.
+    shared : SharedRows or None, default=None
+        Computes outputs where the rows are held elsewhere too; None for here.
 
     Attributes
     ----------
@@ -127,7 +129,9 @@ class BlockRidge:
         dtype: np.dtype,
         n_core: int = 0,
         lift: float = 0.0,
+        shared: SharedRows | None = None,
     ):
+        self._products = features if shared is None else shared
         self._features, self._Y, self._row_weights, self._dtype = features, Y, row_weights, dtype
         self._core = np.arange(n_core)
         self.core_residuals = np.zeros((n_core, Y.shape[1]))
@@ -147,7 +151,7 @@ class BlockRidge:
         out = np.zeros((block.stop - block.start, self._Y.shape[1]))
         if self.n_seen:
             weights = self.weights[: self.n_seen].astype(self._dtype)
-            self._features.add_outputs(block, self.n_seen, weights, out)
+            self._products.add_outputs(block, self.n_seen, weights, out)
         return out + self.intercept
 
     def adopt(self, weights: np.ndarray, core_residuals: np.ndarray) -> None:

@@ -149,6 +149,11 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         for fitted in self.features_:
             fitted.add_outputs(places, stop, weights, out)
 
+    def add_outputs_of(self, others: ExactBlocks, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of all blocks; see ``ExactFeatures.add_outputs_of``."""
+        for fitted, other in zip(self.features_, others.features_, strict=True):
+            fitted.add_outputs_of(other, weights, out)
+
     def extend(self, rows: Rows) -> None:
         """Add checked rows (m, bins) to the training rows; maps and gammas stay."""
         for fitted, columns in zip(self.features_, self.columns_, strict=True):

@@ -63,6 +63,13 @@ class RowKernel(FittedFeatures, Protocol):
         """
         ...
 
+    def add_outputs_of(self, others: Self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add sum_j K(x_i, x_j) weights_j to ``out``, for the training rows i of the same features with others.
+
+        ``weights`` are (n, t), j goes over these training rows, and ``out`` is (m, t), float64.
+        """
+        ...
+
     def gram_into(self, square: np.ndarray) -> np.ndarray:
         """Write the values among the training rows below the diagonal of ``square``; return the diagonal."""
         ...

@@ -144,6 +144,7 @@ class BlocksCollector:
             kernel=rows, borders=self.borders, n_rows=source.n_rows, device=recipe.device, seed=recipe.seed,
             begun=None if standing is None else standing.swept,
             reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
+            hold=getattr(passes.engine, "hold", None),
         )  # fmt: skip
         return Collected(evidence)
 

@@ -55,17 +55,13 @@ class KernelCollector:
 
     @classmethod
     def check(cls, request: Request) -> None:
-        """Refuse what would need chunks or sums."""
+        """Refuse what would need sums."""
         if request.has_unlabelled:
             raise ValueError(
                 Message(
                     "{features='exact'} does not support unlabelled rows, which contribute to sums of features: leave "
                     "them out."
                 )
-            )
-        if not request.can_keep:
-            raise ValueError(
-                Message("{features='exact'} keeps all rows in one process: use {engine='local'}.")
             )
 
     @classmethod
