@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._errors import InputError
 from chimap._types import CSR, Array, DeviceArray, DTypeLike, Rows
 
 if TYPE_CHECKING:
@@ -85,6 +86,12 @@ def float_dtype(dtype: DTypeLike) -> np.dtype:
     return np.dtype(np.float32) if dtype == np.float16 else np.dtype(np.float64)
 
 
+def exact_dtype(dtype: DTypeLike) -> np.dtype:
+    """Return float32 for bool and integers of up to 16 bits, which it holds exactly; else as ``float_dtype``."""
+    dtype = np.dtype(dtype)
+    return np.dtype(np.float32) if dtype.kind in "iub" and dtype.itemsize <= 2 else float_dtype(dtype)
+
+
 @overload
 def as_rows(X: np.ndarray, dtype: DTypeLike = None) -> np.ndarray: ...
 
@@ -99,9 +106,10 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
     Explicit zeros stay in CSR: they are zeros for every kernel and map. X is not copied if it already fits.
     """
     if is_sparse(X):
-        rows = X.tocsr()
-        target = np.dtype(dtype) if dtype is not None else float_dtype(rows.dtype)
-        rows = rows.astype(target, copy=False)
+        target = np.dtype(dtype) if dtype is not None else float_dtype(X.dtype)
+        if _may_repeat(X):  # tocsr adds up in the type of the entries: 200 + 100 = 44 in uint8
+            X = X.astype(target, copy=False)
+        rows = X.tocsr().astype(target, copy=False)
         if not rows.has_canonical_format:
             rows = rows.copy()
             rows.sum_duplicates()
@@ -111,6 +119,17 @@ def as_rows(X: object, dtype: DTypeLike = None) -> Rows:
     dense = np.asarray(X)
     target = np.dtype(dtype) if dtype is not None else float_dtype(dense.dtype)
     return np.ascontiguousarray(dense, dtype=target)
+
+
+def as_csr(X: CSR) -> CSR:
+    """Return sparse X of any format as CSR. Repeated entries are added up as floats; without repeats the type stays."""
+    may_add_up = X.dtype.kind in "fiub" and _may_repeat(X)  # other types are refused elsewhere
+    return cast(CSR, as_rows(X, exact_dtype(X.dtype))) if may_add_up else X.tocsr()
+
+
+def _may_repeat(X: CSR) -> bool:
+    """Return whether entries of sparse X may be stored in parts, whose sum they are; some formats cannot do this."""
+    return not getattr(X, "has_canonical_format", True)
 
 
 def conversion(is_sparse: bool, given: DTypeLike, dtype: np.dtype) -> float:
@@ -278,7 +297,7 @@ def with_short_indices(X: Rows) -> Rows:
     if not is_sparse(X) or X.indices.dtype == np.int32:
         return X
     if max(X.nnz, *X.shape) >= 2**31:
-        raise ValueError(
+        raise InputError(
             f"{X.nnz} entries of a sparse matrix {X.shape} need indices of 64 bits; use fewer rows."
         )
     return csr(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32), X.shape)

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from chimap._types import MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 _LIBRARIES = {"pandas": ("DataFrame",), "polars": ("DataFrame",), "pyarrow": ("Table", "RecordBatch")}
 INDEX = re.compile(r"(Unnamed: \d+)?|__index_level_\d+__")  # names that pandas gives to a written index
@@ -24,6 +31,20 @@ def names_of(table: Any) -> Sequence[Hashable]:
         if hasattr(table, "num_rows")
         else table.columns
     )
+
+
+def renamed(table: pd.DataFrame | pl.DataFrame | pa.Table, names: list[str]) -> MatrixLike:
+    """Return a table with other names of its columns."""
+    if hasattr(table, "iloc"):
+        return table.set_axis(names, axis=1)
+    if hasattr(table, "with_columns"):
+        return table.rename(dict(zip(table.columns, names, strict=True)))
+    return table.rename_columns(names)
+
+
+def is_collection(X: object) -> bool:
+    """Return whether X is a Dask array or data frame, without importing Dask."""
+    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
 
 
 def without_index(X: Any, fitted: object = None) -> Any:

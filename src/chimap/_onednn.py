@@ -28,6 +28,8 @@ from importlib import metadata
 
 import numpy as np
 
+from chimap._errors import InputError
+
 _WHEEL, _FILE = "onednn-cpu-gomp", "libdnnl.so.3"
 # Values of enumerations of dnnl_types.h and dnnl_common_types.h, version 3.
 _MAJOR, _SEQUENTIAL, _OPENMP = 3, 1, 2
@@ -113,7 +115,7 @@ def multiply(A: np.ndarray, B: np.ndarray, out: np.ndarray, *, add: bool = False
     """
     (n, k), m = A.shape, B.shape[1]
     if B.shape[0] != k or out.shape != (n, m):
-        raise ValueError(f"A B of {A.shape} and {B.shape} is {(n, m)}; got an array of {out.shape}.")
+        raise InputError(f"A B of {A.shape} and {B.shape} is {(n, m)}; got an array of {out.shape}.")
     steps = tuple(stride // A.itemsize for stride in A.strides)
     matmul = _matmul(n, k, m, steps, B.strides[0] // B.itemsize, out.strides[0] // out.itemsize, add)
     with _one_thread():

@@ -7,49 +7,27 @@ Code behind the boundary does not check again. The checks import what they need,
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, cast, overload
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
-from chimap._messages import Message, Parameter
+from chimap._errors import DataError as DataError
+from chimap._errors import InputError as InputError
+from chimap._errors import MemoryBudgetError as MemoryBudgetError
+from chimap._errors import ParameterError as ParameterError
+from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, DeviceArray, MatrixLike, Rows
+from chimap._unicode import composed_names
 
 if TYPE_CHECKING:
+    import pandas as pd
     from sklearn.base import BaseEstimator
 
 
 _LEAST_WEIGHT = (
     1e-30  # lower limit of the largest weight, whose products with float32 numbers must not vanish
 )
-
-
-class DataError(ValueError):
-    """The data, not the program, is at fault: wrong values, shape, labels or file contents."""
-
-
-class MemoryBudgetError(ValueError):
-    """The memory budget cannot hold the work. The message names the smallest budget that can."""
-
-
-class ParameterError(ValueError):
-    """A parameter has a value that it cannot take: ``wanted`` is the end of the sentence "NAME must be ...".
-
-    The name is that of a parameter, or a message in which the parameter stands among other words.
-
-    >>> print(ParameterError("n_terms", 0, "a positive whole number"))
-    n_terms must be a positive whole number; got 0.
-    >>> print(ParameterError(Message("each of {alpha}"), 0, "a positive number"))
-    each of alpha must be a positive number; got 0.
-    """
-
-    def __init__(self, name: str, value: object, wanted: str):
-        named = name if isinstance(name, Message) else Parameter(name)
-        super().__init__(Message("{} must be {}; got {!r}.", named, wanted, value))
-        self.name, self.value, self.wanted = name, value, wanted
-
-    def __reduce__(self) -> tuple[type[ParameterError], tuple[str, object, str]]:
-        return type(self), (self.name, self.value, self.wanted)
 
 
 def check_histograms(
@@ -125,17 +103,12 @@ def validated_rows(
 
     Raises DataError for NaN, infinite or (unless ``signed``) negative entries, ValueError for another width.
     """
-    from sklearn.utils.validation import validate_data
-
     from chimap import _arrays
 
     if on_device and _arrays.is_on_device(X):
         return _device_rows(estimator, X, signed)
     X = _arrays.to_host(X)
-    if reset:
-        X = validate_data(estimator, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-    else:
-        X = rows_as_fitted(estimator, X)
+    X = validated(estimator, X) if reset else rows_as_fitted(estimator, X)
     rows = _arrays.as_rows(X)
     check_histograms(rows, signed=signed)
     return rows
@@ -146,7 +119,7 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     from chimap import _arrays
 
     if X.ndim != 2:
-        raise ValueError(f"X must be rows of bins, an array of two axes; got shape {tuple(X.shape)}.")
+        raise InputError(f"X must be rows of bins, an array of two axes; got shape {tuple(X.shape)}.")
     check_width(X, estimator.n_features_in_, type(estimator).__name__)
     rows = _arrays.device_rows(X)
     xp = _arrays.namespace(rows)
@@ -154,6 +127,57 @@ def _device_rows(estimator: BaseEstimator, X: DeviceArray, signed: bool) -> Devi
     if not bool(xp.all(good)):
         check_histograms(_arrays.as_rows(_arrays.to_host(rows)), signed=signed)  # raises with the place
     return rows
+
+
+def validated(estimator: BaseEstimator, X: MatrixLike, *y: ArrayLike, **checks: object) -> Any:
+    """Return rows X, and labels if they are given, as scikit-learn's ``validate_data`` checks them.
+
+    Numbers of any type stay, also NaN and infinity, whose places ``check_histograms`` names. Sparse rows become CSR.
+    ``checks`` go to ``validate_data``, which sets the number of columns and their names unless ``reset=False``.
+    """
+    from sklearn.utils.validation import validate_data
+
+    from chimap import _arrays
+
+    X = _with_text_names(X, None if checks.get("reset", True) else estimator)
+    ours = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
+    return validate_data(estimator, _arrays.as_csr(X) if _arrays.is_sparse(X) else X, *y, **ours | checks)
+
+
+def check_counted(names: Iterable[object], where: str) -> None:
+    """Raise DataError if the names are 0, 1, ... in another order: a model without names takes columns by place."""
+    order = [str(name) for name in names]
+    counted = [str(place) for place in range(len(order))]
+    if order != counted and {*order} == {*counted}:
+        raise DataError(
+            f"{where}: its columns are the numbers 0 to {len(order) - 1} in another order, "
+            f"{', '.join(order[:4])}, ..., and the model was fitted on columns without names, which are taken by "
+            "place. Sort them: X[sorted(X.columns)]."
+        )
+
+
+def _with_text_names(X: MatrixLike, fitted: object) -> MatrixLike:
+    """Return a data frame in memory, with names of columns that are text in the form NFC; any other X as it is.
+
+    scikit-learn keeps and compares names only where all are text. Numbers that count the columns are no names, unless
+    ``fitted`` was fitted on names. Raises DataError if they count the columns in another order than those of
+    ``fitted``, which has no names.
+    """
+    from chimap._frames import is_collection, is_frame, names_of, renamed
+
+    frame = cast("pd.DataFrame", X)
+    if is_collection(frame) and hasattr(frame, "columns"):
+        frame = frame.compute()
+    if not is_frame(frame):
+        return frame
+    names = [*names_of(frame)]
+    if not hasattr(fitted, "feature_names_in_"):
+        if hasattr(fitted, "n_features_in_"):
+            check_counted(names, type(frame).__name__)
+        if names == [*range(len(names))]:
+            return frame
+    text = [*composed_names(names)]
+    return frame if text == names else renamed(frame, text)
 
 
 def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
@@ -167,19 +191,10 @@ def rows_as_fitted(estimator: BaseEstimator, X: MatrixLike) -> Rows:
     if fits and not hasattr(estimator, "feature_names_in_"):
         return cast(Rows, X)
 
-    from sklearn.utils.validation import validate_data
-
     from chimap._frames import without_index
 
     try:
-        return validate_data(
-            estimator,
-            without_index(X, estimator),
-            reset=False,
-            accept_sparse="csr",
-            dtype="numeric",
-            ensure_all_finite=False,
-        )
+        return validated(estimator, without_index(X, estimator), reset=False)
     except ValueError as error:
         if not str(error).startswith("The feature names should match"):
             raise
@@ -286,13 +301,13 @@ def check_blocks(blocks: Blocks, n_columns: int) -> tuple[list[str], list[np.nda
             beyond = bool(columns.size and not 0 <= columns.min() <= columns.max() < n_columns)
         if columns.size == 0 or beyond:
             what = "has no columns" if columns.size == 0 else "names columns that are not there"
-            raise ValueError(
+            raise InputError(
                 f"block {name!r} {what}: the rows have columns 0 to {n_columns - 1}; got {block!r}."
             )
         if np.unique(columns).size < columns.size:
-            raise ValueError(f"block {name!r} names a column twice; got {block!r}.")
+            raise InputError(f"block {name!r} names a column twice; got {block!r}.")
         names.append(str(name))
         indices.append(columns)
     if not indices:
-        raise ValueError(Message("{blocks} must hold at least one block of columns; got none."))
+        raise InputError(Message("{blocks} must hold at least one block of columns; got none."))
     return names, indices

@@ -104,7 +104,7 @@ def test_heading_and_delimiter_can_be_given(tmp_path):
         ("a,b,y\n1,2,0\n3,1,4,5\n", r"rows\.csv, line 3: 4 fields, expected 3"),
         ("id,b,y\nq,1,x\nr,2\n", r"rows\.csv, line 3: 2 fields, expected 3"),  # ids are not known by then
         ("a,b,y\n1,2,\n", r"rows\.csv: every label is missing"),
-        ("a,b,y\n1,2,x\n1,2,3\n", r"rows\.csv, column 'y', row 1: '3' after 'x'"),
+        ("a,b,y\n1,2,1\n1,2,?\n", r"rows\.csv, column 'y', row 1: '\?' among numbers such as '1'"),
         ("a,b,y\n1,2,nan\n", r"rows\.csv: every label is missing"),
         ("a,a,y\n1,2,1\n", "two columns are called 'a'"),
         ("y\n1\n", "no columns are left beside labels and ids"),

@@ -122,7 +122,7 @@ def test_without_names_on_one_side_columns_go_by_place_and_width(tmp_path):
     model = HistogramClassifier("chi2").fit_source(written(FRAME, tmp_path / "rows.csv"))
     plain = open_source(FRAME[NAMES].to_numpy())
     assert model.predict_source(plain).shape == (80, 1)
-    with pytest.raises(DataError, match="X has 5 features"):
+    with pytest.raises(DataError, match="5 bins per row, but HistogramClassifier was fitted on 6"):
         model.predict_source(open_source(FRAME[NAMES[:5]].to_numpy()))
     nameless = HistogramClassifier("chi2").fit(FRAME[NAMES].to_numpy(), FRAME["site"])
     assert not hasattr(

@@ -125,7 +125,7 @@ def test_bad_labels_name_the_row(labels, message):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("y.txt", "1\n2\nx\n", r"y\.txt, row 2: 'x' after '1'"),
+        ("y.txt", "1\n2\nn/a\n", r"y\.txt, row 2: 'n/a' among numbers such as '1'"),
         ("y.txt", "1\ninf\n2\n", r"y\.txt, row 1: inf"),
         ("y.txt", "1\n2\n", r"y\.txt: 2 labels for 3 rows"),
         ("y.csv", "1\n2,3\n4\n", r"y\.csv, line 2: 2 columns"),

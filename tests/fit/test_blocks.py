@@ -13,6 +13,7 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.fit import automatic, blocks
+from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
 
 SMALL = "16MiB"  # holds blocks of some hundred rows of 1797, and no matrix of all
@@ -193,6 +194,20 @@ def test_a_time_limit_ends_the_sweep_with_the_best_machine_so_far():
     assert model.n_rows_ < 1500
     assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.8
     assert time.monotonic() - began < 60
+
+
+def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
+    steps = []
+    learn = BlockRidge.learn
+    monkeypatch.setattr(
+        BlockRidge, "learn", lambda self, *given: (steps.append(given[0]), learn(self, *given))
+    )
+    once, longer = digits(alpha=1e-3), digits(alpha=1e-3, time_limit=600)
+    n_blocks = 1 + len([step for step in steps if len(steps) and step.start > 0]) // blocks.MOST_SWEEPS
+    assert len(steps) == (n_blocks - 1) + (n_blocks - 1) + (blocks.MOST_SWEEPS - 1) * n_blocks
+    seen = ~np.isnan(once.held_out_).any(axis=1)
+    assert np.allclose(once.held_out_[seen], longer.held_out_[seen])  # of the first sweep
+    assert not np.allclose(once.decision_function(DIGITS[1500:]), longer.decision_function(DIGITS[1500:]))
 
 
 def test_counted_work_limits_the_rows(monkeypatch):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from chimap._errors import InputError, MissingPackageError
 from chimap._messages import Message
 from chimap._validation import ParameterError
 from chimap.backends.base import Backend
@@ -43,7 +44,7 @@ def _check_cuda(device: str) -> None:
     if not re.fullmatch(r"cuda(:\d+)?", device):
         raise ParameterError("device", device, _DEVICES)
     if importlib.util.find_spec("torch") is None:
-        raise ImportError(
+        raise MissingPackageError(
             Message("{device=} needs torch: pip install 'chimap[torch]', or use {device='cpu'}.", device)
         )
     import torch
@@ -53,7 +54,7 @@ def _check_cuda(device: str) -> None:
         *range(torch.cuda.device_count()),
     ):
         n_devices = torch.cuda.device_count() if torch.cuda.is_available() else 0
-        raise ValueError(
+        raise InputError(
             Message(
                 "{device=}: torch {} finds {} CUDA device(s) here. Use {device='cpu'}, or a build of torch for "
                 "this machine's device.",

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from chimap._errors import InputError
 from chimap._types import Rows
 from chimap.backends.base import BlockedFeatures, BlockedMoments, Cholesky, FoldedMoments, Keep, RowFeatures
 from chimap.backends.host import HOST
@@ -60,7 +61,7 @@ class Torch:
     def sums(self, features: RowFeatures, moments: FoldedMoments, keep: Keep | None = None) -> TorchFoldSums:
         """See ``Backend``. Raises ValueError if ``keep`` is given, because features stay on the device."""
         if keep is not None:
-            raise ValueError(f"features on {self.device!r} cannot be kept in memory here: keep must be None.")
+            raise InputError(f"features on {self.device!r} cannot be kept in memory here: keep must be None.")
         return TorchFoldSums(features, moments, self.device)
 
     def block_sums(

@@ -192,7 +192,8 @@ def _what_came(error: Exception) -> str:
 def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
 ) -> None:
-    errors.say("warning", flag_names.in_flags(message))
+    kind = "note" if category.__name__ == "DataWarning" else "warning"
+    errors.say(kind, flag_names.in_flags(message))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from chimap._errors import InputError
 from chimap._validation import check_positive
 from chimap.features.additive import CATALOGUE as MAPS
 from chimap.features.additive import DirichletMap
@@ -92,13 +93,13 @@ def candidates_for(
     terms = n_terms if n_terms is not None else _INNER_TERMS if isinstance(kernel, Exponential) else TERMS
     for name, sizes in (("n_terms", terms), ("n_components", n_components)):
         if not sizes:
-            raise ValueError(f"{name} must hold at least one number; got none.")
+            raise InputError(f"{name} must hold at least one number; got none.")
         for size in sizes:
             check_positive(size, f"each of {name}", integer=True)
     terms, components = tuple(sorted(set(terms))), tuple(sorted(set(n_components)))
     if not isinstance(additive, AdditiveKernel):
         if maps is not None:
-            raise ValueError(
+            raise InputError(
                 f"maps need an additive kernel or an exponential form of one; got {kernel.name!r}."
             )
         return _without_map(kernel, components, random_state) + _landmarks(kernel, components, random_state)
@@ -118,9 +119,9 @@ def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[st
         return suitable
     for name in names:
         if name not in MAPS:
-            raise ValueError(f"maps must be among {', '.join(MAPS)}; got {name!r}.")
+            raise InputError(f"maps must be among {', '.join(MAPS)}; got {name!r}.")
         if name not in suitable:
-            raise ValueError(
+            raise InputError(
                 f"maps: {name!r} does not approximate {kernel.name!r}. Maps that do: {', '.join(suitable)}."
             )
     return list(dict.fromkeys(names))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from chimap.data.class_splits import PerClassSplits
 from chimap.data.column_choice import matched
+from chimap.data.doubts import DataWarning
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.batches import BatchSource
@@ -46,6 +47,7 @@ __all__ = [
     "SvmlightSource",
     "FrameSource",
     "matched",
+    "DataWarning",
     "WordCounts",
     "MorganCounts",
     "NamedCounts",

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, RandomState, Rows
 from chimap._validation import DataError, check_positive
@@ -72,7 +73,7 @@ class PerClassSplits:
         if self.n_test is not None:
             check_positive(self.n_test, "n_test", integer=True)
         if y is None:
-            raise ValueError("y must hold the label of each row; got None.")
+            raise InputError("y must hold the label of each row; got None.")
         classes, codes = np.unique(np.asarray(y), return_inverse=True)
         counts = np.bincount(codes)
         small = np.flatnonzero(counts <= self.n_train)

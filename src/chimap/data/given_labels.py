@@ -8,6 +8,7 @@ import numpy as np
 
 from chimap._types import ArrayLike
 from chimap._validation import DataError
+from chimap.data.label_kinds import is_text
 from chimap.data.labels import is_missing
 
 
@@ -29,7 +30,7 @@ def plain_labels(y: Any) -> ArrayLike:
             )  # objects, because NaN converted to text would be a class
         elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
             _check_none_missing(np.asarray(y))
-        return y
+        return y.astype(object) if getattr(dtype, "kind", "") == "T" else y
     _refuse_missing(np.asarray(y.isna()))
     plain = getattr(dtype, "numpy_dtype", np.dtype(object))
     return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
@@ -37,9 +38,7 @@ def plain_labels(y: Any) -> ArrayLike:
 
 def _check_none_missing(y: np.ndarray) -> None:
     """Refuse text and objects, of shape (n,), in which a label is missing: None, NaN and empty text."""
-    if y.ndim == 1 and y.dtype.kind == "U":
-        _refuse_missing(y == "")
-    elif y.ndim == 1 and y.dtype == object:
+    if y.ndim == 1 and is_text(y):
         _refuse_missing(np.array([is_missing(value) for value in y], dtype=bool))
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from chimap import _arrays
+from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
+from chimap.data.label_kinds import is_real, kind_of
 from chimap.data.source import Source
 
 _ROWS = 2000  # most rows that are compared with each other
@@ -39,6 +43,17 @@ def group_column(source: Source) -> str | None:
         if looks_like_groups(rows, codes[places], kinds):
             return name
     return None
+
+
+def doubts_of_groups(source: Source) -> Iterator[str]:
+    """Yield a sentence on the column that looks like a group, if there is one."""
+    name = group_column(source)
+    if name is not None:
+        yield Message(
+            "column {!r} looks like a group: rows that share its value are nearly equal. Name it with {groups=}, or "
+            "scores will be too optimistic.",
+            name, name,
+        )  # fmt: skip
 
 
 def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None = None) -> bool:
@@ -86,7 +101,7 @@ def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None
 
 def _codes(values: np.ndarray) -> np.ndarray | None:
     """Return codes from 0 on for text or whole numbers with enough distinct values and repeats; otherwise None."""
-    if values.dtype.kind == "f" and np.any(values != np.round(values)):
+    if is_real(values):
         return None
     distinct, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     repeated = counts[counts > 1].sum()
@@ -94,7 +109,7 @@ def _codes(values: np.ndarray) -> np.ndarray | None:
 
 
 def _may_be_classes(y: np.ndarray) -> bool:
-    return y.dtype.kind != "f" and np.unique(y).size <= y.size / 2
+    return kind_of(y) != "numbers" and np.unique(y).size <= y.size / 2
 
 
 def _whole_groups(codes: np.ndarray) -> np.ndarray:

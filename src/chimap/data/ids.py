@@ -6,6 +6,8 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
+from chimap.data.label_kinds import texts_of
+from chimap.data.labels import is_missing
 
 _LEAST_COUNTED = 3  # number of rows from which a counting column is no coincidence
 
@@ -45,6 +47,16 @@ def counts(values: np.ndarray, start: int = 0) -> bool:
     return any(np.array_equal(values, expected + shift) for shift in (0, 1))
 
 
+def checked_ids(values: np.ndarray, where: str) -> np.ndarray:
+    """Return the ids of rows, of shape (n,), as text. Raises DataError, naming the row, where one is missing."""
+    missing = np.flatnonzero([is_missing(value) for value in values.tolist()])
+    if missing.size:
+        raise DataError(
+            f"{where}, row {missing[0]}: no id. Each row needs one; fill it, or name another column."
+        )
+    return texts_of(values)
+
+
 def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
     """Return the ids of rows, of shape (n,), if all differ; else raise DataError."""
     order = np.argsort(ids, kind="stable")
@@ -61,13 +73,13 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
     return ids
 
 
-def check_order(ids: np.ndarray, labels: object, name: str, call: str) -> None:
-    """Refuse labels whose index holds the ids of the rows in another order.
+def check_order(ids: np.ndarray, values: object, name: str, call: str, argument: str = "y") -> None:
+    """Refuse labels, or other values of the rows, whose index holds the ids of the rows in another order.
 
-    ``name`` stands for the rows in the message, ``call`` for the ids as an expression of the user. Labels without an
-    index, and with an index of other entries, are in the order of the rows.
+    ``name`` stands for the rows in the message, ``call`` for the ids as an expression of the user, ``argument`` for
+    the values. Values without an index, and with an index of other entries, are in the order of the rows.
     """
-    index = getattr(labels, "index", None)
+    index = getattr(values, "index", None)
     if index is None or callable(index) or len(index) != len(ids):
         return
     distinct = set(ids.tolist())
@@ -76,7 +88,9 @@ def check_order(ids: np.ndarray, labels: object, name: str, call: str) -> None:
     pairs = zip(ids, index, strict=True)
     row = next((i for i, (a, b) in enumerate(pairs) if a is not b and a != b), None)
     if row is not None:
+        whose, where = ("its labels", "the labels") if argument == "y" else (argument, argument)
         raise DataError(
-            f"{name} and its labels have the same index in another order: row {row} is '{ids[row]}' in the rows and "
-            f"'{index[row]}' in the labels. Align them, y.loc[{call}], or drop the index, y.to_numpy()."
+            f"{name} and {whose} have the same index in another order: row {row} is '{ids[row]}' in the rows and "
+            f"'{index[row]}' in {where}. Align them, {argument}.loc[{call}], or drop the index, "
+            f"{argument}.to_numpy()."
         )

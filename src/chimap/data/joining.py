@@ -11,9 +11,10 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.records import ArrowRecords
-from chimap.data.ids import unique_ids
+from chimap.data.ids import checked_ids, unique_ids
 from chimap.data.io.compressed import uncompressed_name
 from chimap.data.io.files import base_name, existing_file, split_member
+from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.remedies import file_remedy
@@ -99,8 +100,8 @@ def _matches(
             )
         )  # fmt: skip
     ids, y = _id_and_label(address, str(column), id, missing)
-    place = {name: i for i, name in enumerate(unique_ids(ids, address).tolist())}
-    row_ids = unique_ids(np.asarray(source.row_ids).astype(str), source.name)
+    place = {name: i for i, name in enumerate(unique_ids(texts_of(ids), address).tolist())}
+    row_ids = unique_ids(texts_of(source.row_ids), source.name)
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():
         raise DataError(
@@ -118,8 +119,8 @@ def _check_first_column(source: Source) -> None:
     if source.column_names and source.reading is None:
         first = source.column_names[0]
         values = source.column(first)
-        if values.dtype.kind in "UO":
-            unique_ids(values.astype(str), f"{source.name}, column {first!r}")
+        if is_text(values):
+            unique_ids(texts_of(values), f"{source.name}, column {first!r}")
 
 
 def _id_and_label(
@@ -138,7 +139,8 @@ def _id_and_label(
     names = [records.columns[place] for place in places]
     check_distinct([name for name in records.columns if name in names], address)
     rows = [row for batch in records.batches(names) for row in batch]
-    ids, labels = np.array([str(row[0]) for row in rows]), np.array([row[1] for row in rows], dtype=object)
+    ids = checked_ids(np.array([row[0] for row in rows], dtype=object), f"{address}, column {names[0]!r}")
+    labels = np.array([row[1] for row in rows], dtype=object)
     return ids, clean_labels(labels, ids.size, f"{address}::{column}")
 
 

@@ -29,8 +29,8 @@ def read_npy(path: DataFile) -> np.ndarray:
 
 
 def read_lines(path: DataFile) -> list[str]:
-    """Return the lines of a text file without surrounding blanks."""
-    return [line.strip() for line in _read_text(path).rstrip("\r\n").splitlines()]
+    """Return the lines of a text file without surrounding blanks; a blank line is a missing label."""
+    return [line.strip() for line in _read_text(path).splitlines()]
 
 
 def read_table(path: DataFile, delimiter: str) -> list[str]:

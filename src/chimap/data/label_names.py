@@ -10,8 +10,8 @@ import numpy as np
 
 from chimap._validation import DataError
 from chimap.data.io.files import existing_file, is_address, is_folder, split_member
-from chimap.data.labels import Labels, MarkedLabels, read_labels
-from chimap.data.table import is_path
+from chimap.data.labels import UNREAD, Labels, MarkedLabels, read_labels
+from chimap.data.table import NoColumnError, is_path
 
 if TYPE_CHECKING:
     from chimap.data.source import Source
@@ -41,7 +41,7 @@ def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[
                 else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
                 f"and its column: metadata.tsv::{name}."
             )
-            raise DataError(f"{where}: no column and no file {name!r}; {remedy}") from error
+            raise NoColumnError(f"{where}: no column and no file {name!r}; {remedy}") from error
     return read_labels(labels, n_rows)
 
 
@@ -83,21 +83,21 @@ def read_with(
         raise _not_there(read, path, name, has_arrays(path)) from error
 
 
-def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> DataError:
+def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> NoColumnError:
     prefix = f"{path}: no file {name!r} with labels"
     if has_arrays:
         try:
             read(f"::{name}")
         except DataError as error:
-            return DataError(
+            return NoColumnError(
                 f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels."
             )
-        return DataError(f"{prefix}. It holds an array of that name: '::{name}'.")
-    if read(None).row_ids is not None:
-        return DataError(
+        return NoColumnError(f"{prefix}. It holds an array of that name: '::{name}'.")
+    if read(UNREAD).row_ids is not None:
+        return NoColumnError(
             f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
         )
-    return DataError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
+    return NoColumnError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
 
 
 def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:

@@ -2,32 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from chimap._messages import Message
+from chimap._unicode import composed
 from chimap._validation import DataError
+from chimap.data.label_kinds import as_number, is_number, same_value, whole_numbers, why_text
 
 _WORDS_BYTES = 2**26  # limit on all distinct labels together
 WIDE_BYTES = 2**27  # largest array of fixed-width text; larger arrays hold references to words instead
 _LARGEST = 2**63
-MISSING = ("", "nan", "<na>")  # how tables write a missing label, in lower case; case is ignored
+_MOST_WORDS_OF_NUMBERS = 2**18  # so many different words that are numbers belong to a column of numbers
+
+# How tables write that a value is missing, in lower case. INSDC, "Missing value reporting", and the habits of R,
+# Python, spreadsheets and data bases.
+_FOR_MISSING = frozenset(
+    (
+        "na", "n/a", "n.a.", "#n/a", "nan", "nat", "<na>", "null", "nil", "none", "?", "-", "--", ".", "no data",
+        "missing", "unknown", "undefined", "undetermined", "unspecified", "not applicable", "not available",
+        "not collected", "not determined", "not given", "not known", "not provided", "not recorded", "not reported",
+        "not specified",
+        "not stated", "restricted access", "#value!", "#ref!",
+    )
+)  # fmt: skip
+
+
+def stands_for_missing(word: str) -> bool:
+    """Return whether tables often write this word for a missing value; case is ignored.
+
+    Such a word among the labels is a class, with a note, unless the caller says that it marks missing labels.
+
+    >>> stands_for_missing("Not collected"), stands_for_missing("missing: control sample"), stands_for_missing("gut")
+    (True, True, False)
+    """
+    plain = word.strip().lower()
+    return plain in _FOR_MISSING or plain.startswith("missing:")
+
+
+def marks_of(missing: object) -> tuple[str, ...]:
+    """Return the texts that mark missing labels: one value, a sequence, or a text with commas between the words.
+
+    >>> marks_of(None), marks_of(-1), marks_of(["NA", " ? "]), marks_of("NA,?")
+    ((), ('-1',), ('NA', '?'), ('NA,?', 'NA', '?'))
+    """
+    if missing is None:
+        return ()
+    if isinstance(missing, str):
+        parts = [part.strip() for part in missing.split(",")]
+        return (missing.strip(), *(part for part in parts if part)) if len(parts) > 1 else (missing.strip(),)
+    several = missing if isinstance(missing, list | tuple | set | frozenset | np.ndarray) else [missing]
+    return tuple(str(mark).strip() for mark in several)
 
 
 class TextLabels:
-    """Labels that come as text, in batches: numbers where all of them are numbers, else words.
+    """Labels that come as text, in batches: numbers where each word prints back from its number, else words.
 
-    Each word is kept once, with a code per row. Empty text and NaN mark a missing label, and so does ``missing``.
+    Each word is kept once, with a code per row. Empty text marks a missing label, NaN does so in a column of numbers,
+    and so does ``missing``.
 
     Parameters
     ----------
     where : str
         File and column, for errors.
     missing : object, default=None
-        A further text that marks a missing label.
+        Further texts that mark a missing label, one or several.
     as_text : bool, default=False
-        Whether words that are numbers stay words.
+        Whether the file says that the column is text, so that words that are numbers stay words.
 
     Examples
     --------
@@ -38,12 +80,11 @@ class TextLabels:
     """
 
     def __init__(self, where: str, missing: object = None, *, as_text: bool = False) -> None:
-        self._where, self._missing = where, None if missing is None else str(missing).strip()
+        self._where, self._marks, self._as_text = where, marks_of(missing), as_text
         self._codes: dict[str, int] = {}
-        self._parts: list[np.ma.MaskedArray] = []
-        self._first: str | None = None
-        self._is_number, self._as_words = False, as_text
-        self._n_rows = self._n_before = self._n_bytes = 0
+        self._parts: list[np.ndarray] = []  # codes of words, -1 for missing ones; numbers, if ``_is_numbers``
+        self._is_numbers = False
+        self._n_rows = self._n_bytes = 0
 
     def add(self, texts: Sequence[str | None]) -> None:
         """Add the labels of the next rows."""
@@ -51,44 +92,59 @@ class TextLabels:
         codes = np.array([words.setdefault(text, len(words)) for text in texts], dtype=np.int64)
         self.add_coded(list(words), codes)
 
-    def add_coded(self, words: Sequence[str | None], codes: np.ndarray) -> None:
+    def add_coded(self, words: Iterable[str | None], codes: np.ndarray) -> None:
         """Add the labels of the next rows as distinct words and the position of each row's word, -1 if missing."""
-        plain = [None if self._is_missing(word) else str(word).strip() for word in words]
-        start, self._n_rows = self._n_rows, self._n_rows + len(codes)
-        if self._first is None:
-            self._first = next((word for word in plain if word is not None), None)
-            if self._first is None:  # all labels are missing so far, so their type is still unknown
-                self._n_before = self._n_rows
-                return
-            self._is_number = not self._as_words and as_number(self._first) is not None
-        values = self._numbers(plain, codes, start) if self._is_number else self._words(plain, codes, start)
-        missing = np.array([word is None for word in plain] + [True])  # the last entry serves code -1
-        self._parts.append(np.ma.MaskedArray(np.append(values, 0)[codes], missing[codes]))
+        plain = [self._plain(word) for word in words]
+        if self._is_numbers:
+            self._add_numbers(plain, codes)
+        else:
+            self._parts.append(np.append(self._places(plain), -1)[codes])
+        self._n_rows += len(codes)
+        if not self._is_numbers and not self._as_text and len(self._codes) > _MOST_WORDS_OF_NUMBERS:
+            self._take_for_numbers()
 
     def finish(self) -> np.ndarray:
-        """Return all labels, of shape (n,): int64, float64 or text, masked where some are missing."""
-        dtype = np.result_type(np.int64, *self._parts)
-        before = np.ma.MaskedArray(np.zeros(self._n_before, dtype), True)
-        y = np.ma.concatenate([before, *self._parts])
-        values, missing = np.ma.getdata(y), np.ma.getmaskarray(y)
-        if not self._is_number:
-            return masked(self._as_text(values), missing)
-        return masked(values if dtype.kind == "i" else whole_numbers(values, missing), missing)
+        """Return all labels, of shape (n,): int64, float64 or text, masked where some are missing.
 
-    def _as_text(self, codes: np.ndarray) -> np.ndarray:
-        words = [*self._codes] or [""]
-        width = max(1, max(len(word) for word in words))
-        table = np.array(words, dtype=object if 4 * width * codes.size > WIDE_BYTES else f"<U{width}")
-        return table[codes]
+        Raises DataError, naming the row, where a word for missing values stands among numbers.
+        """
+        if self._is_numbers:
+            return _as_labels(np.ma.concatenate(self._parts))
+        codes, words = np.concatenate([np.zeros(0, np.int64), *self._parts]), [*self._codes]
+        if not self._as_text and (numbers := self._numbers_printed(words, codes)) is not None:
+            return numbers
+        width = max(1, max((len(word) for word in words), default=1))
+        table = np.array([*words, ""], dtype=object if 4 * width * codes.size > WIDE_BYTES else f"<U{width}")
+        return masked(table[codes], codes < 0)
 
-    def _words(self, plain: list[str | None], codes: np.ndarray, start: int) -> np.ndarray:
-        out = np.zeros(len(plain), dtype=np.int64)
+    def _numbers_printed(self, words: list[str], codes: np.ndarray) -> np.ndarray | None:
+        """Return the numbers that the words print, masked where they are missing or NaN; None if the column is text."""
+        printed = [word for word in words if word.lower() != "nan"]
+        if words and why_text(printed) is None:
+            values = np.append(_values(0 if word.lower() == "nan" else as_number(word) for word in words), 0)
+            is_missing = np.array([word.lower() == "nan" for word in words] + [True])
+            return _as_labels(np.ma.MaskedArray(values[codes], is_missing[codes]))
+        odd = [word for word in printed if stands_for_missing(word) or _is_infinite(word)]
+        rest = [word for word in printed if word not in odd]
+        if odd and rest and why_text(rest) is None:
+            raise self._odd_word(odd[0], rest[0], int(np.flatnonzero(codes == self._codes[odd[0]])[0]))
+        return None
+
+    def _plain(self, word: str | None) -> str | None:
+        """Return a word without the blanks around it, which are part of it only where the file has types."""
+        text = "" if word is None else composed(str(word))
+        stripped = text.strip()
+        if not stripped or any(same_value(stripped, mark) for mark in self._marks):
+            return None
+        return text if self._as_text else stripped
+
+    def _places(self, plain: list[str | None]) -> np.ndarray:
+        """Return the place of each word among all words so far, -1 for missing ones."""
+        out = np.full(len(plain), -1)
         for place, word in enumerate(plain):
             if word is None:
                 continue
             if word not in self._codes:
-                if not self._as_words and as_number(word) is not None:
-                    self._refuse_mixture(word, place, codes, start)
                 self._n_bytes += len(word)
                 if self._n_bytes > _WORDS_BYTES:
                     raise DataError(
@@ -98,83 +154,61 @@ class TextLabels:
             out[place] = self._codes.setdefault(word, len(self._codes))
         return out
 
-    def _numbers(self, plain: list[str | None], codes: np.ndarray, start: int) -> np.ndarray:
-        values = [0 if word is None else as_number(word) for word in plain]
-        for place, value in enumerate(values):
-            if value is None:
-                self._refuse_mixture(str(plain[place]), place, codes, start)
-            elif isinstance(value, int) and not -_LARGEST <= value < _LARGEST:
-                where = f"{self._where}, row {self._row(place, codes, start)}"
-                raise DataError(
-                    f"{where}: {plain[place]} does not fit in 64 bits. Write such labels as text, with a "
-                    "letter before them, or targets as 1e23."
-                )
-            elif not np.isfinite(value):
-                raise DataError(
-                    f"{self._where}, row {self._row(place, codes, start)}: {plain[place]}. Every label must be finite."
-                )
-        is_whole = all(isinstance(value, int) for value in values)
-        return np.array(values, dtype=np.int64 if is_whole else np.float64)
+    def _take_for_numbers(self) -> None:
+        """Keep numbers in place of words from here on, if all words so far are numbers: they would fill the memory."""
+        words = [*self._codes]
+        if all(word.lower() == "nan" or (is_number(word) and not _is_infinite(word)) for word in words):
+            codes, self._parts, self._n_rows = self._parts, [], 0
+            for part in codes:
+                self._add_numbers(list(words), part)
+                self._n_rows += part.size
+            self._is_numbers, self._codes = True, {words[0]: 0}
 
-    def _is_missing(self, word: str | None) -> bool:
-        text = "" if word is None else str(word).strip()
-        return text.lower() in MISSING or (self._missing is not None and same_value(text, self._missing))
+    def _add_numbers(self, plain: Sequence[str | None], codes: np.ndarray) -> None:
+        numbers: list[int | float] = []
+        for place, word in enumerate(plain):
+            number = as_number(word or "nan")
+            if number is None or _is_infinite(word or ""):
+                raise self._odd_word(str(word), next(iter(self._codes)), self._row(place, codes))
+            if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
+                raise DataError(
+                    f"{self._where}, row {self._row(place, codes)}: {word} does not fit in 64 bits. Write such labels "
+                    "as text, with a letter before them, or targets as 1.0e23."
+                )
+            numbers.append(0 if number != number else number)
+        is_missing = np.array([(word or "nan").lower() == "nan" for word in plain] + [True])
+        self._parts.append(np.ma.MaskedArray(np.append(_values(numbers), 0)[codes], is_missing[codes]))
 
-    def _refuse_mixture(self, word: str, place: int, codes: np.ndarray, start: int) -> None:
-        raise DataError(
+    def _row(self, place: int, codes: np.ndarray) -> int:
+        return self._n_rows + int(np.flatnonzero(np.asarray(codes) == place)[0])
+
+    def _odd_word(self, word: str, number: str, row: int) -> DataError:
+        """Return the error for a word among numbers."""
+        if _is_infinite(word):
+            return DataError(f"{self._where}, row {row}: {word}. Every label must be finite.")
+        return DataError(
             Message(
-                "{}, row {}: {!r} after {!r}. Labels must be all numbers or all text; mend that line or, if it marks "
-                "a missing label, say so with {missing=}.",
-                self._where, self._row(place, codes, start), word[:60], str(self._first)[:60], word[:60],
+                "{}, row {}: {!r} among numbers such as {!r}. Mend that line or, if it marks a missing label, say so "
+                "with {missing=}.",
+                self._where, row, word[:60], number[:60], word[:60],
             )
         )  # fmt: skip
 
-    @staticmethod
-    def _row(place: int, codes: np.ndarray, start: int) -> int:
-        return start + int(np.flatnonzero(np.asarray(codes) == place)[0])
+
+def _values(numbers: Iterable[int | float | None]) -> np.ndarray:
+    """Return numbers as int64 if all are whole, else as float64."""
+    listed = [*numbers]
+    return np.array(listed, dtype=np.int64 if all(isinstance(n, int) for n in listed) else np.float64)
 
 
-def as_number(text: str) -> int | float | None:
-    """Return the number that a text holds, a whole one as int; None for other text.
-
-    >>> as_number("1"), as_number("1.5"), as_number("1_000"), as_number("cat")
-    (1, 1.5, None, None)
-    """
-    if "_" in text:  # Python would skip underscores between digits
-        return None
-    try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
-        return float(text)
-    except ValueError:
-        return None
+def _is_infinite(word: str) -> bool:
+    return word.lower().lstrip("+-") in ("inf", "infinity")
 
 
-def same_value(text: str, other: str) -> bool:
-    """Return whether two texts are the same word or the same number, such as "-1" and "-1.0"."""
-    if text == other:
-        return True
-    number, other_number = as_number(text), as_number(other)
-    return number is not None and number == other_number
-
-
-def whole_numbers(y: np.ndarray, missing: np.ndarray | None = None) -> np.ndarray:
-    """Return float64 labels as int64 if all are whole, else unchanged; missing labels are ignored.
-
-    >>> whole_numbers(np.array([1.0, -1.0]))
-    array([ 1, -1])
-    """
-    present = y if missing is None else y[~missing]
-    whole = (
-        np.isfinite(present).all()
-        and np.all(present == np.round(present))
-        and np.abs(present).max(initial=0.0) < 2**53
-    )
-    if not whole:
-        return y
-    return (y if missing is None else np.where(missing, 0, y)).astype(np.int64)
+def _as_labels(numbers: np.ma.MaskedArray) -> np.ndarray:
+    """Return numbers as int64 if all that are there are whole, and masked only where some are missing."""
+    values, missing = np.ma.getdata(numbers), np.ma.getmaskarray(numbers)
+    return masked(values if values.dtype.kind == "i" else whole_numbers(values, missing), missing)
 
 
 def masked(y: np.ndarray, missing: np.ndarray) -> np.ndarray:

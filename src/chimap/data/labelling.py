@@ -8,9 +8,14 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.data.label_text import as_number, same_value
+from chimap.data.label_kinds import as_number, as_targets, first_without_number, is_text, same_value, why_text
+from chimap.data.label_text import marks_of, stands_for_missing
 from chimap.data.source import Source
-from chimap.data.views import ChosenRows
+from chimap.data.views import ChosenRows, Labelled
+
+
+class NoLabelsError(DataError):
+    """No row has a label."""
 
 
 def labelled(source: Source, missing: object = None) -> Source:
@@ -50,7 +55,7 @@ def labelled(source: Source, missing: object = None) -> Source:
         return source
     rows = np.flatnonzero(~is_missing)
     if rows.size == 0:
-        raise DataError(
+        raise NoLabelsError(
             Message("{}: every label is missing. Name another column or file with {labels}.", source.name)
         )
     labels = _narrowed(values[rows])
@@ -64,19 +69,34 @@ def labelled(source: Source, missing: object = None) -> Source:
     return kept
 
 
+def with_numbers(source: Source) -> Source:
+    """Return the source with text labels as the numbers that a regression needs.
+
+    Raises DataError, naming the row, for a label that is no number.
+
+    >>> from chimap.data import ArraySource
+    >>> with_numbers(ArraySource(np.eye(2), ["007", "1.50"])).labels()
+    array([7. , 1.5])
+    """
+    y = source.labels()
+    if y is None or not is_text(y):
+        return source
+    return Labelled(source, as_targets(y, source.name, source.places_in_file()))
+
+
 def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
     """Return the rows that have a label in at least one task. Raises DataError where there is none."""
-    number = None if missing is None else as_number(str(missing).strip())
-    y = y if number is None else np.where(y == number, np.nan, y)
+    numbers = [number for number in map(as_number, marks_of(missing)) if number is not None]
+    y = np.where(np.isin(y, numbers), np.nan, y) if numbers else y
     is_missing = np.isnan(y)
     rows = np.flatnonzero(~is_missing.all(axis=1))
     if rows.size == 0:
-        raise DataError(
+        raise NoLabelsError(
             Message(
                 "{}: every label is missing. Name other columns or another file with {labels}.", source.name
             )
         )
-    if number is None and rows.size == y.shape[0]:
+    if not numbers and rows.size == y.shape[0]:
         return source
     kept = ChosenRows(source, rows, y[rows])
     kept.notes = source.notes
@@ -91,17 +111,16 @@ def _with_entries(source: Source, y: np.ndarray, missing: object) -> Source:
 
 
 def _marked(y: np.ndarray, missing: object) -> np.ndarray:
-    """Return which labels, of shape (n,), are the value ``missing``."""
-    values = np.ma.getdata(y)
-    if missing is None:
+    """Return which labels, of shape (n,), are one of the values ``missing``."""
+    values, marks = np.ma.getdata(y), marks_of(missing)
+    if not marks:
         return np.zeros(values.size, dtype=bool)
-    if values.dtype.kind in "UO":
+    if is_text(values):
         distinct, place = np.unique(values.astype(object), return_inverse=True)
-        return np.array([same_value(str(word), str(missing)) for word in distinct], dtype=bool)[place]
-    number = as_number(str(missing).strip())
-    if number is None:
-        return np.zeros(values.size, dtype=bool)  # a text mark was applied already, when the text was read
-    return np.asarray(values == number)
+        marked = [any(same_value(str(word).strip(), mark) for mark in marks) for word in distinct]
+        return np.array(marked, dtype=bool)[place]
+    numbers = [number for number in map(as_number, marks) if number is not None]
+    return np.isin(values, numbers)  # a mark that is text was applied already, when the text was read
 
 
 def _narrowed(y: np.ndarray) -> np.ndarray:
@@ -111,25 +130,21 @@ def _narrowed(y: np.ndarray) -> np.ndarray:
     return y
 
 
-_NOTHING = (
-    "NA",
-    "N/A",
-    "NULL",
-    "null",
-    "None",
-)  # how R, spreadsheets, databases and Python write a missing value
+_MOST_WORDS = 8  # most words for missing values that a note lists
 
 
-def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
-    """Yield a note where -1 stands beside 0, 1, ..., or NA beside other text: they often mark a missing label."""
-    if y is not None and y.dtype.kind == "U":
-        for word in (word for word in _NOTHING if 0 < np.count_nonzero(y == word) < y.size):
-            yield Message(
-                "{}: the label {!r}, in {:,} rows, is taken for a class. If it marks rows without a label, say "
-                "{missing=}.",
-                source.name, word, np.count_nonzero(y == word), word,
-            )  # fmt: skip
-    if y is None or y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
+def _doubts(source: Source, y: np.ndarray) -> Iterator[str]:
+    """Yield notes on labels that may not be what they seem.
+
+    They are words that often stand for a missing value, text beside numbers, and -1 beside 0, 1, ....
+    """
+    if is_text(y):
+        values, counts = np.unique(y, return_counts=True)
+        rows = dict(zip(values.tolist(), counts.tolist(), strict=True))
+        yield from _doubted_words(source.name, rows)
+        yield from _text_among_numbers(source, y, [*rows])
+        return
+    if y.dtype.kind != "i" or y.size == 0 or y.min() != -1:
         return
     values = np.unique(y)
     if values.size >= 3 and np.array_equal(values, np.arange(-1, values.size - 1)):
@@ -138,3 +153,31 @@ def _doubts(source: Source, y: np.ndarray | None) -> Iterator[str]:
             "a label, say {missing=-1}.",
             source.name, np.count_nonzero(y == -1), values[-1],
         )  # fmt: skip
+
+
+def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
+    """Yield a note on the labels that often stand for a missing value; ``rows`` counts the rows of each label."""
+    words = sorted(word for word in rows if stands_for_missing(word))
+    if not words or len(words) == len(rows):
+        return
+    if len(words) == 1:
+        yield Message(
+            "{}: the label {!r}, in {:,} rows, is taken for a class. If it marks rows without a label, say {missing=}.",
+            name, words[0], rows[words[0]], words[0],
+        )  # fmt: skip
+        return
+    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS])
+    more = "" if len(words) <= _MOST_WORDS else f" and {len(words) - _MOST_WORDS} more"
+    yield Message(
+        "{}: the labels {}{} are taken for classes. If they mark rows without a label, say {missing=}.",
+        name, listed, more, ",".join(words),
+    )  # fmt: skip
+
+
+def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iterator[str]:
+    """Yield a note where labels are text although some of them are numbers."""
+    why = why_text(words)
+    if why is None or all(first_without_number(np.array([word])) is not None for word in words):
+        return
+    row = source.places_in_file()[np.flatnonzero(y == why[0])[0]]
+    yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."

@@ -6,6 +6,7 @@ import numbers
 import os
 import re
 from dataclasses import dataclass
+from enum import Enum
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -13,12 +14,14 @@ import numpy as np
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import ArrayLike
+from chimap._unicode import composed_texts
 from chimap._validation import DataError
 from chimap.data.io.archive import Archive
 from chimap.data.io.compressed import uncompressed_name
 from chimap.data.io.files import DataFile, existing_file, split_member
 from chimap.data.label_files import read_lines, read_npy, read_table
-from chimap.data.label_text import WIDE_BYTES, TextLabels, as_number, masked, whole_numbers
+from chimap.data.label_kinds import whole_numbers
+from chimap.data.label_text import WIDE_BYTES, TextLabels, masked
 from chimap.data.remedies import remedy_after
 from chimap.data.targets import clean_targets
 
@@ -85,7 +88,8 @@ def clean_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
     if values.ndim == 2:
         return clean_targets(values, values.shape[1], where)
     mask, data = np.ma.getmaskarray(values), np.ma.getdata(values)
-    data, missing = _from_objects(data, mask, where) if data.dtype == object else _clean(data, mask, where)
+    read = _from_objects if data.dtype.kind in "OT" else _clean
+    data, missing = read(data, mask, where)
     return masked(data, missing)
 
 
@@ -94,7 +98,8 @@ def read_labels(
 ) -> np.ndarray | None:
     """Return labels from an array or a file, of shape (n_rows,) or (n_rows, t), masked where some are missing.
 
-    Numbers in text become int64 if all are whole, else float64.
+    A text file holds numbers if each of its words prints back from its number: int64 if all are whole, else float64.
+    Otherwise it holds text.
 
     Parameters
     ----------
@@ -125,7 +130,7 @@ def read_labels(
     >>> read_labels(["a", "b", "a"], n_rows=3).tolist()
     ['a', 'b', 'a']
     """
-    if labels is None:
+    if labels is None or labels is UNREAD:
         return None
     missing = None
     if isinstance(labels, MarkedLabels):
@@ -160,13 +165,23 @@ def read_labels(
         return clean_labels(y, n_rows, f"labels in {path}::{member}")
     delimiter = {".csv": ",", ".tsv": "\t"}.get(uncompressed_name(path.name)[-4:])
     texts = read_lines(path) if delimiter is None else read_table(path, delimiter)
+    while delimiter is None and len(texts) > n_rows and not texts[-1]:
+        texts.pop()  # blank lines at the end, more than there are rows
     if delimiter is not None and len(texts) == n_rows + 1:
         texts = texts[1:]  # one line more than rows: a heading
     return clean_labels(numbers_or_text(texts, f"labels in {path}", missing), n_rows, f"labels in {path}")
 
 
-Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | None"
-"""Labels as users give them: one label per row, or the column or file that holds them."""
+class Unread(Enum):
+    """Labels that nobody needs, as in rows to predict: they may be anything, so they are not even looked at."""
+
+    UNREAD = "unread"
+
+
+UNREAD = Unread.UNREAD
+
+Labels: TypeAlias = "str | int | os.PathLike[str] | npt.ArrayLike | MarkedLabels | Unread | None"
+"""Labels as users give them: one label per row, or the column or file that holds them; None looks for them."""
 
 
 @dataclass(frozen=True)
@@ -204,22 +219,17 @@ def one_column(y: np.ndarray, column: int | None, where: str) -> np.ndarray:
     return y[:, column]
 
 
-def numbers_or_text(texts: list[str], where: str, missing: object = None) -> np.ndarray:
-    """Return labels from text: int64 if all are whole numbers, else float64 or text.
+def numbers_or_text(
+    texts: list[str], where: str, missing: object = None, *, as_text: bool = False
+) -> np.ndarray:
+    """Return labels from text, see ``TextLabels``: numbers if each word prints back from its number, else text.
 
-    Raises DataError, naming the row, for a mixture of numbers and text.
-
-    >>> numbers_or_text(["1", "2"], "y")
-    array([1, 2])
+    >>> numbers_or_text(["1", "2"], "y"), numbers_or_text(["1", "02"], "y")
+    (array([1, 2]), array(['1', '02'], dtype='<U2'))
     """
-    labels = TextLabels(where, missing)
+    labels = TextLabels(where, missing, as_text=as_text)
     labels.add(texts)
     return labels.finish()
-
-
-def is_number(text: str) -> bool:
-    """Return whether a text is a number; NaN and infinity count as numbers."""
-    return as_number(text) is not None
 
 
 def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
@@ -234,7 +244,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
                 f"{where}: labels that are not text in UTF-8 ({error}). Write them again."
             ) from error
     if y.dtype.kind == "U":
-        return y, missing | (y == "")
+        return composed_texts(y), missing | (np.char.strip(y) == "")
     if y.dtype.kind in "iu":
         if y.dtype.kind == "u" and y.size and y.max() > np.iinfo(np.int64).max:
             row = int(np.argmax(y))
@@ -254,6 +264,7 @@ def _clean(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, 
 
 def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.ndarray, np.ndarray]:
     """Return labels of Python objects, all text or all numbers, in a plain type, and a mask of the missing ones."""
+    y = y.astype(object)
     missing = missing | np.array([is_missing(value) for value in y], dtype=bool)
     present = np.flatnonzero(~missing)
     label_type = str if present.size and isinstance(y[present[0]], str) else numbers.Real
@@ -264,7 +275,7 @@ def _from_objects(y: np.ndarray, missing: np.ndarray, where: str) -> tuple[np.nd
                 "marks a missing label, say so with missing=."
             )
     if label_type is str:
-        return _narrow(np.where(missing, "", y)), missing
+        return _narrow(composed_texts(np.where(missing, "", y))), missing
     try:
         values = np.array(y[present].tolist())
         if values.dtype == object:

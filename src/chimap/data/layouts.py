@@ -7,11 +7,13 @@ from collections.abc import Callable
 import numpy as np
 
 from chimap import _arrays
+from chimap._frames import is_collection
 from chimap.data.column_choice import chosen
 from chimap.data.formats.anndata import AnnDataSource, is_anndata_store
 from chimap.data.formats.anndata_objects import anndata_source, is_anndata
 from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
 from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
+from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.records import LINES
@@ -55,6 +57,7 @@ OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
     (is_anndata, _then_chosen(anndata_source)),
     (is_biom_table, _then_chosen(BiomObject)),
     (is_stream, stream_source),
+    (is_collection, DaskSource),
 )
 
 # The ids of the rows of objects, and how a user writes them.
@@ -86,12 +89,13 @@ def opener_of(X: object) -> Opener | None:
     return opener
 
 
-def check_labels_order(X: object, y: object) -> None:
-    """Refuse labels whose index holds the entries of the index, or the ids, of the rows in another order.
+def check_rows_order(X: object, **given: object) -> None:
+    """Refuse labels, weights or groups whose index holds the index, or the ids, of the rows in another order.
 
-    Raises DataError that names the first such row.
+    ``given`` are the values by the name of their argument. Raises DataError that names the first such row.
     """
-    check_same_order(X, y)
-    for fits, ids, call in _IDS:
-        if fits(X):
-            check_order(ids(X), y, type(X).__name__, call)
+    for argument, values in given.items():
+        check_same_order(X, values, argument=argument)
+        for fits, ids, call in _IDS:
+            if fits(X):
+                check_order(ids(X), values, type(X).__name__, call, argument)

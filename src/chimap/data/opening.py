@@ -9,20 +9,22 @@ from typing import Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._frames import is_frame
+from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.column_choice import chosen, fitted_names
+from chimap.data.column_choice import choice_like, chosen, fitted_names, matched
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
-from chimap.data.formats.dask import DaskSource, is_collection
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.npy import NpySource
 from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
@@ -31,9 +33,10 @@ from chimap.data.io.compressed import COMPRESSIONS
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, is_folder, split_member
 from chimap.data.joining import is_join, joined, values_by_id
+from chimap.data.label_kinds import is_real
 from chimap.data.label_names import marked, read_with
 from chimap.data.labelling import labelled
-from chimap.data.labels import Labels
+from chimap.data.labels import UNREAD, Labels
 from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
 from chimap.data.remedies import unread_file
 from chimap.data.source import Source
@@ -69,6 +72,7 @@ def open_source(
     aside: Columns | None = None,
     transpose: bool = False,
     like: Any = None,
+    with_labels: bool | None = None,
     reading: Reading | None = None,
 ) -> Source:
     """Return a source for an array, a file, a folder or a table.
@@ -96,8 +100,8 @@ def open_source(
         The columns that are bins, and those that are not: names, globs, positions and ranges, such as
         ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
     missing : object, default=None
-        A value that marks a missing label, besides None, NaN and empty text. Rows without a label are left out;
-        ``notes`` and ``n_left_out`` of the source give their number.
+        What marks a missing label, besides None, NaN and empty text: a value, a list of them, or a text with commas
+        between words. Rows without a label are left out; ``notes`` and ``n_left_out`` of the source give their number.
     aside : str or sequence of str, default=None
         Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
         or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns
@@ -106,7 +110,11 @@ def open_source(
         For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
-        others. Text, molecules and named counts become rows in the same way as those that the model was fitted on.
+        others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
+        svmlight text is read with the model's first column and width.
+    with_labels : bool, default=None
+        Whether labels are read and rows without a label left out. False keeps every row, whatever the column of labels
+        holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
     reading : Reading, default=None
         How to make rows from one column of a table, from a folder of texts or from a list: ``WordCounts("review")``,
         ``MorganCounts("smiles")`` or ``NamedCounts("counts")``.
@@ -133,10 +141,17 @@ def open_source(
     """
     if isinstance(path_or_array, Source):
         if labels is not None:
-            raise ValueError("labels must be None for a Source, because a source brings its labels.")
-        return path_or_array
-    aside_names = () if aside is None else tuple(words_of(aside))
-    choice = ColumnChoice(id, columns, exclude, missing, fitted_names(like), aside_names)
+            raise InputError("labels must be None for a Source, because a source brings its labels.")
+        return _matched(path_or_array, like)
+    aside_names = () if aside is None else tuple(map(str, words_of(aside)))
+    if not (like is None or labels is not None if with_labels is None else with_labels):
+        named = words_of(labels) if isinstance(labels, str | int) else []
+        bins = fitted_names(like) or ()
+        aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
+        labels = UNREAD
+    choice = replace(
+        choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names
+    )
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
         fitted_reading if fitted_reading is not None and fitted_reading.takes(path_or_array) else None
@@ -148,7 +163,7 @@ def open_source(
         )  # fmt: skip
         without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
         opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
-        return labelled(opened, missing)
+        return labelled(_matched(opened, like), missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
@@ -160,7 +175,30 @@ def open_source(
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
-    return labelled(source, missing)
+    source = labelled(_matched(source, like), missing)
+    if labels is None:
+        _check_target(source)
+    return source
+
+
+def _matched(source: Source, like: object) -> Source:
+    """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
+    if not hasattr(like, "n_features_in_"):
+        return source
+    return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__)
+
+
+def _check_target(source: Source) -> None:
+    """Refuse labels that were found by their name and are one and the same fraction, such as the cutoff of a table."""
+    y = source.labels()
+    if y is not None and y.ndim == 1 and y.size > 1 and is_real(y) and (y == y[0]).all():
+        raise DataError(
+            Message(
+                "{}: every label is {:g}, by the column or array that is called like labels, so there is nothing to "
+                "predict. Name the labels with {labels}.",
+                source.name, y[0],
+            )
+        )  # fmt: skip
 
 
 def _read(
@@ -217,12 +255,10 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     """Return the source of the data, restricted to the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)
-    if is_collection(data):
-        return chosen(DaskSource(data, labels), choice)
     if (opener := opener_of(data)) is not None:
         return opener(data, labels, choice)
-    if callable(data) and labels is None:
-        return chosen(BatchSource(data), choice)
+    if callable(data) and (labels is None or labels is UNREAD):
+        return chosen(BatchSource(data, reads_labels=labels is None), choice)
     if not isinstance(data, str | os.PathLike):
         return chosen(ArraySource(data, labels), choice)
     path, member = split_member(data)
@@ -231,19 +267,29 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
         raise DataError(
             f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
         )
+    if kind is SvmlightSource:
+        return chosen(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
         return CsvSource(path, labels, choice=choice)
     if kind is ArrowSource:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:
         return chosen(kind(path, labels, member, id=choice.id), replace(choice, id=None))
+    if kind is jsonl_source:
+        return chosen(jsonl_source(path, labels, id=choice.id), replace(choice, id=None))
     return chosen(kind(path, labels) if member is None else kind(path, labels, member), choice)
+
+
+def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource:
+    """Return the rows of svmlight text, with the first column and the width of the model that they are read for."""
+    zero_based: bool | str = "auto" if choice.first_column is None else choice.first_column == 0
+    return SvmlightSource(path, labels, zero_based=zero_based, least_features=choice.width or 1)
 
 
 def _transposed(data: Any, labels: Labels) -> Source:
     is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
     if not is_matrix:
-        raise ValueError(
+        raise InputError(
             "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
         )
     return MatrixMarketSource(data, labels, transpose=True)

@@ -38,9 +38,17 @@ def chunk_dtype(dtype: DTypeLike, where: str) -> np.dtype:
     dtype = np.dtype(dtype).newbyteorder("=")
     if dtype.kind not in "fiub":
         raise DataError(f"{where}: expected numbers, got dtype {dtype}. Encode the columns as numbers.")
-    if dtype.kind in "iub" and dtype.itemsize <= 2:
-        return np.dtype(np.float32)
-    return _arrays.float_dtype(dtype)
+    return _arrays.exact_dtype(dtype)
+
+
+def check_exact(names: np.ndarray, what: str) -> None:
+    """Raise DataError for float64 labels or ids of 2**53 or more, where two whole numbers become one float."""
+    large = names[np.isfinite(names) & (np.abs(names) >= 2.0**53)]
+    if large.size and np.all(names == np.round(names)):
+        raise DataError(
+            f"{what} {large[0]:.0f} is too large to be read exactly beside floats: from 2**53 on, two numbers become "
+            "one. Give such names in a file or array of their own, or as text in a column of a table."
+        )
 
 
 def matrix_shape(shape: tuple[int, ...], where: str) -> tuple[int, int]:

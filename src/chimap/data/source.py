@@ -105,6 +105,12 @@ class Source(ABC):
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
     origin : Origin or None
         The data that the rows were opened from; ``column`` reads more of their columns from it.
+    column_kinds : tuple of str, or None
+        What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
+    is_logged : bool
+        Whether the data say that the rows are logarithms of counts.
+    first_column : int or None
+        The number that a file of numbered columns gives the first of them, 0 or 1; None for other data.
     stored_rows : int
         Number of rows that are stored and decoded together, such as a row group: reading some of them costs as much as
         reading all.
@@ -141,6 +147,9 @@ class Source(ABC):
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
     origin: Origin | None = None
+    column_kinds: tuple[str, ...] | None = None
+    is_logged: bool = False
+    first_column: int | None = None
     stored_rows: int = 1
 
     unlabelled: Source | None = None

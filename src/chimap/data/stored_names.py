@@ -7,14 +7,13 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from chimap._messages import Message
-from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.ids import unique_ids
+from chimap.data.label_kinds import texts_of
 from chimap.data.labels import split_column
+from chimap.data.table import ID_NAMES, LABEL_NAMES, only_label
 
 COLUMN_NAMES = ("column_names", "feature_names", "columns", "vocabulary")
-ROW_IDS = ("row_ids", "ids", "row_names", "sample_id")
-LABELS = ("y", "Y")
 
 
 def names_beside(
@@ -48,33 +47,40 @@ def names_beside(
     columns = _first(members, COLUMN_NAMES, read, shape[1], group)
     if id is None:
         return None if columns is None else tuple(columns.tolist()), _first(
-            members, ROW_IDS, read, shape[0], group
+            members, ID_NAMES, read, shape[0], group
         )
     name = str(id).removeprefix("::")
     if name not in members:
         raise DataError(f"{where}: no array {name!r} of ids; it holds {', '.join(members)}.")
-    ids = _text(read(name))
+    ids = texts_of(np.asarray(read(name)))
     if ids.shape != shape[:1]:
         raise DataError(f"{where}::{name}: ids of shape {ids.shape} for {shape[0]} rows. Give one per row.")
     return None if columns is None else tuple(columns.tolist()), unique_ids(ids, f"{where}::{name}")
 
 
 def label_beside(
-    members: Sequence[str], shape_of: Callable[[str], tuple[int, ...]], n_rows: int, group: str, rows: str
+    members: Sequence[str],
+    shape_of: Callable[[str], tuple[int, ...]],
+    n_rows: int,
+    group: str,
+    rows: str,
+    where: str,
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the array of labels beside the rows, or None, and a note if it has several columns and none was chosen."""
-    for name in (group + label for label in LABELS):
-        if name not in members or name == rows:
-            continue
-        shape = shape_of(name)
-        if name.endswith("y") or len(shape) == 1 or shape[1:] == (1,):
-            return name, ()
-        if len(shape) == 2 and shape[0] == n_rows:
-            note = Message(
-                "{} holds {} columns of labels; take one with {labels=}.", name, shape[1], f"{name}[0]"
-            )
-            return None, (note,)
-    return None, ()
+    """Return the array of labels beside the rows, or None, and a note if it has several columns and none was chosen.
+
+    Raises DataError if two arrays may hold them.
+    """
+    there = [name for name in (*LABEL_NAMES, "Y") if group + name in members and group + name != rows]
+    usual = only_label(there, where)
+    if usual is None:
+        return None, ()
+    name, shape = group + usual, shape_of(group + usual)
+    if usual != "Y" or len(shape) == 1 or shape[1:] == (1,):
+        return name, ()
+    if shape[:1] != (n_rows,):
+        return None, ()
+    note = Message("{} holds {} columns of labels; take one with {labels=}.", name, shape[1], f"{name}[0]")
+    return None, (note,)
 
 
 def named_array(members: Sequence[str], name: str) -> tuple[str, int | None]:
@@ -87,12 +93,7 @@ def _first(
 ) -> np.ndarray | None:
     for name in (group + each for each in names):
         if name in members:
-            values = _text(read(name))
+            values = texts_of(np.asarray(read(name)))
             if values.shape == (size,) and np.unique(values).size == size:
                 return values
     return None
-
-
-def _text(values: ArrayLike) -> np.ndarray:
-    values = np.asarray(values)
-    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)

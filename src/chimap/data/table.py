@@ -8,11 +8,21 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from chimap._errors import InputError
 from chimap._frames import INDEX
+from chimap._messages import Message
 from chimap._types import Blocks, Columns
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 
-LABEL_NAMES = ("y", "label")  # columns taken for labels where the caller names none
+# Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
+# containers of arrays, Y beside X holds labels too.
+LABEL_NAMES = ("y", "label")
+ID_NAMES = ("id", "ids", "row_ids", "row_names", "sample_id")
+
+
+class NoColumnError(DataError):
+    """The data have no column, array or file of a name."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +42,9 @@ class ColumnChoice:
         others ignored.
     aside : tuple of str, default=()
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
+    width, first_column : int, default=None
+        The number of columns that a model was fitted on, and the number that their file gave the first of them, for
+        files that state neither.
     """
 
     id: str | int | None = None
@@ -40,11 +53,52 @@ class ColumnChoice:
     missing: object = None
     names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
+    width: int | None = None
+    first_column: int | None = None
 
     @property
     def is_silent(self) -> bool:
         """Whether the choice leaves bins and ids to the defaults."""
         return self.id is None and self.columns is None and self.exclude is None and not self.aside
+
+    def usual_label(self, names: Sequence[str], where: str) -> str | None:
+        """Return the column that holds the labels where the caller names none, or None if there is none.
+
+        It is called ``y`` or ``label``, and is no bin of the model. Raises DataError if there are both and neither is
+        excluded.
+        """
+        known = {
+            *(self.names or ()),
+            *self.aside,
+            *(() if self.columns is None else map(str, words_of(self.columns))),
+        }
+        there = [name for name in LABEL_NAMES if name in names and name not in known]
+        if len(there) > 1 and self.exclude is not None:
+            excluded = {names[place] for place in places_of(names, self.exclude, where, "exclude")}
+            there = [name for name in there if name not in excluded] or there
+        return only_label(there, where)
+
+    def usual_id(self, names: Sequence[str], where: str) -> int | None:
+        """Return the position of the column that names the rows by its usual name, or None.
+
+        Raises DataError if there are two such columns.
+        """
+        if self.id is not None:
+            return None
+        bins = {*(self.names or ())}
+        if self.columns is not None:
+            bins |= {names[place] for place in places_of(names, self.columns, where, "columns")}
+        there = [name for name in ID_NAMES if name in names and name not in bins and name not in self.aside]
+        if self.exclude is not None and there:
+            excluded = {names[place] for place in places_of(names, self.exclude, where, "exclude")}
+            there = [name for name in there if name not in excluded]
+        if len(there) > 1:
+            message = Message(
+                "{}: {!r} and {!r} may both name the rows. Name one of them with {id=}.",
+                where, *there[:2], there[0],
+            )  # fmt: skip
+            raise DataError(message)
+        return names.index(there[0]) if there else None
 
     def said(self) -> list[object]:
         """Return all words that may name columns, together with slices and positions."""
@@ -64,6 +118,10 @@ class Roles:
         Whether the caller or a model named the bins, so that they need no further check.
     unknown : tuple of str, default=()
         Names of the columns that have none of these roles, where a model named the bins.
+    doubts : tuple of str, default=()
+        Notes for the user on roles that may not be meant.
+    is_index : bool, default=False
+        Whether the ids are the index of a data frame, which may have repeats; others name one row each.
     """
 
     bins: list[int]
@@ -71,10 +129,16 @@ class Roles:
     id: int | None
     is_explicit: bool = False
     unknown: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
+    is_index: bool = False
+
+    def aside(self, names: Sequence[str]) -> tuple[str, ...]:
+        """Return the names of the columns that are neither bins, labels nor ids."""
+        return tuple(name for i, name in enumerate(names) if i not in {*self.bins, self.label, self.id})
 
     def notes(self, where: str, id: str | None) -> tuple[str, ...]:
         """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
-        return ignored([name for name in self.unknown if name != id], where)
+        return (*ignored([name for name in self.unknown if name != id], where), *self.doubts)
 
 
 def roles_of(
@@ -88,8 +152,9 @@ def roles_of(
 ) -> Roles:
     """Return the role of each column of a table.
 
-    The columns that pandas writes for the index of a data frame are set aside, and the first of them names the rows
-    unless ``choice.id`` names another column.
+    This is the one rule for all tables. What the caller names comes first. Then the rows are named by the first column
+    that pandas writes for the index of a data frame, else by a column with one of ``ID_NAMES``; both are no bins. A
+    reader that finds neither takes a first column of text without repeats. Groups of rows are never guessed.
 
     Parameters
     ----------
@@ -111,7 +176,7 @@ def roles_of(
     DataError
         If a named column does not exist, or no bins are left.
     """
-    indices = {*index}
+    names, indices = composed_names(names), {*index}
     aside = [
         place_of_name
         for place_of_name, name in enumerate(names)
@@ -121,6 +186,10 @@ def roles_of(
     ]
     if choice.id is not None:
         aside.insert(0, place_of(names, choice.id, where, "id"))
+    is_index = bool(aside) and choice.id is None
+    usual = choice.usual_id(names, where) if has_names else None
+    if usual is not None and usual not in (label, *aside):
+        aside.append(usual)
     id_place = aside[0] if aside else None
     aside += _present(names, choice.aside, has_names)
     candidates = [
@@ -130,9 +199,12 @@ def roles_of(
     ]
     if choice.names is not None and has_names:
         place_of_name = {name: i for i, name in enumerate(names)}
-        bins = [place_of_name[name] for name in present_names(choice.names, place_of_name, where)]
+        bins = [
+            place_of_name[name] for name in present_names(composed_names(choice.names), place_of_name, where)
+        ]
         taken = {*bins}
-        return Roles(bins, label, id_place, True, tuple(names[i] for i in candidates if i not in taken))
+        unknown = tuple(names[i] for i in candidates if i not in taken)
+        return Roles(bins, label, id_place, True, unknown, is_index=is_index)
     explicit = choice.columns is not None
     bins = candidates
     if choice.columns is not None:
@@ -143,13 +215,36 @@ def roles_of(
         bins = [i for i in bins if i not in left_out]
     if not bins:
         raise DataError(f"{where}: no columns are left beside labels and ids. Give rows of bins.")
-    return Roles(bins, label, id_place, explicit)
+    like_labels = [names[i] for i in bins if names[i] in LABEL_NAMES] if has_names and not explicit else []
+    doubts = tuple(
+        Message(
+            "{}: {!r} is taken for a bin. If it holds labels, name it with {labels=}, or set it aside with {exclude=}.",
+            where, name, name, name,
+        )
+        for name in like_labels
+    )  # fmt: skip
+    return Roles(bins, label, id_place, explicit, (), doubts, is_index)
+
+
+def only_label(names: Sequence[str], where: str) -> str | None:
+    """Return the only name of columns or arrays that may hold the labels; None for none. Raises DataError for two."""
+    if len(names) > 1:
+        message = Message(
+            "{}: {} may hold the labels. Name one of them with {labels}; in a table, set the other aside with "
+            "{exclude}, or it is taken for a bin.",
+            where, " and ".join(map(repr, names)),
+        )  # fmt: skip
+        raise DataError(message)
+    return names[0] if names else None
 
 
 def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> list[int]:
     """Return the positions of the named columns that the table has, by name, or by position where it has no names."""
+    if not has_names:
+        positions = [int(word) for word in words if word.removeprefix("-").isdecimal()]
+        return [place % len(names) for place in positions if -len(names) <= place < len(names)]
     place = {name: i for i, name in enumerate(names)}
-    return [place[word] for word in words if word in place and (has_names or word.isdecimal())]
+    return [place[word] for word in words if word in place]
 
 
 def present_names(wanted: Sequence[str], there: Container[str], where: str) -> Sequence[str]:
@@ -162,6 +257,23 @@ def present_names(wanted: Sequence[str], there: Container[str], where: str) -> S
             "another name."
         )
     return wanted
+
+
+def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> None:
+    """Raise DataError if a batch or part of the rows has other columns than the first one, in whatever order."""
+    ours, theirs = {*names}, {*first}
+    unknown, missing = (
+        [name for name in names if name not in theirs],
+        [name for name in first if name not in ours],
+    )
+    if unknown or missing:
+        faults = [
+            f"{what} {_shown(faulty)}" for what, faulty in (("has", unknown), ("lacks", missing)) if faulty
+        ]
+        raise DataError(
+            f"{where}: it {' and '.join(faults)}, unlike the first. Columns are matched by name, and all parts need "
+            "the same ones."
+        )
 
 
 def ignored(names: Sequence[str], where: str) -> tuple[str, ...]:
@@ -239,7 +351,7 @@ def _matching(
     else:
         places = [int(word) % n] if word.removeprefix("-").isdecimal() and -n <= int(word) < n else []
     if not places:
-        raise DataError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
+        raise NoColumnError(f"{where}: no column {word!r} ({argument}); there are {_shown(names)}.")
     return places
 
 
@@ -274,7 +386,7 @@ def _block(block: Any, names: Sequence[str] | None) -> Columns:
     if not is_named:
         return block
     if names is None:
-        raise ValueError(
+        raise InputError(
             f"blocks name columns, {block!r}, but the rows have no names; give positions, such as 0:300."
         )
     return places_of(names, block, "blocks", "blocks")
@@ -288,7 +400,7 @@ def as_names(names: Iterable[object] | None) -> tuple[str, ...] | None:
     """Return names of columns as a tuple of text, or None where there are none or two are the same."""
     if names is None:
         return None
-    plain = tuple(str(name) for name in names)
+    plain = composed_names(names)
     return plain if len({*plain}) == len(plain) else None
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from chimap import _arrays
 from chimap._types import ArrayLike
 from chimap._validation import DataError
+from chimap.data.label_kinds import as_number, is_text, texts_of
 
 
 def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
@@ -41,7 +44,7 @@ def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
             f"{where}: expected labels of {n_tasks} tasks, (rows, {n_tasks}), got shape {values.shape}."
         )
     mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
-    if values.dtype.kind in "USO":
+    if is_text(values):
         values = _numbers(values, where)
     if values.dtype.kind not in "fiub":
         raise DataError(f"{where}: expected numbers, got dtype {values.dtype}.")
@@ -63,14 +66,15 @@ def task_column(values: np.ndarray, where: str) -> np.ndarray:
 def _numbers(values: np.ndarray, where: str) -> np.ndarray:
     """Return Python objects as numbers, with NaN for missing ones."""
     numbers = np.full(values.shape, np.nan)
-    for (row, task), value in np.ndenumerate(values):
-        if value is None or type(value).__name__ in ("NAType", "NaTType") or value == "":
+    for (row, task), value in np.ndenumerate(texts_of(values) if values.dtype.kind == "S" else values):
+        is_blank = isinstance(value, str) and not value.strip()
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or is_blank:
             continue
-        try:
-            numbers[row, task] = float(value)
-        except (TypeError, ValueError) as error:
+        number = as_number(value) if isinstance(value, str) else value
+        if not isinstance(number, Real):
             raise DataError(
                 f"{where}, row {row}, task {task}: {str(value)!r}. Labels of several tasks must be numbers, or NaN if "
                 "missing; give text labels of a single task as a single column."
-            ) from error
+            )
+        numbers[row, task] = number
     return numbers

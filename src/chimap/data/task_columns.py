@@ -16,7 +16,7 @@ from chimap.data.formats.fields import Reading
 from chimap.data.formats.records import LINES, has_records, records_of
 from chimap.data.formats.streams import stream_columns
 from chimap.data.io.compressed import uncompressed_name
-from chimap.data.labels import Labels
+from chimap.data.labels import UNREAD, Labels
 from chimap.data.layouts import opener_of
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, is_path, places_of
@@ -79,6 +79,8 @@ def with_tasks(
     """
     found = _candidates(read, data, choice, reading)
     names = [found.names[i] for i in places_of(found.names, words, found.where, "labels")]
+    if len(names) == 1:
+        return read(names[0], choice)
 
     def labelled_by(name: str) -> Source:
         others = tuple(other for other in names if other != name) if found.are_bins else ()
@@ -109,7 +111,7 @@ def _candidates(
         return _Candidates(records_of(address).columns, False, address)
     if uncompressed_name(address).endswith(PARQUET + IPC):
         return _Candidates(records_of(address).columns, True, address)
-    opened = read(None, replace(choice, names=None, columns=None, exclude=None))
+    opened = read(UNREAD, replace(choice, names=None, columns=None, exclude=None))
     if opened.metadata:
         return _Candidates(opened.metadata, False, opened.name)
     if opened.column_names is None:

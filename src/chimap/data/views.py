@@ -29,6 +29,7 @@ class _View(Source):
         self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.metadata, self.matrices = source.metadata, source.matrices
+        self.first_column, self.is_logged = source.first_column, source.is_logged
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
             source.n_left_out,
@@ -187,15 +188,15 @@ class ChosenRows(_View):
 
 
 class Labelled(_View):
-    """All rows of a source, with labels of several tasks.
+    """All rows of a source, with other labels.
 
     Parameters
     ----------
     source : Source
         The source to read.
-    y : ndarray of shape (n_rows, t)
-        Labels, NaN where an entry is missing.
-    names : tuple of str
+    y : ndarray of shape (n_rows,) or (n_rows, t)
+        Labels; NaN where an entry of several tasks is missing.
+    names : tuple of str or None, default=None
         Names of the t tasks.
 
     Examples
@@ -206,9 +207,15 @@ class Labelled(_View):
     ((2, 2), ('a', 'b'))
     """
 
-    def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...]) -> None:
+    def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...] | None = None) -> None:
         super().__init__(source)
         self._y, self.has_labels, self.task_names = y, True, names
+        self.has_object_labels, self.unlabelled = False, source.unlabelled
+
+    @property
+    def every_row(self) -> Source:
+        """The source including the rows left out, as in ``Source``."""
+        return self._source.every_row
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield all rows in order."""
@@ -219,7 +226,7 @@ class Labelled(_View):
         return self._with_labels(self._source.chunks_from(first, chunk_rows, stop))
 
     def labels(self) -> np.ndarray:
-        """Return the labels of all rows, of shape (n_rows, t)."""
+        """Return the labels of all rows, of shape (n_rows,) or (n_rows, t)."""
         return self._y
 
     def take(self, rows: np.ndarray) -> Rows:

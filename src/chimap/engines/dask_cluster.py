@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from chimap import _threads
+from chimap._errors import MissingPackageError
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.engines.dask import DaskEngine
@@ -28,7 +29,7 @@ def dask_engine(where: str | Client) -> Iterator[DaskEngine]:
     try:
         from distributed import Client, LocalCluster
     except ImportError as error:
-        raise ImportError(
+        raise MissingPackageError(
             Message("{engine='dask'} needs dask.distributed: pip install 'chimap[dask]'.")
         ) from error
 

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import is_classifier
 
+from chimap._errors import InputError
+from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import (
@@ -23,14 +26,17 @@ from chimap._types import (
 )
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
-from chimap.data.formats.dask import is_collection
+from chimap.data.doubts import Units, doubts_at_fit, first_look, say
+from chimap.data.group_columns import doubts_of_groups
+from chimap.data.ids import check_order
 from chimap.data.labelling import labelled
+from chimap.data.layouts import check_rows_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
-from chimap.estimators.prediction import bind_names
 from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.estimators.rows_given import source_of
+from chimap.estimators.rows_to_predict import bind_columns
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.fit.checkpoint import Checkpoint, Choice
@@ -145,6 +151,7 @@ class HistogramModel(RecipeModel):
         self
             The fitted estimator.
         """
+        check_rows_order(X, y=y, sample_weight=sample_weight, groups=groups)
         if is_collection(X):
             return self.fit_source(
                 DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
@@ -185,8 +192,8 @@ class HistogramModel(RecipeModel):
             all rows has none before it is ready.
         engine : str or dask.distributed.Client, default="local"
             "local", "dask" for workers on this machine, or a client.
-        groups : array of shape (n,) or None, default=None
-            Group of each row that has labels; see ``fit``.
+        groups : array of shape (n,), str or None, default=None
+            Group of each row that has labels, see ``fit``, or the name of the column that holds them.
         sample_weight : array of shape (rows of the source,) or None, default=None
             Weights of all rows of the source, used instead of its ``weights``; see ``fit``.
         learning_curve : bool, default=False
@@ -209,14 +216,24 @@ class HistogramModel(RecipeModel):
             raise DataError(
                 Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
             )
+        if source.row_ids is not None:
+            for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
+                check_order(source.row_ids, values, source.name, "source.row_ids", argument)
         weights = source.weights if sample_weight is None else sample_weight
         if weights is not None:
             source = with_weights(source, checked_sample_weight(weights, source.n_rows))
-        source = labelled(source)
+        if isinstance(groups, str):
+            groups = source.column(groups)
+        source = self._with_targets(labelled(source))
+        rows, y = first_look(source)
+        self.units_ = Units.of(rows)
+        say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
+        if groups is None:
+            say(doubts_of_groups(source))
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)
-        bind_names(self, source)
+        bind_columns(self, source)
         self.reading_ = source.reading
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
@@ -277,7 +294,7 @@ class HistogramModel(RecipeModel):
         has_curve: bool,
     ) -> None:
         if groups is not None and not self._holds_out_groups:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} draws the rows it tunes widths on without regard to groups: leave groups out."
             )
         clock = Stopwatch()
@@ -289,6 +306,8 @@ class HistogramModel(RecipeModel):
             )  # fmt: skip
         self._batches = None
         self._adopt(result)
+        if self._given().get("normalize") == "l1":
+            self.units_ = None  # shares are the same in all units
         self.stage_seconds_ = result.seconds
         self._folded()  # cached now, so that the first prediction is as fast as the next
 

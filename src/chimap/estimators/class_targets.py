@@ -7,10 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
+from sklearn.metrics import accuracy_score
 
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
+from chimap.data.label_kinds import alike, is_text
 from chimap.data.labels import check_labels
-from chimap.data.layouts import check_labels_order
+from chimap.data.layouts import check_rows_order
 from chimap.data.targets import clean_targets
 from chimap.estimators.class_threshold import check_threshold, chosen_threshold
 from chimap.estimators.class_weighing import check_of_batch, classes_in, counts_of, weighed_by_class
@@ -157,13 +159,11 @@ class ClassTargets(Encoding, ClassifierMixin):
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
-        check_labels_order(X, y)
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         if not self.multilabel_:
-            kind = getattr(getattr(y, "dtype", None), "kind", "")
-            if kind == "O":  # such as whole numbers as objects, whose type scikit-learn cannot tell
-                y = check_labels(y, np.shape(y)[0], "y")
-            return float(super().score(X, y, sample_weight))
+            true, predicted = alike(check_labels(y, np.shape(y)[0], "y"), self.predict(X))
+            return float(accuracy_score(true, predicted, sample_weight=sample_weight))
         Y = clean_targets(y, len(self.classes_), "y")
         right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)
         seen = ~np.isnan(Y).all(axis=1)
@@ -174,7 +174,7 @@ class ClassTargets(Encoding, ClassifierMixin):
         """Set the classes that the codec has learned."""
         self.multilabel_ = isinstance(codec, TaskCodec)
         self.classes_ = np.arange(codec.n_targets) if isinstance(codec, TaskCodec) else codec.classes
-        if getattr(self, "_has_objects", False) and self.classes_.dtype.kind == "U":
+        if getattr(self, "_has_objects", False) and is_text(self.classes_):
             self.classes_ = self.classes_.astype(object)
 
     def _class_weighed(

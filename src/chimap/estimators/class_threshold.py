@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.fit.result import HeldOutRows
@@ -17,9 +18,9 @@ def check_threshold(threshold: str | float | None, y: np.ndarray, n_classes: int
     if threshold is None:
         return
     if is_matrix(y):
-        raise ValueError("threshold is for a single task: leave it out, or fit the tasks one by one.")
+        raise InputError("threshold is for a single task: leave it out, or fit the tasks one by one.")
     if n_classes != 2:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{threshold=} needs two classes, and y has {}. Leave {threshold} out; {class_weight='balanced'} "
                 "makes up for rare classes.",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ClassWeight
 from chimap.fit.result import HeldOutRows
@@ -18,7 +19,7 @@ def check_of_batch(class_weight: ClassWeight, y: np.ndarray) -> None:
     """Raise ValueError for class weights that a batch of rows cannot have, as it shows only some of the labels."""
     if isinstance(class_weight, str):
         checked_class_weight(class_weight)
-        raise ValueError(
+        raise InputError(
             Message(
                 "{class_weight='balanced'} needs the labels of all rows, and partial_fit sees only a batch of "
                 "them. Give weights by label: compute_class_weight('balanced', classes=classes, y=y) of "
@@ -26,7 +27,7 @@ def check_of_batch(class_weight: ClassWeight, y: np.ndarray) -> None:
             )
         )
     if is_matrix(y) and class_weight is not None:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{class_weight} with several tasks needs separate sums for each task, and partial_fit adds up "
                 "one set of sums for all: use fit or fit_source, or give {sample_weight}."

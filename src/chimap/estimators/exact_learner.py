@@ -10,12 +10,20 @@ from scipy.linalg import cho_solve
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._threads import suited, threads
 from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import DataError, check_choice, check_histograms, check_positive, rows_as_fitted
+from chimap._validation import (
+    DataError,
+    check_choice,
+    check_histograms,
+    check_positive,
+    rows_as_fitted,
+    validated,
+)
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import Encoding
 from chimap.features.fourier.width_groups import partition, width_groups
@@ -104,10 +112,8 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
         ValueError
             If the kernel has no widths, or blocks overlap or miss columns.
         """
-        X, y = frame_rows(X, y)
-        all_rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False, **self._y_checks
-        )
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
+        all_rows, labels = validated(self, X, y, **self._y_checks)
         self._kernel = self._checked_kernel()
         rows, y, weights = self._counted(all_rows, labels, sample_weight)
         rows = _arrays.as_rows(rows, np.float64)
@@ -144,7 +150,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
     def _checked_kernel(self) -> Exponential:
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Exponential):
-            raise ValueError(
+            raise InputError(
                 f"exact widths are learned for exponential and Gaussian kernels; got {kernel.name!r}."
             )
         check_choice(self.objective, "objective", ("held-out", "training"))

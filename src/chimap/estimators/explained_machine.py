@@ -7,6 +7,7 @@ from abc import abstractmethod
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import MatrixLike, Rows, Sometimes
@@ -70,7 +71,7 @@ class ExplainedMachine(Explaining):
     def _check_bins(self) -> None:
         """Raise ValueError for kernel="precomputed", whose columns are rows and not bins."""
         if self._is_precomputed:
-            raise ValueError(
+            raise InputError(
                 Message("a model with {kernel='precomputed'} has no bins, so there is nothing to explain by.")
             )
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Rows
 from chimap._validation import check_choice, rows_as_fitted
@@ -135,7 +136,7 @@ class Explaining:
         self._refresh()
         if kind == "permutation":
             if X is None or y is None:
-                raise ValueError("kind='permutation' shuffles rows with known labels: give X and y.")
+                raise InputError("kind='permutation' shuffles rows with known labels: give X and y.")
             rows = self._rows_to_explain(X)
             measure = score_of_rows(self, self._codec, np.asarray(y), self._outputs_of_prepared)
             with threads(self.n_jobs):

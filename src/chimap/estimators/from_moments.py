@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
-from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import DataError
+from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
+from chimap._validation import DataError, validated
 from chimap.backends.host import HOST
+from chimap.data.layouts import check_rows_order
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 _ROWS = 8192  # rows that are made dense and added together
 _WITNESSES = 2000  # rows for which held-out outputs are computed
+
+
+_FINITE_FLOATS: JSON = {"dtype": [np.float64, np.float32], "ensure_all_finite": True}
 
 
 class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
@@ -73,6 +76,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         ValueError
             If a parameter is out of range.
         """
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         rows, labels = self._valid(X, y, reset=True)
         rows, labels, weights = self._counted(rows, labels, sample_weight)
         self._learn_targets(labels)
@@ -89,6 +93,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
 
     def _partial_fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         first = self._is_new
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         rows, labels = self._valid(X, y, reset=first)
         rows, labels, weights = self._counted(rows, labels, sample_weight, is_batch=True)
         self._encode(labels)  # checks the labels before anything is added
@@ -100,9 +105,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         return self
 
     def _valid(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[Rows, np.ndarray]:
-        return validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], **self._y_checks
-        )
+        return validated(self, X, y, reset=reset, **_FINITE_FLOATS, **self._y_checks)
 
     def _empty(self, X: Rows) -> FoldMoments:
         self._check_settings(X.shape[1])
@@ -175,7 +178,7 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         self._refresh()
-        rows = validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        rows = validated(self, X, reset=False, **_FINITE_FLOATS)
         return np.asarray(rows @ self.coef_.T.astype(rows.dtype)) + self.intercept_
 
     def _chooses(self) -> bool:

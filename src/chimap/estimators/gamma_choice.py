@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import clone
 
+from chimap._errors import InputError
 from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import ArrayLike
@@ -33,7 +34,7 @@ def gamma_of_sample(model: BaseEstimator, source: Source, groups: ArrayLike | No
     Raise ValueError for settings that an exact machine does not support.
     """
     if model.blocks is not None or isinstance(model.kernel, list | tuple):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{gamma='auto'} chooses one gamma for all columns: with {blocks} give numbers, or 'mean'."
             )

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
+from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, MatrixLike, Parameters
+from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._validation import validated
 from chimap.data import ArraySource, Source
+from chimap.data.column_choice import choice_like
 from chimap.data.labelling import labelled
+from chimap.data.layouts import check_rows_order, opener_of
+from chimap.data.table import ColumnChoice
+from chimap.estimators.rows_to_predict import bind_columns, source_as_fitted
 from chimap.fit.targets import Codec, checked_batch, is_matrix
 from chimap.fit.weights import checked_sample_weight, with_weights
 from chimap.solvers.from_moments import RidgeSolver
@@ -54,19 +59,19 @@ def checked_labels(
     y = checked_batch(y, codec)
     if is_matrix(y):
         if classes is not None:
-            raise ValueError(
+            raise InputError(
                 "classes are for a single task: labels of several tasks are 0 and 1. Leave classes out."
             )
         return y, y if codec is None else None
     if codec is None:
         classes = known if classes is None else classes
         if classes is None:
-            raise ValueError(
+            raise InputError(
                 "classes must be given at the first call of partial_fit: all labels that will ever occur."
             )
         return y, classes
     if classes is not None and not np.array_equal(np.unique(classes), np.asarray(known)):
-        raise ValueError(f"classes={classes!r} differs from those of the first call, {known!r}.")
+        raise InputError(f"classes={classes!r} differs from those of the first call, {known!r}.")
     return y, None
 
 
@@ -80,15 +85,22 @@ def source_of_batch(
 ) -> Source:
     """Return a source of the rows and labels of a batch, with their weights.
 
-    They are checked as scikit-learn checks them, by ``validate_data`` with ``y_checks``; the first batch sets the
+    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; the first batch sets the
     number of columns and their names on the model.
     """
-    checks: Parameters = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
-    if is_matrix(y):
-        X = validate_data(model, X, reset=is_first, **checks)
+    check_rows_order(X, y=y, sample_weight=sample_weight)
+    source: Source
+    if (opener := opener_of(X)) is not None:
+        source = opener(X, y, ColumnChoice() if is_first else choice_like(model))
+        if is_first:
+            bind_columns(model, source)
+        source = source_as_fitted(model, source)
     else:
-        X, y = validate_data(model, X, y, reset=is_first, **checks, **y_checks)
-    source: Source = ArraySource(X, y)
+        if is_matrix(y):
+            X = validated(model, X, reset=is_first)
+        else:
+            X, y = validated(model, X, y, reset=is_first, **y_checks)
+        source = ArraySource(X, y)
     if sample_weight is not None:
         source = with_weights(source, checked_sample_weight(sample_weight, source.n_rows))
     return labelled(source) if is_matrix(y) else source

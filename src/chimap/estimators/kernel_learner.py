@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, Parameters, RandomState
 from chimap._validation import ParameterError, check_choice, check_positive
@@ -110,7 +111,7 @@ class KernelLearner(HistogramModel):
         if self.width_strength != 0:
             check_positive(self.width_strength, "width_strength")
             if objective == "gradients":
-                raise ValueError(
+                raise InputError(
                     Message(
                         "{width_strength=!s} is a penalty of an objective that is minimised, but "
                         "{objective='gradients'} takes widths from slopes. Leave {width_strength} at 0.",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
 from chimap._cholesky import inverse_diagonal
@@ -15,7 +14,7 @@ from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import MemoryBudgetError, check_choice, check_histograms, rows_as_fitted
+from chimap._validation import MemoryBudgetError, check_choice, check_histograms, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
@@ -175,10 +174,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         given = checked_alpha(self.alpha)
         selection = checked_folds(self.selection, given)
         check_choice(self.loss, "loss", tuple(SOLVERS))
-        X, y = frame_rows(X, y)
-        valid_rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
+        valid_rows, labels = validated(self, X, y)
         n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
         weights = checked_sample_weight(sample_weight, n_given)
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)

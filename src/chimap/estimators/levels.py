@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._validation import DataError, check_positive
 
 
@@ -47,6 +48,6 @@ def kth_highest(scores: np.ndarray, k: int) -> np.ndarray:
     if scores.ndim != 2:
         raise DataError(f"scores must be (rows, classes); got an array of shape {scores.shape}.")
     if k > scores.shape[0]:
-        raise ValueError(f"k={k}, but there are {scores.shape[0]} rows of scores; use a smaller k.")
+        raise InputError(f"k={k}, but there are {scores.shape[0]} rows of scores; use a smaller k.")
     place = scores.shape[0] - k
     return np.partition(scores, place, axis=0)[place]

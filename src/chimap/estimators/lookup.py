@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
 
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._threads import suited, threads
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
-from chimap._validation import DataError, ParameterError, check_choice, check_positive, rows_as_fitted
+from chimap._validation import (
+    DataError,
+    ParameterError,
+    check_choice,
+    check_positive,
+    rows_as_fitted,
+    validated,
+)
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.compiled import CompiledClassifier, compiled_codes
@@ -154,10 +160,8 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         ValueError
             If a parameter is invalid.
         """
-        X, y = frame_rows(X, y)
-        rows, labels = validate_data(
-            self, X, y, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
+        X, y = frame_rows(X, y, sample_weight=sample_weight)
+        rows, labels = validated(self, X, y)
         psi = AnchorMap() if self.map is None else self.map
         if not isinstance(psi, AnchorMap):
             raise ParameterError("map", psi, "an AnchorMap, whose codes are looked up")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import Rows
 from chimap.data.targets import clean_targets
 from chimap.estimators.explained_rows import answers_of, mean_row
@@ -25,7 +26,7 @@ VARIANCE_ROWS = 200  # rows whose contributions are compared
 def slopes_of_bins(model: MappedModel | None, rows: Rows, units: np.ndarray, n_bins: int) -> np.ndarray:
     """Return the importance (bins,) by slopes of the scores in their units. Raise ValueError if they have no slopes."""
     if model is None:
-        raise ValueError(
+        raise InputError(
             "kind='gradient' is for additive kernels and exponential kernels over them; use kind='variance' or "
             "'permutation'."
         )

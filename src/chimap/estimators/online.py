@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
 from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
-from chimap._validation import check_histograms, check_positive, rows_as_fitted
+from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.fit.result import HeldOutRows
@@ -137,7 +136,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self
             The fitted estimator.
         """
-        all_rows, labels = self._rows(X, y, reset=True)
+        all_rows, labels = self._rows(X, y, sample_weight, reset=True)
         self._check_settings()
         rows, labels, weights = self._counted(all_rows, labels, sample_weight)
         self._learn_targets(labels)
@@ -193,7 +192,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
             The estimator.
         """
         is_first = not hasattr(self, "tables_")
-        all_rows, labels = self._rows(X, y, reset=is_first)
+        all_rows, labels = self._rows(X, y, sample_weight, reset=is_first)
         if is_first:
             self._check_settings()
             self._learn_targets(labels if classes is None else classes)
@@ -209,11 +208,11 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
         self._steps(_arrays.to_sparse(rows), labels, steps)
         return self
 
-    def _rows(self, X: MatrixLike, y: ArrayLike, *, reset: bool) -> tuple[CSR, np.ndarray]:
-        table, y = frame_rows(X, y)
-        X, labels = validate_data(
-            self, table, y, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
+    def _rows(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, *, reset: bool
+    ) -> tuple[CSR, np.ndarray]:
+        table, y = frame_rows(X, y, sample_weight=sample_weight)
+        X, labels = validated(self, table, y, reset=reset)
         rows = _arrays.as_rows(X)
         check_histograms(rows)
         return _arrays.to_sparse(rows), labels

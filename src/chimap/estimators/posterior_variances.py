@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.backends.base import RowFeatures
@@ -17,7 +18,7 @@ from chimap.solvers.posterior import DualPosterior, Posterior
 def checked_posterior(posterior: Posterior | DualPosterior | None) -> Posterior | DualPosterior:
     """Return the posterior. Raise ValueError if the fit left none."""
     if posterior is None:
-        raise ValueError(
+        raise InputError(
             Message(
                 "return_std needs {loss='square'}, features as they are, and a y without missing entries; this "
                 "model has no posterior. predict_set returns intervals for every model."

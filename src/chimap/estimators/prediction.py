@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from chimap import _arrays, _products
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source
+from chimap.data.doubts import FEWEST_ROWS, Units, say
 from chimap.data.io.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
 
 
+_LOOKED_AT = 256  # rows whose units are compared with those of the fit
 _FEW = 64  # up to this number of features, products with the weights are summed in float64
 
 
@@ -39,6 +42,8 @@ class Prediction:
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
+    units_: Sometimes[Units | None]  # of the rows of the fit; None where they do not matter
+    first_column_: Sometimes[int | None]  # see ``Source.first_column``
     reading_: Sometimes[Reading | None]
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
@@ -53,12 +58,13 @@ class Prediction:
         rows = rows_as_fitted(self, X)
         if rows.shape[0] > self._rows_at_once:
             return self.predict_source(ArraySource(rows))
+        self._say_doubts(rows, "X")
         with threads(self.n_jobs):
             return self._outputs_of(rows, 0, "X", self._room(rows.shape[0]))
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Return variances (n,) of new targets divided by that of the noise. This model has none: raise ValueError."""
-        raise ValueError(
+        raise InputError(
             f"a {type(self).__name__} has no posterior: predict without return_std, or use the model that it was made "
             "from; predict_set returns intervals."
         )
@@ -108,8 +114,16 @@ class Prediction:
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
             for chunk in chunks_ahead(source, self._rows_at_once):
+                if chunk.start == 0:
+                    self._say_doubts(chunk.X, source.name)
                 yield chunk.start, self._outputs_of(chunk.X, chunk.start, source.name, room)
                 progress.advance(chunk.X.shape[0])
+
+    def _say_doubts(self, rows: Rows, name: str) -> None:
+        """Warn if rows have other units than those of the fit."""
+        units = getattr(self, "units_", None)
+        if units is not None and rows.shape[0] >= FEWEST_ROWS:
+            say(units.doubts(_arrays.take_rows(rows, slice(_LOOKED_AT)), name))
 
     @property
     @abstractmethod
@@ -127,14 +141,6 @@ class Prediction:
     @abstractmethod
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``."""
-
-
-def bind_names(model: BaseEstimator, source: Source) -> None:
-    """Keep the column names of the source as ``feature_names_in_``, or remove those of an earlier fit."""
-    if source.column_names is not None:
-        model.feature_names_in_ = np.array(source.column_names, dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
 
 
 def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:

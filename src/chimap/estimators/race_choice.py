@@ -16,11 +16,19 @@ from chimap._messages import Message
 from chimap._types import Parameters
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import Source
+from chimap.data.doubts import say
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
-from chimap.estimators.race_candidates import candidates, is_free, settings_for, within, within_room
+from chimap.estimators.race_candidates import (
+    HISTOGRAM_KERNELS,
+    candidates,
+    is_free,
+    settings_for,
+    within,
+    within_room,
+)
 from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
 from chimap.estimators.race_rows import score_name
@@ -57,6 +65,12 @@ def race_of(
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
     running, room = Race.on(model, source, groups), room_in(parse_memory(model.memory))
+    if running.look.is_signed:
+        say([Message(
+            "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
+            "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
+            source.name, ", ".join(HISTOGRAM_KERNELS),
+        )])  # fmt: skip
     entered = within_room(
         candidates(running.look, running.rows.shape[0]), running.look.density, source, room, running.footprint
     )

@@ -8,9 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import RegressorMixin
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
-from chimap.data.layouts import check_labels_order
+from chimap.data.label_kinds import as_targets
+from chimap.data.labelling import with_numbers
+from chimap.data.layouts import check_rows_order
+from chimap.data.source import Source
 from chimap.data.targets import clean_targets
 from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import Encoding, known_conformal
@@ -37,6 +41,10 @@ class RealTargets(Encoding, RegressorMixin):
     noise_variance_: Sometimes[np.ndarray | None]
     _keeps_posterior: ClassVar[bool] = True
     _outputs: Callable[[MatrixLike], np.ndarray]
+
+    def _with_targets(self, source: Source) -> Source:
+        """Return the source with numbers as targets. Raise DataError for text that is no number."""
+        return with_numbers(source)
 
     def predict(self, X: MatrixLike, return_std: bool = False) -> Any:
         """Predict the targets of rows X.
@@ -66,7 +74,7 @@ class RealTargets(Encoding, RegressorMixin):
             return predicted
         factors = self._variance_factors(X)
         if self.noise_variance_ is None:
-            raise ValueError("return_std needs the noise of left-out rows: fit on at least two rows.")
+            raise InputError("return_std needs the noise of left-out rows: fit on at least two rows.")
         return predicted, self.targets_of(np.sqrt(np.outer(factors, self.noise_variance_)))
 
     def targets_of(self, outputs: np.ndarray) -> np.ndarray:
@@ -98,12 +106,13 @@ class RealTargets(Encoding, RegressorMixin):
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows.
         """
-        check_labels_order(X, y)
+        check_rows_order(X, y=y, sample_weight=sample_weight)
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         predicted = self.predict(X)
         if predicted.ndim == 1:
             from sklearn.metrics import r2_score
 
+            y = as_targets(np.asarray(y), "y")
             return float(r2_score(y, predicted, sample_weight=sample_weight))
         Y = clean_targets(y, predicted.shape[1], "y")
         weights = None if sample_weight is None else np.asarray(sample_weight)
@@ -114,13 +123,13 @@ class RealTargets(Encoding, RegressorMixin):
     ) -> np.ndarray | None:
         """Return the weights of the rows unchanged: there are no classes."""
         if getattr(self, "class_weight", None) is not None:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{class_weight} is for classifiers: use {sample_weight} to weight the rows of a regression."
                 )
             )
         if getattr(self, "threshold", None) is not None:
-            raise ValueError("threshold is for classifiers with two classes: leave it out of a regression.")
+            raise InputError("threshold is for classifiers with two classes: leave it out of a regression.")
         return sample_weight
 
     def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:

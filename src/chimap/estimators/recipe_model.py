@@ -8,10 +8,12 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, Blocks, MatrixLike, Parameters, Sometimes
 from chimap._validation import DataError, check_choice, check_positive, checked_weights
 from chimap.data import Source
+from chimap.data.doubts import Units, first_look
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.bin_weights import check_bin_weights
@@ -102,6 +104,8 @@ class RecipeModel(Encoding, LinearModel):
                 self._race(source, None, Progress(), False)
                 self._settle(source, None, is_batch=True)
                 batches = batches_of(self._recipe(), self._codec, source)
+                is_share = self._given().get("normalize") == "l1"
+                self.units_ = None if is_share else Units.of(first_look(source)[0])
             batches.add(source)
         self._batches, self._stale = batches, True
         self.features_, self.kernel_ = batches.known.features, batches.known.features.kernel_
@@ -269,7 +273,7 @@ class RecipeModel(Encoding, LinearModel):
         if not isinstance(loss, Loss):
             check_choice(loss, "loss", self._losses)
         elif loss.name not in self._losses and loss.domain != self._domain:
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} takes the losses {', '.join(self._losses)}, and loss objects of domain "
                 f"{self._domain!r}; got {loss!r}."
             )

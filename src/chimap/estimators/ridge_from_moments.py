@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Sometimes
 from chimap._validation import check_positive
@@ -59,7 +60,7 @@ class RidgeFromMoments(MomentsModel):
         for p in () if self.n_components is None else np.atleast_1d(self.n_components):
             check_positive(p.item(), "n_components", integer=True)
             if p > n_features:
-                raise ValueError(Message("{n_components=!s}, but there are {} features.", p, n_features))
+                raise InputError(Message("{n_components=!s}, but there are {} features.", p, n_features))
 
     def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
         scale = float(whole.scatter_diagonal().mean()) or 1.0
@@ -121,7 +122,7 @@ class RidgeFromMoments(MomentsModel):
         self._refresh()
         self._check_has_sums("curves")
         if self.n_components is None:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "curves compare numbers of principal components: give {n_components}, a number or several."
                 )
@@ -271,7 +272,7 @@ class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
         """
         if self._is_new:
             if classes is None:
-                raise ValueError(
+                raise InputError(
                     "classes must be given at the first call of partial_fit: all labels that will ever occur."
                 )
             self._learn_targets(classes)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from chimap._frames import is_frame, names_of
 from chimap._types import JSON, ArrayLike, MatrixLike
-from chimap._validation import DataError
+from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, open_source
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.given_labels import plain_labels
 from chimap.data.layouts import opener_of
 from chimap.data.task_columns import task_words
 from chimap.fit.targets import is_matrix
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
     """Return a source of rows X and labels y, with names of columns and tasks if the objects have them.
 
-    Arrays are checked as scikit-learn checks them, by ``validate_data`` with ``y_checks``, which sets the number of
+    Arrays are checked as scikit-learn checks them, by ``validated`` with ``y_checks``, which sets the number of
     columns and their names on the model. An array of several tasks may have missing entries.
     """
     if task_words(X, y) is not None:
@@ -35,13 +33,11 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
     if isinstance(y, str) and is_frame(X):
         return FrameSource(X, y)
     X, y = frame_rows(X, y)
-    y = plain_labels(y)
     names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
-    checks: JSON = {"accept_sparse": "csr", "dtype": "numeric", "ensure_all_finite": False}
     if is_matrix(y):
-        X = validate_data(model, X, **checks)
+        X = validated(model, X)
     else:
-        X, y = validate_data(model, X, y, **checks, **y_checks)
+        X, y = validated(model, X, y, **y_checks)
     array_source = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
     array_source.task_names = names
     return array_source

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from chimap._types import MatrixLike
+from chimap._unicode import composed_names
+from chimap._validation import DataError
 from chimap.data import Source, matched
-from chimap.data.column_choice import fitted_names
+from chimap.data.column_choice import choice_like, fitted_names
+from chimap.data.labels import UNREAD
 from chimap.data.layouts import opener_of
-from chimap.data.table import ColumnChoice
+from chimap.data.table import LABEL_NAMES
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -30,10 +36,26 @@ def source_to_predict(model: object, X: MatrixLike) -> Source | None:
     if reading is not None and (source := reading.source_of(X)) is not None:
         return source
     opener = opener_of(X)
-    return None if opener is None else opener(X, None, ColumnChoice(names=fitted_names(model)))
+    choice = choice_like(model)
+    aside = tuple(name for name in LABEL_NAMES if name not in (choice.names or ()))
+    return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
 
 
 def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
     """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
-    names = getattr(model, "feature_names_in_", None)
-    return matched(source, names, model.n_features_in_, type(model).__name__)
+    first = getattr(model, "first_column_", None)
+    if None not in (first, source.first_column) and first != source.first_column:
+        raise DataError(
+            f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
+            "Open it with open_source(path, like=model)."
+        )
+    return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
+
+
+def bind_columns(model: BaseEstimator, source: Source) -> None:
+    """Keep on the model what the source says of its columns, or remove what an earlier fit has kept."""
+    model.n_features_in_, model.first_column_ = source.n_features, source.first_column
+    if source.column_names is not None:
+        model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import RandomState
 from chimap._validation import check_positive
 from chimap.estimators.from_moments import RealMomentsModel
@@ -121,7 +122,7 @@ class MomentsLasso(_SparseModel):
         check_positive(self.n_alphas, "n_alphas", integer=True)
         check_positive(self.l1_ratio, "l1_ratio")
         if self.l1_ratio > 1:
-            raise ValueError(f"l1_ratio must be in (0, 1]; got {self.l1_ratio!r}.")
+            raise InputError(f"l1_ratio must be in (0, 1]; got {self.l1_ratio!r}.")
 
     def _largest(self, moments: Moments) -> float:
         return largest_alpha(moments, self.l1_ratio)

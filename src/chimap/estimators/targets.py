@@ -9,7 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import JSON, ArrayLike, Rows, Sometimes
+from chimap.data.source import Source
 from chimap.fit.result import HeldOutRows
 from chimap.fit.targets import Codec
 from chimap.fit.weights import checked_sample_weight
@@ -28,6 +30,10 @@ class Encoding:
         """Learn the classes, or the range of the targets, from all of y."""
         self._codec = self._codec_type.of(y)
         self._take_codec(self._codec)
+
+    def _with_targets(self, source: Source) -> Source:
+        """Return the source with labels of the kind that the estimator learns."""
+        return source
 
     def _take_codec(self, codec: Any) -> None:
         """Keep what the codec has learned."""
@@ -84,7 +90,7 @@ def known_conformal(model: BaseEstimator) -> Conformal:
     """Return what a model has learned from held-out rows. Raise ValueError if it has none."""
     conformal: Conformal | None = getattr(model, "_conformal", None)
     if conformal is None:
-        raise ValueError(
+        raise InputError(
             f"this {type(model).__name__} has no outputs of held-out rows: fit it again, with more rows."
         )
     return conformal

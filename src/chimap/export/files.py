@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap._files import check_free, check_writable, replacing
 from chimap._validation import check_choice, check_positive
 from chimap.export.check import FileCheck, compare_onnx, compare_tables
@@ -154,7 +155,7 @@ def _format(path: Path, format: str | None, parts: ModelParts) -> str:
     if format is not None:
         check_choice(format, "format", tuple(FORMATS))
         if ending not in FORMATS[format]:
-            raise ValueError(
+            raise InputError(
                 f"{path}: format {format!r} is written to {' or '.join(FORMATS[format])} files; change the file name."
             )
         if format == "onnx":
@@ -163,7 +164,7 @@ def _format(path: Path, format: str | None, parts: ModelParts) -> str:
     formats = [name for name, endings in FORMATS.items() if ending in endings]
     if not formats:
         listed = "; ".join(f"{name}: {', '.join(endings)}" for name, endings in FORMATS.items())
-        raise ValueError(f"{path}: the file ending selects the format, and must be one of {listed}.")
+        raise InputError(f"{path}: the file ending selects the format, and must be one of {listed}.")
     if len(formats) == 1:
         return formats[0]
     return "tables" if _is_additive(parts) else "weights"

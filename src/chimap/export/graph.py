@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._errors import InputError, MissingPackageError
 from chimap._types import ArrayLike, DTypeLike
+from chimap.data.label_kinds import is_text
 
 if TYPE_CHECKING:
     pass
@@ -22,7 +24,9 @@ def import_onnx() -> Any:
     try:
         import onnx
     except ImportError as error:
-        raise ImportError('Writing ONNX needs the package onnx: pip install "chimap[onnx]".') from error
+        raise MissingPackageError(
+            'Writing ONNX needs the package onnx: pip install "chimap[onnx]".'
+        ) from error
     return onnx
 
 
@@ -46,7 +50,7 @@ class Graph:
     def constant(self, array: ArrayLike) -> Value:
         """Add a constant; text becomes ONNX strings."""
         array = np.asarray(array)
-        if array.dtype.kind == "U":
+        if is_text(array):
             array = array.astype(object)
         name = self._name("constant")
         self._constants[name] = self._onnx.numpy_helper.from_array(
@@ -92,7 +96,7 @@ class Graph:
         helper = self._onnx.helper
         size = sum(len(tensor.raw_data) for tensor in self._constants.values())
         if size > 2**31 - 2**24:
-            raise ValueError(
+            raise InputError(
                 f"the constants of the graph take {size / 2**30:.1f} GiB, but an ONNX file holds at most 2 GiB: fit "
                 "with fewer components."
             )

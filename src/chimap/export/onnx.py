@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.backends.base import RowFeatures
 from chimap.export.graph import Graph, Value
@@ -97,7 +98,7 @@ NORMALIZED: dict[str, Callable[[Value, ModelParts], Value]] = {"l1": _l1, "log1p
 @singledispatch
 def features(fitted: RowFeatures, g: Graph, x: Value) -> Value:
     """Return the features (n, D) of prepared rows x (n, bins)."""
-    raise ValueError(
+    raise InputError(
         Message(
             "{} cannot be written as ONNX. Export the weights ({format='weights'}) and compute the features with "
             "chimap.",

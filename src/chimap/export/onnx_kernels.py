@@ -7,6 +7,7 @@ from functools import singledispatch
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.export.graph import Graph, Value
@@ -34,7 +35,7 @@ def gram(kernel: Kernel, g: Graph, x: Value, landmarks: Rows) -> Value:
 
 @singledispatch
 def _gram(kernel: Kernel, g: Graph, x: Value, Y: np.ndarray) -> Value:
-    raise ValueError(
+    raise InputError(
         Message(
             "the kernel {!r} of the landmarks cannot be written as ONNX. Export the weights ({format='weights'}), or "
             "fit with another kernel.",
@@ -164,7 +165,7 @@ def plain_term(kernel: AdditiveKernel, x: Value, y: Value) -> Value:
         return x * y * 2.0 / safe
     if kernel.name == "jensen_shannon":
         return (_share(x, safe) + _share(y, safe)) * (0.5 / np.log(2.0))
-    raise ValueError(
+    raise InputError(
         f"the additive kernel {kernel.name!r} cannot be written as ONNX; only chi2, intersection, jensen_shannon and "
         "hellinger can."
     )

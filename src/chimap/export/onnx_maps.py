@@ -6,6 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.export.graph import Graph, Value
 from chimap.export.onnx_kernels import plain_term, signature_power
@@ -54,7 +55,7 @@ def _with_signs(psi: AdditiveMap, g: Graph, x: Value) -> Value:
 @singledispatch
 def terms(psi: AdditiveMap, g: Graph, x: Value) -> Value:
     """Return the terms (n, terms, bins) of magnitudes x (n, bins)."""
-    raise ValueError(
+    raise InputError(
         Message(
             "{} cannot be written as ONNX. Fit with another additive map, such as OptimalMap, or export the weights "
             "({format='weights'}).",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
@@ -112,7 +113,7 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     if isinstance(model, CompiledClassifier | CompiledRegressor):
         model._refresh()
         if model.exact_ is None:
-            raise ValueError(
+            raise InputError(
                 "a compiled LookupClassifier holds only tables: export the LookupClassifier that it was made from."
             )
         return parts_of(model.exact_)
@@ -123,7 +124,7 @@ def parts_of(model: BaseEstimator) -> ModelParts:
             psi, model.coef_.T, model.intercept_, None, [], model.classes_, np.dtype(np.float64), about
         )
     if not isinstance(model, HistogramModel):
-        raise ValueError(
+        raise InputError(
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
             f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )

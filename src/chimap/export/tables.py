@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from chimap._arrays import to_dense
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.export.parts import ModelParts
 from chimap.features.additive import AnchorMap
@@ -96,7 +97,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         blocks may be negative.
     """
     if parts.normalize == "l1" and len(parts.blocks) > 1:
-        raise ValueError(
+        raise InputError(
             "tables hold functions of single bins, but this model divides each of its blocks by the block's sum: "
             "export it as ONNX."
         )
@@ -111,7 +112,7 @@ def bin_tables(parts: ModelParts, tolerance: float) -> BinTables:
         return _of_rows_as_they_come(_of_codes(psi, parts, common), parts.factors)
     functions = BinFunctions(psi, parts.coef)
     if functions.is_mixed:
-        raise ValueError(
+        raise InputError(
             "tables cannot mix blocks that take negative values with blocks that do not: export the model as ONNX."
         )
     # The line through a function's values at both ends of a piece errs up to twice as much as the best line there.
@@ -213,7 +214,7 @@ def _write_csv(tables: BinTables, path: Path) -> None:
     }
     if any(beyond_csv.values()):
         listed = " and ".join(name for name, is_there in beyond_csv.items() if is_there)
-        raise ValueError(
+        raise InputError(
             f"CSV holds only straight lines between knots, but these tables have {listed}: write .npz or .json."
         )
     with path.open("w", encoding="utf-8", newline="") as file:

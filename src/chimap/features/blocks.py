@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Transformed
-from chimap._validation import DataError, check_blocks
+from chimap._validation import DataError, check_blocks, validated
 from chimap.backends.base import RowFeatures
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Features, Folded, fold
@@ -73,7 +74,7 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> BlockFeatures:
         """Fit each block's features on its columns of rows X (n, bins); y is not used."""
-        X = validate_data(self, X, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
+        X = validated(self, X)
         rows = _arrays.as_rows(X)
         self.names_, self.columns_ = check_blocks(self.blocks, rows.shape[1])
         self.features_ = fitted_by_block(self.features, self.names_, self.columns_, rows)
@@ -116,9 +117,7 @@ class BlockFeatures(Transformer, BaseEstimator):
     def transform(self, X: MatrixLike) -> Transformed:
         """Return features (n, n_features_out) of rows X (n, bins): CSR of sparse rows where all blocks keep zeros."""
         check_is_fitted(self)
-        rows = _arrays.as_rows(
-            validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric", ensure_all_finite=False)
-        )
+        rows = _arrays.as_rows(validated(self, X, reset=False))
         parts = zip(self.features_, self.columns_, strict=True)
         transformed = [own.transform(_arrays.take_columns(rows, columns)) for own, columns in parts]
         if not self._keeps_zeros:
@@ -204,7 +203,7 @@ def fitted_by_block(
     Raises ValueError for another number of features than of blocks. Errors of a fit name the block.
     """
     if len(features) != len(columns):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{features} must have one entry for each of the {} blocks; got {}.",
                 len(columns),

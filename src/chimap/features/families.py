@@ -8,6 +8,7 @@ from typing import cast
 
 from sklearn.base import clone
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
@@ -62,7 +63,7 @@ def family_of(settings: FeatureSettings) -> type[Family]:
         if chosen not in FAMILIES["landmarks"] or (settings.sampling == "auto" and settings.form == "pair"):
             return chosen
         if "fourier" not in able:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{!r} has no random features: {sampling} must be 'auto'; got {!r}.",
                     kernel.name,
@@ -71,7 +72,7 @@ def family_of(settings: FeatureSettings) -> type[Family]:
             )
         return able["fourier"]
     if settings.features not in able:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{features=} does not serve the kernel {!r}: use 'auto' or {}.",
                 settings.features,
@@ -126,7 +127,7 @@ def _family_of_object(features: object) -> type[Family]:
         name for name in ("features_into", "footprint", "fitting_bytes") if not hasattr(features, name)
     ]
     if missing:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{features} must be one of {}, or an object such as FourierFeatures(); {!r} has no {}.",
                 ", ".join(["auto", *FAMILIES]),

@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._errors import InputError
 from chimap._types import CSR, ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.kernels import MinMax
@@ -115,7 +116,7 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         check_positive(self.n_components, "n_components", integer=True)
         check_positive(self.n_bits, "n_bits", integer=True)
         if self.n_bits > _MOST_BITS:
-            raise ValueError(f"n_bits must be at most {_MOST_BITS}; got {self.n_bits}.")
+            raise InputError(f"n_bits must be at most {_MOST_BITS}; got {self.n_bits}.")
         check_choice(self.n_level_bits, "n_level_bits", range(_MOST_BITS + 1))
         n_bins = validated_rows(self, X, reset=True, signed=False).shape[1]
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Array, ArrayMap, Rows
 from chimap.backends.base import RowFeatures
@@ -72,7 +73,7 @@ class RoundedFeatures:
 def check_not_rounded(model: object, what: str) -> None:
     """Raise ValueError if the model rounds its features; ``what``, such as "a table", needs unrounded ones."""
     if getattr(model, "precision_", None) == "bfloat16":
-        raise ValueError(
+        raise InputError(
             Message(
                 "{} takes unrounded features, but {precision='bfloat16'} rounds them: its scores would differ from "
                 "the model's. Fit with {precision='float32'}.",

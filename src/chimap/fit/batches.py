@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import DataError, InputError, MemoryBudgetError
 from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Rows
-from chimap._validation import DataError, MemoryBudgetError
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
@@ -97,7 +97,7 @@ class SummedBatches:
 
     def __init__(self, recipe: Recipe, codec: Codec, first: Source):
         if recipe.n_principal is not None:
-            raise ValueError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
+            raise InputError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
         recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
         self.recipe = recipe
@@ -202,7 +202,7 @@ class KeptBatches:
 
     def __init__(self, recipe: Recipe, codec: Codec, first: Source):
         if recipe.holding.asked != "leave-out":
-            raise ValueError(
+            raise InputError(
                 Message(
                     "exact machines leave out single rows of batches: use {selection='auto'}; got {selection=}.",
                     recipe.given["selection"],
@@ -368,14 +368,14 @@ def _gaps_of(source: Source) -> set[int]:
 def _check_gaps(recipe: Recipe) -> None:
     """Raise ValueError if the settings do not support missing entries."""
     if recipe.holding.asked == "gcv":
-        raise ValueError(
+        raise InputError(
             Message(
                 "{selection='gcv'} needs targets without missing entries, but some are missing. Use "
                 "{selection='auto'}."
             )
         )
     if not on_host(recipe.device):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{device=} needs targets without missing entries, but some are missing. Use {device='cpu'}, or fit "
                 "the tasks one by one.",

@@ -42,6 +42,7 @@ MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger 
 POSTERIOR_ROWS = (
     3000  # behind the deviations of predictions: more rows hardly lower them, and take memory of their square
 )
+MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than their error
 CORE_SHARE = 0.2  # of the rows of a factor: the core that is solved again with every block
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
 USUAL_SECONDS = 120.0  # of counted work that a sweep may do
@@ -206,13 +207,14 @@ class Sweep:
         self.held_out[: begun.held_out.shape[0]] = begun.held_out
         self.noise: np.ndarray | None = None
         self._scores = [(int(n), float(score)) for n, score in begun.scores]
-        self._latest: tuple[float, int] | None = None  # seconds of the latest block, and the rows up to it
+        self._latest_seconds, self._latest_rows = 0.0, 1
 
     def run(self) -> None:
         """Learn the blocks that are left, as far as there is time.
 
-        An interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
-        fit is resumed from there.
+        Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. An
+        interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the fit
+        is resumed from there.
         """
         self._progress.stage("blocks", self._blocks[-1].stop)
         self._machine.adopt(self._begun.weights, self._begun.core_residuals)
@@ -220,15 +222,27 @@ class Sweep:
         self._tell()
         try:
             for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
-                if self._ends_at is not None and time.monotonic() + self._seconds_of(block) > self._ends_at:
-                    break
-                self._learn(block)
-                self._tell()
+                if self._has_time_for(block):
+                    self._learn(block)
+                    self._tell()
+            self._leave_out()
+            if self._ends_at is not None and self._machine.n_seen == self._blocks[-1].stop:
+                self._sweep_again()
         except KeyboardInterrupt:
             if self._reached is not None:
                 raise
             self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
-        self._leave_out()
+            if self.noise is None:
+                self._leave_out()
+
+    def _sweep_again(self) -> None:
+        """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
+        for number in range(2, MOST_SWEEPS + 1):
+            self._progress.stage(f"sweep {number}", self._blocks[-1].stop)
+            for block in self._blocks:
+                if self._has_time_for(block, self._machine.n_seen):
+                    self._machine.learn(block)
+                    self._progress.advance(block.stop - block.start)
 
     def _tell(self) -> None:
         """Say where the sweep stands."""
@@ -249,7 +263,7 @@ class Sweep:
         self._machine.learn(block, outputs)
         self.held_out[block] = outputs
         self._scores.append((n_seen, self._score(outputs, block)))
-        self._latest = time.monotonic() - began, block.stop
+        self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
         self._progress.advance(block.stop - block.start)
         self._progress.note(
             f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next"
@@ -259,12 +273,12 @@ class Sweep:
         rows = self._rows
         return score_if_any(partial(rows.score, outputs + rows.shift, rows.order[block]))
 
-    def _seconds_of(self, block: slice) -> float:
-        """Return the seconds that a block is expected to take, by those of the block before it."""
-        if self._latest is None:
-            return 0.0
-        seconds, n_rows = self._latest
-        return seconds * block.stop / n_rows
+    def _has_time_for(self, block: slice, n_seen: int | None = None) -> bool:
+        """Whether a block is expected to end within the limit, by the seconds of the block before it."""
+        if self._ends_at is None:
+            return True
+        seconds = self._latest_seconds * (n_seen or block.stop) / self._latest_rows
+        return time.monotonic() + seconds <= self._ends_at and self._machine.n_seen >= block.start
 
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""

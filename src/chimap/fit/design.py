@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
@@ -76,7 +77,7 @@ def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> 
     names, columns = check_blocks(blocks, n_columns)
     kernels = common.kernel if isinstance(common.kernel, list | tuple) else [common.kernel] * len(columns)
     if len(kernels) != len(columns):
-        raise ValueError(
+        raise InputError(
             Message("{kernel} must be one, or one for each of {} blocks; got {}.", len(columns), len(kernels))
         )
     return [

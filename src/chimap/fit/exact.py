@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chimap import _threads
+from chimap._errors import InputError
 from chimap._messages import Message, Setting
 from chimap._types import Parameters
 from chimap.backends import on_host
@@ -80,7 +81,7 @@ class ExactObjective:
         }
         for name, is_refused in refused.items():
             if is_refused:
-                raise ValueError(
+                raise InputError(
                     Message(
                         "{features='exact'} solves {loss='square'} or {loss='squared_hinge'} on the kernel matrix, and "
                         "does not support {}. Leave that out, or use {features='landmarks'}.",

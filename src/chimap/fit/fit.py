@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._pieces import PiecesHere, held_by
 from chimap._types import Scoring
@@ -146,13 +147,13 @@ def check_request(
     """Raise ValueError for settings that cannot be combined with what is asked of the fit."""
     check_device(device)
     if not on_host(device) and (request.has_checkpoint or not request.can_keep):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.", device
             )
         )
     COLLECTORS[objective.needs].check(request)
     if request.has_unlabelled and n_principal is None:
-        raise ValueError(
+        raise InputError(
             Message("unlabelled rows contribute to principal components only: give {n_principal}.")
         )

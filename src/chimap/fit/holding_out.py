@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
+from chimap.data.labels import check_labels, is_missing
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Asked
@@ -80,7 +82,7 @@ class HoldingOut:
             groups = checked_groups(groups, n_rows)
         if self.splitter is not None:
             if n_rows is None:
-                raise ValueError(
+                raise InputError(
                     Message(
                         "rows that come in batches cannot use a splitter: give {selection} as a number of folds."
                     )
@@ -123,11 +125,11 @@ def holding_out(
     if isinstance(selection, str):
         check_choice(selection, "selection", ("auto", "gcv", "holdout"))
         if selection == "gcv" and not has_gcv:
-            raise ValueError(Message("{selection='gcv'} needs {}. Use {selection='auto'}.", by_name))
+            raise InputError(Message("{selection='gcv'} needs {}. Use {selection='auto'}.", by_name))
     elif not hasattr(selection, "split"):
         check_positive(selection, Message("{selection} (folds)"), integer=True)
         if selection < 2 and not is_fixed:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{selection} must be at least 2 folds to choose {alpha}; got {}. Give {alpha} as one number to fit "
                     "without folds.",
@@ -181,14 +183,13 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
                 labels.shape,
             )
         )
-    # NaN differs from itself
-    missing = np.array([group is None or group != group for group in labels.tolist()])
+    missing = np.array([is_missing(group) for group in labels.tolist()], dtype=bool)
     if missing.any():
         raise DataError(
             f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
             "their own, or leave them out."
         )
-    names, numbers = np.unique(labels, return_inverse=True)
+    names, numbers = np.unique(check_labels(labels, n_rows, "groups"), return_inverse=True)
     if names.size < 2:
         raise DataError("all rows are of one group: none can be held out. Leave groups out.")
     return np.asarray(numbers)
@@ -222,7 +223,7 @@ def _split(
         times[test] += 1
         n_folds += 1
     if n_folds < 2 or (times != 1).any():
-        raise ValueError(
+        raise InputError(
             Message(
                 "{selection=} must hold every row out once; its test sets hold out {} rows of {}, {} of them more "
                 "than once. Use KFold, GroupKFold or the like, or {selection='holdout'}.",

@@ -14,11 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
+from chimap.data.label_kinds import is_text
 from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
@@ -71,7 +73,7 @@ def job_of(
 def _label_bytes(source: Source) -> int:
     """Return the bytes of the labels of all rows, which a source holds; finding classes sorts a copy of text labels."""
     y = source.labels()
-    if y is None or y.dtype.kind not in "US":
+    if y is None or not is_text(y):
         return _LABEL_BYTES * source.n_rows
     return 3 * y.nbytes
 
@@ -85,7 +87,7 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
     sizes = [part.footprint.features for part in parts]
     if n_principal > max(sizes):
         subject = "there are" if len(sizes) == 1 else "the largest block has"
-        raise ValueError(
+        raise InputError(
             Message(
                 "{n_principal=!s}, but {} {} features. Give at most that many.",
                 n_principal,

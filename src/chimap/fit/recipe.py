@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._memory import parse_memory
 from chimap._messages import Message
 from chimap._types import Parameters, Scoring
@@ -181,19 +182,19 @@ def checked_recipe(
     objective.check(given)
     n_principal = checked_components(n_principal, objective)
     if _is_word(selection, "gcv") and isinstance(n_principal, tuple):
-        raise ValueError(
+        raise InputError(
             Message("several {n_principal} are compared by folds: use {selection='auto'}, not 'gcv'.")
         )
     is_rounded = precision == "bfloat16"
     if is_rounded and n_principal is not None:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{n_principal} needs features that are not rounded: use {precision='float32'} or "
                 "{precision='float64'}."
             )
         )
     if not on_host(device) and isinstance(objective.loss, Observed):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{device=} needs targets without missing entries and with equal weights, but some entries are "
                 "missing or have a {class_weight}. Use {device='cpu'}, or fit the tasks one by one.",
@@ -201,7 +202,7 @@ def checked_recipe(
             )
         )
     if not on_host(device) and objective.needs != "moments":
-        raise ValueError(
+        raise InputError(
             Message(
                 "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",
                 device,
@@ -274,7 +275,7 @@ def checked_components(n_principal: Any, objective: Objective) -> int | tuple[in
     for number in numbers:
         check_positive(number, Message("each of {n_principal}"), integer=True)
     if not len(numbers) or objective.needs != "moments":
-        raise ValueError(
+        raise InputError(
             Message(
                 "several {n_principal} are compared by the folds of {loss='square'}, and there must be at least "
                 "one; got {n_principal=} and {loss=}.",

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
@@ -74,13 +75,13 @@ class Learned:
 def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> None:
     """Raise ValueError for parameters of an estimator that ask for a choice which sums of features do not allow."""
     if given.get("scoring") is not None and not has_gcv:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss
             )
         )
     if isinstance(gamma := given.get("gamma"), str) and gamma == "auto":
-        raise ValueError(Message("{gamma='auto'} needs {features='exact'}; use {gamma='mean'}."))
+        raise InputError(Message("{gamma='auto'} needs {features='exact'}; use {gamma='mean'}."))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from sklearn.utils.validation import column_or_1d
 
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
+from chimap.data.label_kinds import kind_of
 from chimap.data.source import Source
 from chimap.data.targets import clean_targets
 from chimap.fit.precision import check_targets
@@ -173,7 +174,7 @@ class RealCodec:
         if is_matrix(y):
             return SeveralCodec.of(y)
         values: np.ndarray = column_or_1d(y)
-        if not np.issubdtype(values.dtype, np.number):
+        if kind_of(values) not in ("numbers", "whole numbers"):
             raise DataError(
                 f"a regressor needs numbers as targets; got labels such as {values[:1].tolist()[0]!r}. Use a "
                 "classifier."
@@ -252,7 +253,7 @@ def is_matrix(y: ArrayLike) -> bool:
 def check_tasks(source: Source) -> None:
     """Raise DataError if a task has no label in any row, before anything is learned about the others."""
     y = source.labels()
-    if y is None or y.ndim == 1 or y.dtype.kind != "f":
+    if y is None or y.ndim == 1:
         return
     empty = np.flatnonzero(np.isnan(y).all(axis=0))
     if empty.size:

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from sklearn.utils import compute_class_weight
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike, ClassWeight
 from chimap._validation import checked_weights
@@ -35,7 +36,7 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return
     if not isinstance(class_weight, Mapping):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{class_weight} must be None, 'balanced', or a dictionary of labels and weights; got {!r}. For "
                 "several tasks (a matrix y with a column for each) give a list of dictionaries.",
@@ -44,7 +45,7 @@ def checked_class_weight(class_weight: ClassWeight) -> None:
         )
     for label, weight in class_weight.items():
         if not (isinstance(weight, numbers.Real) and 1e-12 <= float(weight) <= 1e12):
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{class_weight}: {!r} has the weight {!r}; weights of classes are numbers from 1e-12 to 1e12. To "
                     "leave a class out, give its rows {sample_weight} 0.",
@@ -73,7 +74,7 @@ def class_weights(
         labels_of_classes = set(classes.tolist())
         unknown = [label for label in class_weight if label not in labels_of_classes]
         if unknown:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{class_weight} names {!r}, which is none of the classes {}. Name the labels as they are in y.",
                     unknown[0],
@@ -106,7 +107,7 @@ def weights_of_tasks(
         list(class_weight) if isinstance(class_weight, list | tuple) else [class_weight] * n_tasks
     )
     if len(weights_by_task) != n_tasks:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{class_weight}: {} dictionaries, but y has {} tasks. Give one for each task.",
                 len(weights_by_task),
@@ -131,7 +132,7 @@ def weights_of_tasks(
                 checked_class_weight(class_weight_of_task)
         except ValueError as error:
             name = task if names is None else repr(str(names[task]))
-            raise ValueError(Message("task {}: {}", name, error)) from error
+            raise InputError(Message("task {}: {}", name, error)) from error
     return task_weights
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import ParameterError, check_choice
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
@@ -40,12 +41,12 @@ def described(descriptors: Described) -> dict[str, Descriptor]:
         if not isinstance(descriptor, Descriptor):
             raise ParameterError(Message("each of {descriptors}"), descriptor, "a name or a descriptor")
         if name in by_name:
-            raise ValueError(
+            raise InputError(
                 f"descriptors has two of the name {name!r}; give a mapping from distinct names to descriptors."
             )
         by_name[name] = descriptor
     if not by_name:
-        raise ValueError(Message("{descriptors} must hold at least one descriptor; got none."))
+        raise InputError(Message("{descriptors} must hold at least one descriptor; got none."))
     return by_name
 
 

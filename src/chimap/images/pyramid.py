@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError, ParameterError, check_positive
 from chimap.images.descriptors import Coded
@@ -50,7 +51,7 @@ class Pyramid:
             for cells in grid:
                 check_positive(cells, Message("rows and columns of {grids}"), integer=True)
         if not self.grids:
-            raise ValueError(Message("{grids} must hold at least one grid, such as (1, 1); got none."))
+            raise InputError(Message("{grids} must hold at least one grid, such as (1, 1); got none."))
         check_positive(self.n_regions, "n_regions", integer=True)
 
     @property
@@ -177,7 +178,7 @@ class Pyramid:
     ) -> Iterator[_Level]:
         """Yield the points of each level and their columns in it; raises as ``pool`` does."""
         if (mask is not None) != (self.n_regions > 1):
-            raise ValueError(
+            raise InputError(
                 f"n_regions={self.n_regions}, so a mask is {'needed' if mask is None else 'not taken'}: "
                 "set n_regions to the number of regions that the masks tell apart."
             )

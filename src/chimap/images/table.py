@@ -10,7 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from chimap import _files
+from chimap._errors import InputError
 from chimap.data.io.files import needed
+from chimap.data.label_kinds import is_text
 from chimap.engines import Progress
 from chimap.images.histogram_source import check_single_labels
 from chimap.images.histograms import ImageHistograms
@@ -101,7 +103,7 @@ def write_table(
 def writer(output: Path) -> Callable[[Path, PartFolder, ImageSet, int, Progress], None]:
     """Return the function that writes a path with this ending; raises ValueError for other endings."""
     if output.suffix.lower() not in FORMATS:
-        raise ValueError(f"{output}: the ending must be {' or '.join(FORMATS)}.")
+        raise InputError(f"{output}: the ending must be {' or '.join(FORMATS)}.")
     return FORMATS[output.suffix.lower()]
 
 
@@ -144,9 +146,7 @@ def _write_zarr(
     for name, values in others.items():
         joined = np.concatenate([v for v in values if v.size])
         # Zarr format 3 has no text of fixed width, only of variable length
-        root.create_array(
-            name, data=joined.astype(np.dtypes.StringDType()) if joined.dtype.kind == "U" else joined
-        )
+        root.create_array(name, data=joined.astype(np.dtypes.StringDType()) if is_text(joined) else joined)
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
     if output.is_dir():  # os.replace fails for a full folder: the old one goes with the parts
         os.replace(output, parts.path / "replaced.zarr")

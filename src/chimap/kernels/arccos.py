@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._errors import InputError
 from chimap._types import MatrixLike, Rows
 from chimap._validation import row_sums
 from chimap.kernels.additive import AdditiveKernel
@@ -51,7 +52,7 @@ class ArccosKernel(Kernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, AdditiveKernel):
-            raise ValueError(f"ArccosKernel takes an additive kernel such as chi2; got {self.kernel!r}.")
+            raise InputError(f"ArccosKernel takes an additive kernel such as chi2; got {self.kernel!r}.")
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -12,6 +12,8 @@ from typing import Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
+from chimap._frames import is_frame, names_of
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_histograms, check_positive
 
@@ -121,9 +123,9 @@ class _Combined(Kernel):
         object.__setattr__(self, "kernels", tuple(self.kernels))
         for kernel in self.kernels:
             if not isinstance(kernel, Kernel):
-                raise ValueError(f"kernels must be kernel objects such as chi2; got {kernel!r}.")
+                raise InputError(f"kernels must be kernel objects such as chi2; got {kernel!r}.")
         if not self.kernels:
-            raise ValueError("kernels must hold at least one kernel; got none.")
+            raise InputError("kernels must hold at least one kernel; got none.")
 
     @property
     def is_signed(self) -> bool:  # type: ignore[override]
@@ -166,7 +168,7 @@ class Sum(_Combined):
         super().__post_init__()
         object.__setattr__(self, "weights", tuple(self.weights) or (1.0,) * len(self.kernels))
         if len(self.weights) != len(self.kernels):
-            raise ValueError(
+            raise InputError(
                 f"weights must hold one number for each of the {len(self.kernels)} kernels; got {len(self.weights)}."
             )
         for weight in self.weights:
@@ -272,6 +274,10 @@ def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[R
 
     Raises DataError for negative (unless ``signed``), NaN or infinite entries, and for widths that differ.
     """
+    if is_frame(X) and is_frame(Y) and [*names_of(X)] != [*names_of(Y)]:
+        raise DataError(
+            "X and Y have other columns, or the same in another order. Give both the same: Y[X.columns]."
+        )
     left = _rows(X, "X", signed)
     right = left if Y is None else _rows(Y, "Y", signed)
     if left.shape[1] != right.shape[1]:

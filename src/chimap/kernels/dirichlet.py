@@ -10,6 +10,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from chimap import _arrays, _validation
+from chimap._errors import InputError
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive, row_sums
 from chimap.kernels.base import Kernel, paired_rows
@@ -181,7 +182,7 @@ def _checked_beta(beta: str | Sequence[float] | np.ndarray) -> tuple[float, ...]
     values = np.asarray(beta)
     ok = values.dtype.kind in "fiu" and values.ndim == 1 and values.size > 1
     if not ok or not np.all((values > 0) & np.isfinite(values)):
-        raise ValueError(
+        raise InputError(
             f"beta must be 'auto' or at least two positive numbers, one for each bin; got {beta!r}."
         )
     return tuple(values.astype(np.float64).tolist())

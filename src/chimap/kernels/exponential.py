@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, ParameterError, check_positive
@@ -53,7 +54,7 @@ class Exponential(Kernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, AdditiveKernel | Linear):
-            raise ValueError(f"Exponential takes an additive kernel such as chi2; got {self.kernel!r}.")
+            raise InputError(f"Exponential takes an additive kernel such as chi2; got {self.kernel!r}.")
         if _multiple(self.gamma) is None:
             check_positive(self.gamma, Message("{gamma} (of the exponential kernel)"))
 

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy.integrate import quad
 
+from chimap._errors import InputError
+
 # The spectrum is integrated panel by panel between these edges, and then over the rest of the line; in units of
 # 1 / width.
 _EDGES = np.r_[0.0, np.exp2(np.arange(-4.0, 7.0))]
@@ -37,20 +39,20 @@ class ScaledSpectrum:
         with np.errstate(all="ignore"):
             values = np.asarray(function(frequencies), dtype=np.float64)
         if values.shape != frequencies.shape:
-            raise ValueError(
+            raise InputError(
                 f"the spectrum of {name!r} must give a number for each frequency: it gave shape {values.shape} for "
                 f"frequencies of shape {frequencies.shape}."
             )
         wrong = ~np.isfinite(values) | (values < 0)
         if wrong.any():
             at = int(np.flatnonzero(wrong)[0])
-            raise ValueError(
+            raise InputError(
                 f"the spectrum of {name!r} must be finite and nowhere negative; it is {values[at]:g} at frequency "
                 f"{frequencies[at]:g}."
             )
         mass = 2 * cosine_integral(function, 0.0)
         if not (np.isfinite(mass) and mass > 0):
-            raise ValueError(
+            raise InputError(
                 f"the spectrum of {name!r} must have a finite, positive integral; it is {mass:g}."
             )
         return cls(function, mass)

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import gammaln, kv
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
@@ -148,7 +149,7 @@ class StationaryKernel(Kernel):
             If the spectrum of this kernel is not known.
         """
         if self.spectrum_function is None:
-            raise ValueError(
+            raise InputError(
                 f"the spectrum of {self.name!r} is not given: use window='least-squares' or 'rectangular', which need "
                 "only the signature."
             )

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.model_files import kinds
 from chimap.model_files.agreements import AGREEMENTS, Agreeing, width
@@ -123,7 +124,7 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
         if name in state and state[name] is not None:
             _check_array(f"{cls.__name__}.{name}", state[name], axes, sizes)
         elif name in SHAPES.get(cls.__name__, ()) and "n_features_in_" in state:
-            raise ValueError(f"{cls.__name__} has no {name}")
+            raise InputError(f"{cls.__name__} has no {name}")
     _check_together(cls.__name__, state, sizes)
 
 
@@ -135,20 +136,20 @@ def _complete_parameters(cls: type, state: JSON) -> None:
         if name in state or parameter.kind is parameter.VAR_KEYWORD:
             continue
         if parameter.default is parameter.empty:
-            raise ValueError(f"{cls.__name__} has no {name}")
+            raise InputError(f"{cls.__name__} has no {name}")
         state[name] = parameter.default
 
 
 def _check_array(name: str, array: object, axes: tuple[Axis, ...], sizes: dict[str, int]) -> None:
     if not (isinstance(array, np.ndarray) or _arrays.is_sparse(array)) or array.ndim != len(axes):
-        raise ValueError(f"{name} is not an array of {len(axes)} axes")
+        raise InputError(f"{name} is not an array of {len(axes)} axes")
     wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis
               for axis, n in zip(axes, array.shape, strict=True)]  # fmt: skip
     if list(array.shape) != wanted:
-        raise ValueError(f"{name} has shape {array.shape}, but the other attributes need {tuple(wanted)}")
+        raise InputError(f"{name} has shape {array.shape}, but the other attributes need {tuple(wanted)}")
     values = array.data if _arrays.is_sparse(array) else array
     if values.dtype.kind not in "fiub" or not np.isfinite(values).all():
-        raise ValueError(f"{name} holds a value that is not a finite number")
+        raise InputError(f"{name} holds a value that is not a finite number")
 
 
 def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
@@ -187,7 +188,7 @@ def _check_together(name: str, state: JSON, sizes: dict[str, int]) -> None:
         agreeing += AGREEMENTS[name](state, sizes)
     for what, actual, wanted in agreeing:
         if actual != wanted:
-            raise ValueError(f"{name}: {what}: {actual}, but the other attributes need {wanted}")
+            raise InputError(f"{name}: {what}: {actual}, but the other attributes need {wanted}")
 
 
 # Classes whose objects are always fitted.

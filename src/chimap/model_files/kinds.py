@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from chimap._errors import InputError
 from chimap._types import JSON, SOMETIMES
 
 # What a file may hold where an annotation names a type for type checkers only, or one of another package.
@@ -64,9 +65,9 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
         if name in state:
             _check_value(f"{cls.__name__}.{name}", state[name], kind)
             if (is_learned or is_dataclass(cls)) and _is_template(state[name], known):
-                raise ValueError(f"{cls.__name__}.{name} is not fitted")
+                raise InputError(f"{cls.__name__}.{name} is not fitted")
         elif not may_lack and not (is_learned and is_template):
-            raise ValueError(f"{cls.__name__} has no {name}")
+            raise InputError(f"{cls.__name__} has no {name}")
 
 
 def _check_value(where: str, value: object, kind: object) -> None:
@@ -74,7 +75,7 @@ def _check_value(where: str, value: object, kind: object) -> None:
         return
     is_short = isinstance(value, str | int | float | NoneType)
     description = f"{value!r:.40}" if is_short else f"a {type(value).__name__}"
-    raise ValueError(f"{where} is {description}, where {inspect.formatannotation(kind)} is expected")
+    raise InputError(f"{where} is {description}, where {inspect.formatannotation(kind)} is expected")
 
 
 def _is_template(value: object, known: tuple[type, ...]) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.model_files import kinds
@@ -104,10 +105,10 @@ def decoded(value: JSON, arrays: dict[str, np.ndarray], decode: Decode) -> objec
     cls = {cls.__name__: cls for cls in learned_by_step()}[name]
     for wanted in inspect.signature(cls).parameters:
         if wanted not in state:
-            raise ValueError(f"{name} has no {wanted}; it was written with another version of scikit-learn")
+            raise InputError(f"{name} has no {wanted}; it was written with another version of scikit-learn")
     for wanted, kind in learned_by_step()[cls].items():
         if not kinds.is_of(state.get(wanted, _MISSING), kind):
-            raise ValueError(f"{name} has no {wanted}, or it is of another kind")
+            raise InputError(f"{name} has no {wanted}, or it is of another kind")
     _check_arrays(name, state)
     step: BaseEstimator = object.__new__(cls)
     vars(step).update({k: v for k, v in state.items() if not hasattr(cls, k)})
@@ -120,7 +121,7 @@ def _decoded_pipeline(state: JSON) -> Pipeline:
 
     steps = state.pop("steps")
     if not all(isinstance(step, list) and len(step) == 2 and isinstance(step[0], str) for step in steps):
-        raise ValueError("the steps of a Pipeline are not pairs of name and step")
+        raise InputError("the steps of a Pipeline are not pairs of name and step")
     pipeline = Pipeline([(name, step) for name, step in steps])
     vars(pipeline).update({k: v for k, v in state.items() if not hasattr(Pipeline, k)})
     pipeline._validate_params()
@@ -135,7 +136,7 @@ def _check_arrays(name: str, state: JSON) -> None:
     """Raise ValueError for learned arrays that do not fit the columns or classes, or that are not finite."""
     n, classes = state.get("n_features_in_"), state.get("classes_")
     if n is not None and n < 1:
-        raise ValueError(f"{name} has {n} columns")
+        raise InputError(f"{name} has {n} columns")
     learned = {
         k: np.asarray(state[k])
         for k in ("coef_", "intercept_", "scale_", "mean_", "min_")
@@ -144,13 +145,13 @@ def _check_arrays(name: str, state: JSON) -> None:
     for key, values in learned.items():
         n_columns = None if key == "intercept_" else values.shape[-1]
         if values.dtype.kind != "f" or not np.isfinite(values).all() or n_columns not in (None, n):
-            raise ValueError(
+            raise InputError(
                 f"{name}.{key} has shape {values.shape} where {n} columns are expected, or holds values that are "
                 "not finite numbers"
             )
     if "coef_" in learned and classes is not None:
         n_outputs = 1 if len(classes) == 2 else len(classes)
         if learned["coef_"].shape[0] != n_outputs or learned["intercept_"].size not in (1, n_outputs):
-            raise ValueError(
+            raise InputError(
                 f"{name} has weights of {learned['coef_'].shape[0]} outputs but {len(classes)} classes"
             )

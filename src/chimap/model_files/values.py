@@ -16,10 +16,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from chimap._arrays import is_sparse
+from chimap._arrays import as_csr, is_sparse
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data import MorganCounts, NamedCounts, WordCounts
+from chimap.data.doubts import Units
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import (
     OTHERS,
@@ -47,7 +49,7 @@ def register(*classes: type) -> None:
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)
-register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts)
+register(*LOSSES.values(), Observed, PCA, WordCounts, MorganCounts, NamedCounts, Units)
 
 
 def _import_folders() -> None:
@@ -82,7 +84,7 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
         arrays[place] = value
         return {"array": place}
     if is_sparse(value):
-        rows = value.tocsr()
+        rows = as_csr(value)
         parts = {"data": rows.data, "indices": rows.indices, "indptr": rows.indptr}
         return {"csr": list(rows.shape), "parts": encode(parts, place, arrays)}
     if isinstance(value, slice):
@@ -125,7 +127,7 @@ def _decoded_csr(shape: list[int], parts: dict[str, np.ndarray]) -> sp.csr_matri
 def _decoded_slice(ends: list[int | None]) -> slice:
     """Return a range of columns. Raises ValueError for ends that are not whole numbers."""
     if not all(kinds.is_of(end, int | None) for end in ends):
-        raise ValueError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
+        raise InputError(f"a range of columns has start, stop and step {ends}, which must be whole numbers")
     return slice(*ends)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError, check_positive
 from chimap.backends import backend_of
@@ -81,7 +82,7 @@ class PCA:
         wanted = n if n_components is None else n_components
         check_positive(wanted, "n_components", integer=True)
         if wanted > n:
-            raise ValueError(Message("{n_components=!s}, but there are {} features.", wanted, n))
+            raise InputError(Message("{n_components=!s}, but there are {} features.", wanted, n))
         if moments.n_rows == 0:
             raise DataError(
                 "the moments have no rows: principal components need some. Add rows with Moments.update first."

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chimap import _blas, _loops, _threads
+from chimap._errors import InputError
 
 PANEL = 256  # rows of a panel; the square corners of the panels waste PANEL / n of the memory
 _PARTS = 4  # partial sums of BLAS products, fixed so that results do not depend on the number of threads
@@ -29,7 +30,7 @@ class Symmetric:
         size = int(sizes.sum())
         self.flat = np.zeros(size) if flat is None else flat
         if self.flat.shape != (size,):
-            raise ValueError(f"a symmetric matrix of order {n} keeps {size} numbers; got {self.flat.shape}.")
+            raise InputError(f"a symmetric matrix of order {n} keeps {size} numbers; got {self.flat.shape}.")
 
     @classmethod
     def of(cls, square: np.ndarray) -> Symmetric:
@@ -104,7 +105,7 @@ class Symmetric:
     def __matmul__(self, B: np.ndarray) -> np.ndarray:
         """Return the product with B (n, columns), Fortran-ordered."""
         if B.shape[0] != self.n:
-            raise ValueError(f"a symmetric matrix of order {self.n} multiplies {self.n} rows; got {B.shape}.")
+            raise InputError(f"a symmetric matrix of order {self.n} multiplies {self.n} rows; got {B.shape}.")
         P = np.ascontiguousarray(B.T, dtype=np.float64)
         add = _add_few if P.shape[0] <= _FEW else _add_many
         panels = list(self.panels())

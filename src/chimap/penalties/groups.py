@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from chimap._errors import InputError
+
 Group: TypeAlias = slice | Sequence[int] | np.ndarray
 
 
@@ -40,15 +42,15 @@ def check_groups(groups: Sequence[Group], n_features: int) -> list[np.ndarray]:
     ]
     for i, group in enumerate(indices):
         if group.size == 0:
-            raise ValueError(f"group {i} is empty: every group needs at least one column.")
+            raise InputError(f"group {i} is empty: every group needs at least one column.")
     columns = np.concatenate(indices) if indices else np.zeros(0, dtype=np.int64)
     if columns.size and not 0 <= columns.min() <= columns.max() < n_features:
-        raise ValueError(f"groups name columns {columns.min()} to {columns.max()}; there are {n_features}.")
+        raise InputError(f"groups name columns {columns.min()} to {columns.max()}; there are {n_features}.")
     times = np.bincount(columns, minlength=n_features)
     if np.any(times != 1):
         column = int(np.flatnonzero(times != 1)[0])
         place = "in no group" if times[column] == 0 else f"in {times[column]} groups"
-        raise ValueError(
+        raise InputError(
             f"column {column} is {place}; each of the {n_features} columns must be in exactly one."
         )
     return indices

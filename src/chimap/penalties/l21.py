@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from chimap import _loops
+from chimap._errors import InputError
 from chimap._validation import check_positive
 from chimap.penalties.base import Penalty
 from chimap.penalties.groups import Group, check_groups
@@ -68,7 +69,7 @@ class L21(Penalty):
             np.ones(len(groups)) if self.group_weights is None else np.asarray(self.group_weights, float)
         )
         if weights.shape != (len(groups),) or not np.all((weights > 0) & np.isfinite(weights)):
-            raise ValueError(
+            raise InputError(
                 f"group_weights must be {len(groups)} positive numbers, one for each group; "
                 f"got {self.group_weights!r}."
             )
@@ -115,7 +116,7 @@ class L21(Penalty):
             If W has another number of features.
         """
         if W.shape[0] != self.n_features:
-            raise ValueError(f"W holds weights of {W.shape[0]} features; the groups cover {self.n_features}.")
+            raise InputError(f"W holds weights of {W.shape[0]} features; the groups cover {self.n_features}.")
         columns = _columns(W)
         norms = np.empty((len(self._weights), 1 if self.shared else columns.shape[1]))
         _loops.group_norms(columns, self._order, self._starts, norms)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap.penalties.base import Penalty
 from chimap.penalties.l1 import L1
 from chimap.penalties.l2 import L2
@@ -43,7 +44,7 @@ class PenaltySum(Penalty):
     def __init__(self, *parts: Penalty):
         kinds = [type(part) for part in parts]
         if not parts or len(set(kinds)) < len(kinds) or not set(kinds) <= set(_ORDER):
-            raise ValueError(
+            raise InputError(
                 "a sum takes L1, L21 and L2, each at most once; got "
                 f"{', '.join(k.__name__ for k in kinds) or 'nothing'}. Combine two of a kind by adding their strengths."
             )

@@ -20,6 +20,7 @@ from sklearn.metrics import (
 
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
+from chimap.data.label_kinds import is_text, kind_of
 from chimap.report._answers import checked_pair
 from chimap.report._plain import plain
 from chimap.report.intervals import Interval, normal_quantile, wilson_interval
@@ -257,8 +258,10 @@ def most_confused(metrics: ClassificationMetrics, n: int = 10) -> list[ConfusedP
 
 
 def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] | None) -> np.ndarray:
-    if y_true.dtype.kind in "US" and y_pred.dtype.kind not in "USO":
-        raise DataError(f"y_true holds text and y_pred {y_pred.dtype}; pass both as the same kind of label.")
+    if is_text(y_true) != is_text(y_pred):
+        raise DataError(
+            f"y_true holds {kind_of(y_true)} and y_pred {kind_of(y_pred)}; pass both as the same kind of label."
+        )
     seen = np.union1d(y_true, y_pred)
     labels = seen if classes is None else np.asarray(classes)
     unknown = seen[~np.isin(seen, labels)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
+from chimap._errors import InputError
+
 Interval = tuple[float, float]
 
 
@@ -46,7 +48,7 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
     (0.5958, 0.9821)
     """
     if not (n >= 1 and 0 <= successes <= n):
-        raise ValueError(
+        raise InputError(
             f"successes and n must satisfy 0 <= successes <= n, n >= 1; got {successes} and {n}."
         )
     z = normal_quantile(confidence)
@@ -61,7 +63,7 @@ def wilson_interval(successes: int, n: int, confidence: float = 0.95) -> Interva
 def normal_quantile(confidence: float) -> float:
     """Return z with P(|N(0, 1)| <= z) = ``confidence``. Raises ValueError unless 0 < confidence < 1."""
     if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be between 0 and 1, such as 0.95; got {confidence!r}.")
+        raise InputError(f"confidence must be between 0 and 1, such as 0.95; got {confidence!r}.")
     return float(ndtri((1 + confidence) / 2))
 
 

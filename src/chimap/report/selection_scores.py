@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.report._plain import measure_in_words, plain
 from chimap.selection import SelectionResult
@@ -53,11 +54,11 @@ class StrengthCurve:
         arrays = [np.asarray(a, np.float64) for a in (self.alphas, self.errors, self.standard_errors)]
         if arrays[0].ndim != 1 or len({a.shape for a in arrays}) != 1 or arrays[0].size == 0:
             shapes = ", ".join(str(a.shape) for a in arrays)
-            raise ValueError(
+            raise InputError(
                 f"alphas, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}."
             )
         if not (np.all(arrays[0] > 0) and self.chosen > 0):
-            raise ValueError("alphas and chosen must be positive: the curve is drawn over their logarithm.")
+            raise InputError("alphas and chosen must be positive: the curve is drawn over their logarithm.")
         order = np.argsort(arrays[0], kind="stable")
         for name, values in zip(("alphas", "errors", "standard_errors"), arrays, strict=True):
             object.__setattr__(self, name, values[order])
@@ -163,7 +164,7 @@ class ComponentScores:
     def __post_init__(self) -> None:
         expected = (np.size(self.n_components), np.size(self.alphas))
         if np.shape(self.r2) != expected:
-            raise ValueError(
+            raise InputError(
                 f"r2 must have shape {expected}, one row per number of components; got {np.shape(self.r2)}."
             )
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
@@ -75,7 +76,7 @@ def score_principal(
     """
     components = np.unique(np.asarray(n_components, dtype=np.int64))
     if components.size == 0 or components[0] < 1 or components[-1] > whole.n_features:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{n_components} must be within 1 .. {} (features); got {}.", whole.n_features, n_components
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._validation import ParameterError
 from chimap.model_files import register
 
@@ -52,7 +53,7 @@ class Conformal:
 
     def __post_init__(self) -> None:
         if self.scores.ndim != 2 or (self.weights is not None and self.weights.size != self.scores.shape[0]):
-            raise ValueError(
+            raise InputError(
                 f"Conformal: scores of shape {self.scores.shape} must be a matrix with a row per weight"
             )
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.base import SelectionResult
 from chimap.selection.folds import check_folds
@@ -62,7 +63,7 @@ def score_path(
     """
     check_folds(folds, whole)
     if (np.diff(alphas) > 0).any():  # solutions would be paired with the wrong strengths
-        raise ValueError(
+        raise InputError(
             f"alphas must descend, as a path does: sort them; got {np.asarray(alphas).tolist()}."
         )
     errors = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.losses import Loss
 from chimap.solvers.base import Solver
@@ -34,4 +35,4 @@ def solver_of(loss: str | Loss) -> Solver:
     for solver in SOLVERS.values():
         if solver.supports(loss):
             return solver
-    raise ValueError(Message("no solver minimises {loss=}.", loss))
+    raise InputError(Message("no solver minimises {loss=}.", loss))

@@ -18,6 +18,7 @@ import numpy as np
 
 from chimap import _threads
 from chimap._cholesky import TILE, factorise, inverse_blocks, inverse_diagonal, solve
+from chimap._errors import InputError
 from chimap._messages import Message
 
 _CLOSE = 1e-3  # refinement ends when a correction is below this share of the solution
@@ -247,7 +248,7 @@ def lift(square: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
 def check_latest(solved: float | None, solution: DualSolution) -> None:
     """Raise ValueError unless a solution is of the strength that was solved last."""
     if solved != solution.alpha:
-        raise ValueError(
+        raise InputError(
             Message(
                 "the latest solution is of {alpha=!s}, not {}: call solve at this alpha first.",
                 solved, solution.alpha,

@@ -27,6 +27,7 @@ from functools import cached_property
 import numpy as np
 
 from chimap._cholesky import inverse_columns
+from chimap._errors import InputError
 from chimap.model_files import register
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.ridge import Factor
@@ -48,7 +49,7 @@ class InverseFactor:
 
     def __post_init__(self) -> None:
         if self.packed.ndim != 1 or self.size * (self.size + 1) // 2 != self.packed.size:
-            raise ValueError(f"InverseFactor: {self.packed.shape} numbers do not make a triangle.")
+            raise InputError(f"InverseFactor: {self.packed.shape} numbers do not make a triangle.")
 
     @classmethod
     def of_columns(cls, n: int, columns: Callable[[int, int], np.ndarray], dtype: np.dtype) -> InverseFactor:

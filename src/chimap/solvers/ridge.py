@@ -15,6 +15,7 @@ from typing import Protocol
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.backends import backend_of
@@ -162,7 +163,7 @@ class Factor:
     def cholesky(self) -> Cholesky:
         """The factor. Raises ValueError before the first call of ``of``."""
         if self._cholesky is None:
-            raise ValueError("nothing is factorised yet: call of(moments, alpha) first.")
+            raise InputError("nothing is factorised yet: call of(moments, alpha) first.")
         return self._cholesky
 
     def solve(self, B: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap.features.additive import AdditiveMap
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
@@ -171,7 +172,7 @@ def _parts(features: FittedFeatures, coef: np.ndarray) -> list[AdditivePart]:
             ]
         return parts
     if not isinstance(features, AdditiveMap):
-        raise ValueError(
+        raise InputError(
             f"tables hold models whose score is a sum over bins in which empty bins add 0; {type(features).__name__} "
             "mixes the bins, or its features of empty bins are not 0. Fit with an additive kernel such as 'chi2', or "
             "export the model as ONNX."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _loops
+from chimap._errors import InputError
 from chimap._memory import format_bytes
 from chimap._messages import Message
 from chimap._validation import MemoryBudgetError, check_positive
@@ -45,7 +46,7 @@ def line_tables(
     grid = _best_grid(functions, chosen, tolerance)
     while True:
         if grid.n_pieces > _MOST:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "tables of {} pieces per bin do not come within the tolerance of this model. Either the tolerance "
                     "is below the rounding of float32: give {tolerance=1e-5} or more; or the map jumps, as "

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import (
     data_rows,
     errors,
@@ -104,19 +105,19 @@ def measure(
     """
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli.support.score import check_answers, check_splits, repeated, score, splitter
+    from chimap.cli.support.score import as_answers, check_splits, repeated, score, splitter, true_answers
     from chimap.report import write_report
 
     flag_values.check_least(splits, "--splits")
     flag_values.check_least(per_class, "--per-class")
     if per_class is not None and splits is None:
-        raise ValueError("--per-class sets how --splits splits the rows: add --splits, or leave it out.")
+        raise InputError("--per-class sets how --splits splits the rows: add --splits, or leave it out.")
     if table.groups is not None and per_class is not None:
-        raise ValueError(
+        raise InputError(
             "--per-class draws rows of each class, but --groups keeps groups whole: leave one of them out."
         )
     if table.split is not None and all_rows:
-        raise ValueError(
+        raise InputError(
             "--split selects the test rows, but --all-rows takes every row: leave one of them out."
         )
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
@@ -124,8 +125,7 @@ def measure(
     drawn = None if splits is None else splitter(fitted, splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
-        y_true = data_rows.present(y, name, fitted)
-        check_answers(fitted, y_true, name)
+        y_true = as_answers(fitted, data_rows.present(y, name, fitted), name)
         if drawn is not None and table.groups is None:
             check_splits(fitted, y_true, name, drawn)
 
@@ -136,7 +136,7 @@ def measure(
     if drawn is not None:
         held_out_rows.warn_of_groups(source, table)
     if drawn is not None and groups is not None:
-        check_splits(fitted, data_rows.labels_of(source), source.name, drawn, groups)
+        check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
         errors.say("warning", chosen.warning)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
 from chimap.cli.support.bundles import Without
 from chimap.cli.support.declared import constant
@@ -90,21 +91,36 @@ def explain(
     from chimap import load
     from chimap._validation import check_choice
     from chimap.cli.support import explained
+    from chimap.cli.support.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
     if data is None and (rows is not None or labels is not None):
-        raise ValueError("--rows and --labels need DATA; name it after MODEL.")
+        raise InputError("--rows and --labels need DATA; name it after MODEL.")
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     exact = explained.explainable(fitted)
+
+    def check_labels(y: np.ndarray | None, name: str) -> None:
+        if y is not None:
+            as_answers(fitted, y, name)
+
     source = sample = y = None
     which, places = "", None
     if data is not None:
-        source = data_rows.open_data(data, labels, fitted, part=part, silent=json, table=table)
+        source = data_rows.open_data(
+            data,
+            labels,
+            fitted,
+            part=part,
+            silent=json,
+            check_labels=check_labels,
+            needs_labels=False,
+            table=table,
+        )
         if rows is None:
             source = held_out_rows.choose_rows(fitted, source, all_rows=False).source
-        y = source.labels()
+        y = true_answers(fitted, source) if source.has_labels else None
         places, which = _chosen(exact, source, y, rows, output, json)
         sample, of_sample = explained.sample_of(source)
     with show.busy("explaining"):
@@ -131,7 +147,7 @@ def explain(
 
 def _check_output(output: Path | None) -> None:
     if output is not None and output.suffix.lower() not in (".html", ".htm", *_ARRAYS):
-        raise ValueError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
+        raise InputError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
 
 
 def _chosen(
@@ -169,7 +185,7 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
     if shape is not None:
         sizes = re.fullmatch(r"(\d+)[x×](\d+)", shape.strip())
         if sizes is None:
-            raise ValueError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28; got {shape!r}.")
+            raise InputError(f"--shape must be HEIGHTxWIDTH in pixels, such as 28x28; got {shape!r}.")
         sides = int(sizes[1]), int(sizes[2])
         check_shape(sides, model.n_features_in_)
         return sides

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import errors, flag_values, image_models, options, outputs, show
 from chimap.cli.support.describe_images import blocks_flag
 from chimap.cli.support.image_options import ImageSettings
@@ -134,7 +135,7 @@ def _check(
     if like is not None:
         allowed = ImageSettings(part=settings.part, strict=settings.strict)
         if settings != allowed:
-            raise ValueError(
+            raise InputError(
                 "--like takes every image setting from FILE.words: leave the other image options out."
             )
         return

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.commands import evaluate
 from chimap.cli.support import config, fit_options, fit_summary, options, outputs, show
 from chimap.cli.support.declared import default
@@ -97,7 +98,7 @@ def fit(
         resumed={"--checkpoint": checkpoint},
     )
     if report is not None and not settings.test_fraction and table.split is None:
-        raise ValueError(
+        raise InputError(
             "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
         )
     config.save(context, save_config)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import options, show
 from chimap.cli.support.bundles import Without
 from chimap.cli.support.table import CountedColumn, TableOptions
@@ -59,7 +60,7 @@ def info(
     )
 
     if memory is not None and (path is None or describe_model.is_model(path)):
-        raise ValueError("--memory plans a fit on a data file: name a data file, or leave --memory out.")
+        raise InputError("--memory plans a fit on a data file: name a data file, or leave --memory out.")
     if path is None:
         title, facts, lines = "This installation", *describe_machine.describe()
     elif describe_model.is_model(path) and describe_images.is_words(path):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
 from chimap.cli.support.bundles import Without
 from chimap.cli.support.options import Json, Overwrite
@@ -83,16 +84,16 @@ def predict(
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
-        raise ValueError("--json and --output - both write to stdout; name a file with --output.")
+        raise InputError("--json and --output - both write to stdout; name a file with --output.")
     outputs.check_outputs({"--output": None if to_stdout else output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
     if not 0 < coverage < 1:
-        raise ValueError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
+        raise InputError(f"--coverage must be above 0 and below 1, such as 0.9; got {coverage:g}.")
     extras = {"scores": scores, "probabilities": probabilities, "sets": sets, "intervals": intervals}
     write = writer(output, fitted, [name for name, is_wanted in extras.items() if is_wanted], coverage)
     began = time.perf_counter()
     source = data_rows.open_data(
-        data, labels, model=fitted, part=part, silent=json, every_row=True, table=table
+        data, labels, model=fitted, part=part, silent=json, reads_labels=False, table=table
     )
     write(fitted, source, show.progress(json))
     if to_stdout:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import data_rows, fit_options, flag_values, options
 from chimap.cli.support.declared import constant
 from chimap.cli.support.fit_settings import Settings
@@ -118,7 +119,7 @@ class CompareSettings:
     def _check_kernel(self) -> None:
         """Refuse options that need --kernel, or --kernel-errors, without it."""
         if self.kernel == "auto":
-            raise ValueError(
+            raise InputError(
                 "--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out."
             )
         if self.kernel is not None:
@@ -129,14 +130,14 @@ class CompareSettings:
         }
         for flag, is_given in single_kernel_flags.items():
             if is_given and self.kernel is None:
-                raise ValueError(
+                raise InputError(
                     f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out."
                 )
         if self.kernel_errors and self.kernel is None:
-            raise ValueError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
+            raise InputError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
         for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
             if text is not None and not self.kernel_errors:
-                raise ValueError(
+                raise InputError(
                     f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out."
                 )
 
@@ -145,16 +146,19 @@ class CompareSettings:
             return None
         names = flag_values.listed(self.maps)
         if not names:
-            raise ValueError(f"--maps must name at least one map; got {self.maps!r}.")
+            raise InputError(f"--maps must name at least one map; got {self.maps!r}.")
         return names
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
         from chimap.comparison import compare
+        from chimap.data.labelling import with_numbers
 
         y = data_rows.labels_of(source)
+        task, _ = data_rows.decide_task(y, self.task, source.name)
+        source = with_numbers(source) if task is Task.regress else source
         return compare(
-            self._estimator(y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
+            self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
             normalize=self.normalization, sizes=self.sizes, groups=groups, progress=progress,
         )  # fmt: skip
 
@@ -179,14 +183,14 @@ class CompareSettings:
         names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
-    def _estimator(self, y: np.ndarray, name: str) -> BaseEstimator:
+    def _estimator(self, task: Task, y: np.ndarray, name: str) -> BaseEstimator:
         import numpy as np
 
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap._validation import DataError
 
         seconds = flag_values.seconds_of(self.time_limit, "--time-limit")
-        if data_rows.decide_task(y, self.task, name)[0] is not Task.classify:
+        if task is not Task.classify:
             return HistogramRegressor(scoring=self.scoring, time_limit=seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support.options import optional
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def _read(context: typer.Context, path: Path | None) -> Path | None:
     unknown = [option for option in options if option not in known]
     if unknown:
         listed = ", ".join(sorted(name.replace("_", "-") for name in known if name))
-        raise ValueError(
+        raise InputError(
             f"--config {path}: {context.command_path} has no option {unknown[0]!r}. Its options are {listed}."
         )
     context.default_map = {**(context.default_map or {}), **options}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chimap._errors import InputError
 from chimap.cli.support import image_models, tasks
 from chimap.cli.support.flag_names import in_flags
 from chimap.cli.support.options import Task
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
-    from chimap.data import Source, SvmlightSource
+    from chimap.data import Source
     from chimap.data.formats.fields import Reading
 
 TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
-    "rows each) and each occurs twice on average. Other numbers are a regression"
+    "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
 )
 
 
@@ -39,7 +40,8 @@ def open_data(
     silent: bool = False,
     check_labels: image_models.CheckLabels | None = None,
     table: TableOptions = AS_IT_IS,
-    every_row: bool = False,
+    reads_labels: bool = True,
+    needs_labels: bool = True,
     reading: Reading | None = None,
     aside: Sequence[str] = (),
 ) -> Source:
@@ -65,8 +67,10 @@ def open_data(
         Called as check_labels(labels, name) and may raise; for images it runs before they are described.
     table : TableOptions, default=AS_IT_IS
         Roles of the columns.
-    every_row : bool, default=False
-        Whether to include rows without a label.
+    reads_labels : bool, default=True
+        Whether to read labels, and leave out the rows without one.
+    needs_labels : bool, default=True
+        Whether a column of labels without any is an error, rather than rows without labels.
     reading : Reading or None, default=None
         How rows are made from a column of text or molecules; a model brings its own.
     aside : sequence of str, default=()
@@ -81,67 +85,81 @@ def open_data(
     """
     from chimap._validation import DataError
     from chimap.cli.support.errors import say
-    from chimap.data import SvmlightSource, matched
+    from chimap.data.labels import UNREAD
 
     if image_models.holds_images(data):
         if model is None:
             raise DataError(
                 f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
             )
-        return image_models.rows_for(model, data, labels, part, silent, check_labels)
+        chosen_labels = labels if reads_labels else UNREAD
+        return image_models.rows_for(model, data, chosen_labels, part, silent, check_labels)
     if part is not None:
-        raise ValueError(f"--part is for images, but {data} holds rows of bins; leave it out.")
+        raise InputError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
         not_bins = [name for name in (options.pop(option, None) for option in _NO_BINS) if name is not None]
-        source = _opened(data, labels, model, not_bins, {"reading": reading, **options})
-        source = source.every_row if every_row else source
+        options |= {"reading": reading, "reads_labels": reads_labels}
+        source = _opened(data, labels, model, not_bins, needs_labels, options)
         for note in source.notes:
             say("note", in_flags(note))
-        if model is None:
-            return source
-        if isinstance(source, SvmlightSource):
-            source = _as_in_training(source, labels, model)
-    if check_labels is not None:
+    if check_labels is not None and model is not None:
         check_labels(source.labels(), source.name)
-    check_bins(source, model)
-    matching = matched(
-        source, getattr(model, "feature_names_in_", None), model.n_features_in_, type(model).__name__
-    )
-    for note in matching.notes[len(source.notes) :]:
-        say("note", in_flags(note))
-    return matching
+    return source
 
 
 def _opened(
-    data: str, labels: str | None, model: BaseEstimator | None, aside: list[str], options: JSON
+    data: str,
+    labels: str | None,
+    model: BaseEstimator | None,
+    aside: list[str],
+    needs_labels: bool,
+    options: JSON,
 ) -> Source:
-    """Open the source without the columns in ``aside`` and those that the model knows not to be bins.
-
-    If ``labels`` is None, the labels are the column or columns that the model was fitted with, if the file has them.
-    """
+    """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
     from chimap import open_source
-    from chimap._validation import DataError
     from chimap.cli.support.errors import say
+    from chimap.data.labelling import NoLabelsError
 
-    def opened(labels: str | None) -> Source:
-        return open_source(data, labels, like=model, aside=[*aside, *_known_aside(model, labels)], **options)
+    def opened(labels: str | None, with_labels: bool) -> Source:
+        known = _known_aside(model, labels if with_labels else None)
+        return open_source(
+            data, labels, like=model, aside=[*aside, *known], with_labels=with_labels, **options
+        )
 
-    training_labels = (getattr(model, "training_", None) or {}).get("labels")
-    if labels is None and training_labels is not None and _is_column(training_labels):
-        try:
-            source = opened(training_labels)
-        except (DataError, FileNotFoundError):
-            pass  # the column or the file is missing; if it is the file, the last line raises again
-        else:
-            column = "column" if source.task_names is None else "columns"
-            say(
-                "note",
-                f"{source.name}: using the {column} {training_labels!r} as labels, as when the model was fitted.",
-            )
-            return source
-    return opened(labels)
+    if not options.pop("reads_labels"):
+        return opened(labels, False)
+    try:
+        source = _with_labels_of_fit(opened, model) if labels is None else None
+        return opened(labels, True) if source is None else source
+    except NoLabelsError as error:
+        if needs_labels or labels is not None:
+            raise
+        say("note", f"{in_flags(error)} The rows are taken for rows without labels.")
+        return opened(None, False)
+
+
+def _with_labels_of_fit(
+    opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
+) -> Source | None:
+    """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
+    from chimap.cli.support.errors import say
+    from chimap.data.table import NoColumnError
+
+    labels = (getattr(model, "training_", None) or {}).get("labels")
+    if labels is None or not _is_column(labels):
+        return None
+    try:
+        source = opened(labels, True)
+    except (
+        NoColumnError,
+        FileNotFoundError,
+    ):  # if the file of the rows is missing, the next try raises again
+        return None
+    column = "column" if source.task_names is None else "columns"
+    say("note", f"{source.name}: using the {column} {labels!r} as labels, as when the model was fitted.")
+    return source
 
 
 def _is_column(labels: str) -> bool:
@@ -171,31 +189,13 @@ def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
     about = getattr(model, "training_", None) or {}
     if not hasattr(model, "feature_names_in_"):
         return []
-    not_bins = [*([] if about.get("labels") is None else [about["labels"]]), *about.get("columns_aside", ())]
-    task_columns = {*(tasks.names_of(model) or ())} if labels is not None else set()
-    return [name for name in not_bins if name not in task_columns]
-
-
-def _as_in_training(source: SvmlightSource, labels: str | None, model: BaseEstimator) -> SvmlightSource:
-    """Read svmlight text as in training: the text itself states neither its number of columns nor the first index."""
-    first = (getattr(model, "training_", None) or {}).get("zero_based")
-    first = source.zero_based if first is None else first
-    if source.n_features >= model.n_features_in_ and source.zero_based == first:
-        return source
-    n_features = max(source.n_features + (first and not source.zero_based), model.n_features_in_)
-    return type(source)(source.path, labels, n_features=n_features, zero_based=first)
-
-
-def check_bins(source: Source, model: BaseEstimator) -> None:
-    """Raise DataError if the number of bins differs from that of the model."""
-    from chimap._validation import DataError
-
-    is_named = source.column_names is not None and hasattr(model, "feature_names_in_")
-    if not is_named and source.n_features != model.n_features_in_:
-        raise DataError(
-            f"{source.name}: {source.n_features:,} bins per row, but the model was fitted on "
-            f"{model.n_features_in_:,}. Give rows with the same bins in the same order."
-        )
+    tasks_known = tasks.names_of(model) or []
+    not_bins = [
+        *([] if about.get("labels") is None else [about["labels"]]),
+        *about.get("columns_aside", ()),
+        *tasks_known,
+    ]
+    return [name for name in not_bins if labels is None or name not in tasks_known]
 
 
 def weigh(source: Source, table: TableOptions) -> None:
@@ -236,33 +236,74 @@ def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
 def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     """Return the task and the reason for it, by ``TASK_RULE``.
 
-    Raise DataError if the labels do not suit the task ``wanted``.
+    Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
+    text might be meant as numbers.
     """
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.data.label_kinds import as_targets, is_text
 
     if y.ndim == 2:
         return tasks.decide(y, wanted, name)
-    if y.dtype.kind in "bU":
+    if is_text(y):
+        if wanted is not Task.regress:
+            _check_meant_as_text(y, wanted, name)
+            return Task.classify, "labels are text"
+        y = as_targets(y, name)
+    if y.dtype.kind == "b":
         if wanted is Task.regress:
             raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")
-        return Task.classify, "labels are text" if y.dtype.kind == "U" else "labels are true or false"
+        return Task.classify, "labels are true or false"
     fractional = np.flatnonzero(y != np.round(y))
     if fractional.size and wanted is Task.classify:
         raise DataError(
             f"{name}: --task classify needs whole numbers or text for labels; row {fractional[0]} has "
             f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
         )
+    is_few, different = _is_few(y), np.unique(y).size
+    task = Task.regress if fractional.size or not is_few else Task.classify
+    if wanted is not Task.auto:
+        task = wanted
+    if task is Task.regress and different == 1 and y.size > 1:
+        raise DataError(
+            f"{name}: every label is {y[0]:g}, so there is nothing to predict. Name the column of labels with --labels."
+        )
     if wanted is not Task.auto:
         return wanted, "as set with --task"
     if fractional.size:
-        return Task.regress, "labels are fractions"
-    different = np.unique(y).size
-    is_few = different <= y.size / 2 and different <= max(20, min(1000, y.size // 10))
-    task, opposite = (Task.classify, "regress") if is_few else (Task.regress, "classify")
+        return task, "labels are fractions"
+    opposite = "regress" if task is Task.classify else "classify"
     numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
     return task, f"labels are {numbers}; use --task {opposite} to override"
+
+
+def _is_few(y: np.ndarray) -> bool:
+    """Return whether so few labels are different that numbers are classes, by ``TASK_RULE``."""
+    import numpy as np
+
+    different = np.unique(y).size
+    return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
+
+
+def _check_meant_as_text(y: np.ndarray, wanted: Task, name: str) -> None:
+    """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.data.label_kinds import is_number, why_text
+
+    if wanted is Task.classify or _is_few(y):
+        return
+    words = np.unique(y).tolist()
+    if 2 * sum(map(is_number, words)) < len(words):
+        return
+    word, reason = why_text(words) or (words[0], "comes as text")
+    row = int(np.flatnonzero(y == word)[0])
+    raise DataError(
+        f"{name}: {len(words):,} different labels, most of them numbers, but they are text, as {word!r} in row {row} "
+        f"{reason}. For a regression, mend what is no number and add --task regress; for classes, add --task classify."
+    )
 
 
 def check_every_row(source: Source, precision: str) -> None:

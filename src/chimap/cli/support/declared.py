@@ -23,6 +23,7 @@ _DECLARED_IN = {
     "ImageHistograms": "images/histograms.py",
     "SIFT": "images/descriptors/sift.py",
     "MorganCounts": "data/formats/molecules.py",
+    "WordCounts": "data/formats/words.py",
     "export_model": "export/files.py",
 }
 

@@ -85,6 +85,7 @@ def _metadata(source: Source) -> list[JSON]:
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.data.label_kinds import kind_of
 
     columns: list[JSON] = []
     for name in source.metadata:
@@ -93,8 +94,7 @@ def _metadata(source: Source) -> list[JSON]:
         except DataError as error:  # a row has no value, or the values cannot be labels
             columns.append({"name": name, "kind": None, "distinct": None, "note": in_flags(error)})
             continue
-        kind = {"U": "text", "O": "text", "b": "true or false", "i": "whole numbers"}.get(values.dtype.kind)
-        columns.append({"name": name, "kind": kind or "numbers", "distinct": int(np.unique(values).size)})
+        columns.append({"name": name, "kind": kind_of(values), "distinct": int(np.unique(values).size)})
     return columns
 
 
@@ -166,10 +166,15 @@ def _widen(ends: list[float], values: np.ndarray) -> None:
 def _labels(source: Source) -> JSON | None:
     import numpy as np
 
+    from chimap._validation import DataError
+
     y = source.labels()
     if y is None:
         return None
-    task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
+    try:
+        task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
+    except DataError as error:  # the labels leave the task open, which a fit asks for
+        return {"task": None, "reason": in_flags(error)}
     about: JSON = {"task": task.value, "reason": reason}
     if y.ndim == 2:
         return about | {
@@ -248,6 +253,8 @@ def _bad_line(negative: int, not_finite: int) -> str | None:
 def _labels_line(labels: JSON | None, most: int = 12) -> str:
     if labels is None:
         return "none; name them with --labels"
+    if labels["task"] is None:
+        return str(labels["reason"])
     if "entries" in labels:
         entries = labels["entries"]
         kind = "tasks of two classes" if labels["task"] == "classify" else "regressions"

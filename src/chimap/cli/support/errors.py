@@ -6,8 +6,8 @@ import json
 import os
 import sys
 import traceback
-from pathlib import Path
 
+from chimap._errors import InputError, MissingPackageError
 from chimap.cli.support.flag_names import in_flags
 
 USAGE, INTERNAL, INTERRUPTED = 2, 1, 130
@@ -44,16 +44,12 @@ def explain_interrupt() -> int:
 def is_fault_of_input(error: BaseException) -> bool:
     """Return whether the input, not chimap, is at fault.
 
-    This holds for errors of files and folders, and for the ValueError and ImportError that the checks of the package
-    raise. A ValueError from inside NumPy or scikit-learn was not foreseen by any check, so it is a bug.
+    This holds for errors of files and folders, and for the exceptions of the package. All others, from NumPy, Python or
+    scikit-learn, were not foreseen by any check, so they are bugs.
     """
-    if isinstance(error, OSError):
-        return True  # files, disks, streams and hosts
-    if not isinstance(error, ValueError | ImportError):
-        return False
-    frames = traceback.extract_tb(error.__traceback__)
-    package = Path(__file__).parents[2]
-    return bool(frames) and Path(frames[-1].filename).is_relative_to(package)
+    return isinstance(
+        error, OSError | InputError | MissingPackageError
+    )  # OSError: files, disks, streams and hosts
 
 
 def say(kind: str, message: str, code: int = 2) -> None:

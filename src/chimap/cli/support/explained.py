@@ -41,14 +41,9 @@ def explainable(model: BaseEstimator) -> BaseEstimator:
 
 def row_names(source: Source) -> np.ndarray:
     """Return the names of the rows: their ids, or else their numbers in the file."""
-    import numpy as np
+    from chimap.data.label_kinds import texts_of
 
-    from chimap.data.split import PartSource
-
-    if source.row_ids is not None:
-        return np.asarray(source.row_ids).astype(str)
-    places = source.places if isinstance(source, PartSource) else np.arange(source.n_rows)
-    return places.astype(str)
+    return texts_of(source.places_in_file() if source.row_ids is None else source.row_ids)
 
 
 def named_rows(source: Source, text: str) -> np.ndarray:
@@ -58,20 +53,19 @@ def named_rows(source: Source, text: str) -> np.ndarray:
     from chimap._validation import DataError
     from chimap.cli.support.flag_values import listed
 
-    names = row_names(source)
+    names, numbers = row_names(source), source.places_in_file()
     chosen = []
     for word in listed(text):
         places = np.flatnonzero(names == word)
-        if places.size:
-            chosen.append(int(places[0]))
-        elif word.isdecimal() and int(word) < source.n_rows:
-            chosen.append(int(word))
-        else:
+        if not places.size and word.isdecimal():
+            places = np.flatnonzero(numbers == int(word))
+        if not places.size:
             examples = ", ".join(names[:3])
             raise DataError(
                 f"--rows: {source.name} has no row {word!r}. Its {source.n_rows:,} rows are called {examples}, ..., "
                 "or can be named by number from 0."
             )
+        chosen.append(int(places[0]))
     if not chosen:
         raise DataError("--rows must name rows by id or number, such as 0,17; got none.")
     return np.array(chosen)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import fit_options, flag_values, options
 from chimap.cli.support.declared import default, either, names
 from chimap.cli.support.options import IN_PROCESS, EngineChoice, Precision, Task
@@ -130,7 +131,7 @@ class Settings:
         if self.terms == "auto":
             return None
         if not self.terms.isdecimal():
-            raise ValueError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
+            raise InputError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
         return int(self.terms)
 
     @property
@@ -140,7 +141,7 @@ class Settings:
         if text == "auto":
             return text
         if not text.isdecimal():
-            raise ValueError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
+            raise InputError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
         return int(text)
 
     def check_components(self) -> None:
@@ -162,7 +163,7 @@ class Settings:
         blocks = flag_values.blocks_of(self.blocks)
         n_blocks = n_descriptors if blocks is None else len(blocks)
         if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
-            raise ValueError(
+            raise InputError(
                 f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks."
             )
         flag_values.check_features(self.features)
@@ -171,7 +172,7 @@ class Settings:
         flag_values.check_loss(self.loss)
         flag_values.gamma_of(self.gamma)
         if self.normalize and self.normalization not in (None, "l1"):
-            raise ValueError(
+            raise InputError(
                 f"--normalize means --normalization l1, but {self.normalization} is given: leave one of them out."
             )
         flag_values.check_normalization(self.normalization)
@@ -187,7 +188,7 @@ class Settings:
             flag_values.check_least(value, flag, least)
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
-            raise ValueError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
+            raise InputError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
         flag_values.seconds_of(self.time_limit, "--time-limit")
         flag_values.class_weight_of(self.class_weight)
         flag_values.threshold_of(self.threshold)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap.cli.support.options import Task
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def class_weight_of(text: str | None, y: np.ndarray | None = None) -> ClassWeigh
         except ValueError:
             value = float("nan")
         if not (is_there and label and 0 < value < float("inf")):
-            raise ValueError(
+            raise InputError(
                 f"--class-weight must be balanced, or labels with weights above 0, such as active=5,inactive=1; got "
                 f"{item!r}."
             )
@@ -51,7 +52,7 @@ def threshold_of(text: str | None) -> float | str | None:
     try:
         return float(number_or(WORDS[0], text, "--threshold"))
     except ValueError:
-        raise ValueError(
+        raise InputError(
             f"--threshold must be {', '.join(WORDS)}, or the cost of a missed row, such as 10; got {text!r}."
         ) from None
 
@@ -69,14 +70,14 @@ def number_or(word: str, text: str, flag: str) -> float | str:
     except ValueError:
         value = float("nan")
     if not 0 < value < float("inf"):
-        raise ValueError(f"{flag} must be {word!r} or a positive number, such as 0.5; got {text!r}.")
+        raise InputError(f"{flag} must be {word!r} or a positive number, such as 0.5; got {text!r}.")
     return value
 
 
 def check_share(value: float, flag: str) -> None:
     """Raise ValueError, naming the flag, unless the number is a share of rows that leaves some: 0 or more, below 1."""
     if not 0 <= value < 1:
-        raise ValueError(f"{flag} must be at least 0 and below 1; got {value:g}.")
+        raise InputError(f"{flag} must be at least 0 and below 1; got {value:g}.")
 
 
 _DURATION = re.compile(r"(?:(?P<h>[\d.]+)h)?(?:(?P<m>[\d.]+)m(?:in)?)?(?:(?P<s>[\d.]+)s?)?")
@@ -100,7 +101,7 @@ def seconds_of(text: str | None, flag: str) -> float | None:
     except ValueError:  # two dots
         seconds = 0.0
     if not seconds > 0:
-        raise ValueError(
+        raise InputError(
             f"{flag} must be a time above 0, such as 10m, 90s, 1h30m or 600 (seconds); got {text!r}."
         )
     return seconds
@@ -110,7 +111,7 @@ def check_known(name: object, known: Iterable[str], flag: str) -> None:
     """Raise ValueError, naming the flag and what is known, for another name."""
     names = tuple(known)
     if name not in names:
-        raise ValueError(f"{flag} must be one of {', '.join(names)}; got {name!r}.")
+        raise InputError(f"{flag} must be one of {', '.join(names)}; got {name!r}.")
 
 
 def gamma_of(text: str) -> float | str:
@@ -131,7 +132,7 @@ def check_scoring(name: str | None) -> None:
     from sklearn.metrics import get_scorer_names
 
     if name is not None and name not in get_scorer_names():
-        raise ValueError(
+        raise InputError(
             f"--scoring must be a scorer of scikit-learn, such as accuracy, balanced_accuracy, roc_auc, f1 or r2; "
             f"got {name!r}."
         )
@@ -146,7 +147,7 @@ def check_kernel(kernel: str) -> None:
     try:
         as_kernel(kernel, 1.0)
     except ValueError:
-        raise ValueError(f"--kernel must be auto or one of {', '.join(names())}; got {kernel!r}.") from None
+        raise InputError(f"--kernel must be auto or one of {', '.join(names())}; got {kernel!r}.") from None
 
 
 def check_map(name: str, kernel: str, flag: str = "--map") -> None:
@@ -156,19 +157,19 @@ def check_map(name: str, kernel: str, flag: str = "--map") -> None:
 
     if kernel == "auto":
         if name != "optimal":
-            raise ValueError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
+            raise InputError(f"{flag} needs a named kernel: give --kernel, such as chi2.")
         return
     resolved = as_kernel(kernel, 1.0)
     additive = resolved.kernel if isinstance(resolved, Exponential) else resolved
     if not isinstance(additive, AdditiveKernel):
         if name != "optimal":  # the default, which other kernels ignore
-            raise ValueError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
+            raise InputError(f"{flag} is for additive kernels and their exponential forms; got {kernel!r}.")
         return
     suitable = [name for name, make in CATALOGUE.items() if make.takes(additive)]
     if name not in CATALOGUE:
-        raise ValueError(f"{flag} must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")
+        raise InputError(f"{flag} must be one of {', '.join(suitable)} (for {additive.name}); got {name!r}.")
     if name not in suitable:
-        raise ValueError(
+        raise InputError(
             f"{flag}: {name} does not approximate {additive.name}. Use one of {', '.join(suitable)}."
         )
 
@@ -190,7 +191,7 @@ def blocks_of(text: str | None) -> dict[str, slice | str] | None:
         is_span = colon != "" and (start + stop).isdigit()
         is_good = start.isdigit() and stop.isdigit() and int(start) < int(stop) if is_span else span != ""
         if not (name and is_good) or name in blocks or span.isdigit():
-            raise ValueError(
+            raise InputError(
                 f"--blocks must be different names with their columns, such as 'sift=0:300,hog=hog_*'; got {item!r}."
             )
         blocks[name] = slice(int(start), int(stop)) if is_span else span
@@ -235,7 +236,7 @@ def whole_numbers(text: str, flag: str) -> list[int]:
     """Return the positive whole numbers of a comma-separated list. Raise ValueError, naming the flag, for others."""
     words = listed(text)
     if not words or not all(word.isdecimal() and int(word) > 0 for word in words):
-        raise ValueError(
+        raise InputError(
             f"{flag} must be whole numbers of at least 1, separated by commas, such as 1,2,3; got {text!r}."
         )
     return [int(word) for word in words]
@@ -244,7 +245,7 @@ def whole_numbers(text: str, flag: str) -> list[int]:
 def check_least(value: int | None, flag: str, least: int = 1) -> None:
     """Raise ValueError, naming the flag, if the number is below ``least``."""
     if value is not None and value < least:
-        raise ValueError(f"{flag} must be a whole number of at least {least}; got {value}.")
+        raise InputError(f"{flag} must be a whole number of at least {least}; got {value}.")
 
 
 def one_or_several(text: str | None, flag: str) -> int | list[int] | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from chimap._errors import InputError
 from chimap.cli.support.table import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Parts:
         import numpy as np
 
         if table.split is not None and test_fraction:
-            raise ValueError(
+            raise InputError(
                 "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
             )
         groups = groups_of(source, table)
@@ -111,17 +112,29 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
 def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Warn if --groups is not given but a column that is not a bin looks like a group."""
     from chimap.cli.support.errors import say
-    from chimap.data.group_columns import group_column
+    from chimap.cli.support.flag_names import in_flags
+    from chimap.data.group_columns import doubts_of_groups
 
-    name = None if table.groups is not None else group_column(source)
-    if name is not None:
+    for doubt in () if table.groups is not None else doubts_of_groups(source):
+        say("warning", in_flags(doubt))
+
+
+def warn_of_repeats(parts: Parts) -> None:
+    """Warn if many of the held-out rows are also in training."""
+    from chimap.cli.support.errors import say
+    from chimap.data.doubts import repeated_rows
+
+    n_held_out = 0 if parts.held_out is None else parts.held_out.n_rows
+    repeated = None if parts.held_out is None else repeated_rows(parts.training, parts.held_out)
+    if repeated is not None and repeated >= _MANY_REPEATS * n_held_out:
         say(
             "warning",
-            f"column {name!r} looks like a group: rows that share its value are nearly equal. Name it with --groups "
-            f"{name}, or scores will be too optimistic.",
+            f"{repeated:,} of {n_held_out:,} test rows also occur in training, so the score says little about new "
+            "rows. Remove repeats, or name their groups with --groups.",
         )
 
 
+_MANY_REPEATS = 0.1  # share of held-out rows; fewer repeats hardly change a score
 _TRAIN, _TEST = ("train", "training"), ("test", "testing")
 
 
@@ -134,12 +147,13 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     import numpy as np
 
     from chimap._validation import DataError
+    from chimap.data.label_kinds import is_text, texts_of
 
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
-    texts = np.char.lower(np.char.strip(values.astype(str)))
-    if values.dtype.kind in "bif" and word is not None and np.isin(values, (0, 1)).all():
+    texts = np.char.lower(np.char.strip(texts_of(values)))
+    if not is_text(values) and word is not None and np.isin(values, (0, 1)).all():
         is_test = (values == 1) == (word == "test")
     elif word is not None and np.isin(texts, ("true", "false")).all():  # the booleans of a CSV
         is_test = (texts == "true") == (word == "test")

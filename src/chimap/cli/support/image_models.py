@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap.cli.support import errors, show
 from chimap.cli.support.image_options import ImageSettings
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from chimap.data import Source
+    from chimap.data.labels import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
     from chimap.images.parts import PartFolder
@@ -50,13 +52,13 @@ def layout_of(data: str) -> tuple[str | None, str]:
         return name, path
     if not Path(data).exists():
         if name in CATALOGUE:
-            raise ValueError(f"{data} names a data set without its folder; give {name}:FOLDER.")
+            raise InputError(f"{data} names a data set without its folder; give {name}:FOLDER.")
         if path and Path(path).exists():
-            raise ValueError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
+            raise InputError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
     return None, data
 
 
-def open_set(data: str, labels: str | None, part: str | None) -> ImageSet:
+def open_set(data: str, labels: Labels, part: str | None) -> ImageSet:
     """Open the images of DATA, with one label each or none. If ``part`` is given, return only that part."""
     from chimap.images.histogram_source import check_single_labels
     from chimap.images.reading import open_images
@@ -137,7 +139,7 @@ def training_rows(
 def rows_for(
     model: BaseEstimator,
     data: str,
-    labels: str | None,
+    labels: Labels,
     part: str | None,
     silent: bool,
     check_labels: CheckLabels | None,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import flag_values, options
 from chimap.cli.support.declared import default, names
 
@@ -60,7 +61,7 @@ class ImageSettings:
         names = flag_values.listed(self.descriptors)
         unknown = [name for name in names if name not in CATALOGUE]
         if unknown or not names or len(set(names)) < len(names):
-            raise ValueError(
+            raise InputError(
                 f"--descriptors must be different names among {', '.join(CATALOGUE)}, with commas; got "
                 f"{self.descriptors!r}."
             )
@@ -74,7 +75,7 @@ class ImageSettings:
         """Raise ValueError, naming the first one, if image options are set but DATA holds no images."""
         for field in dataclasses.fields(self):
             if getattr(self, field.name) != field.default:
-                raise ValueError(
+                raise InputError(
                     f"--{field.name} is for images, but {data} holds rows of bins; leave it out."
                 )
 
@@ -110,7 +111,7 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
     for word in flag_values.listed(text) or [text]:
         rows, _, columns = word.partition("x")
         if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
-            raise ValueError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")
+            raise InputError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")
         grids.append((int(rows), int(columns)))
     return tuple(grids)
 

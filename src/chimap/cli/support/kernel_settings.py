@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import flag_values, options
 from chimap.cli.support.declared import default
 from chimap.cli.support.fit_settings import Settings
@@ -145,23 +146,23 @@ class KernelSettings(Settings):
             flag_values.check_least(value, flag)
         flag_values.check_share(self.validation_fraction, "--validation-fraction")
         if not 0 <= self.width_strength < float("inf"):
-            raise ValueError(f"--width-strength must be a number of at least 0; got {self.width_strength:g}.")
+            raise InputError(f"--width-strength must be a number of at least 0; got {self.width_strength:g}.")
         if self.objective is ObjectiveOption.gradients and self.width_strength:
-            raise ValueError(
+            raise InputError(
                 "--objective gradients takes no --width-strength, as it minimises no objective: leave one of them out."
             )
         if self.method is Method.widths and len(self.kernels) > 1:
-            raise ValueError(
+            raise InputError(
                 "--kernel names several kernels, but --method widths learns one for all blocks. Use --method multiple."
             )
         if self.method is Method.multiple and not self.blocks and n_descriptors < 2:
-            raise ValueError(
+            raise InputError(
                 "--method multiple needs blocks: name their columns with --blocks, such as sift=0:300,hog=300:500."
             )
         if self.method is Method.multiple:
             for name in _OF_WIDTHS:
                 if getattr(self, name) != getattr(KernelSettings, name):
-                    raise ValueError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
+                    raise InputError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
 
     def estimator(self, task: Task) -> BaseEstimator:
         """Return the unfitted model of these settings."""

@@ -56,7 +56,9 @@ def spread_of(y: np.ndarray) -> np.ndarray | None:
     """Return the standard deviation of each target, (t,), with 1 for constant targets; None for text labels."""
     import numpy as np
 
-    if y.dtype.kind not in "biuf":
+    from chimap.data.label_kinds import is_text
+
+    if is_text(y):
         return None
     known = np.ma.masked_invalid(y.reshape(len(y), -1).astype(np.float64))
     spread = np.ma.filled(known.std(axis=0), 0.0)

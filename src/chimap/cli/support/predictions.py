@@ -18,9 +18,11 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from chimap._errors import InputError
 from chimap.cli.support import errors
 from chimap.cli.support.score import answers, is_classifier
 from chimap.cli.support.tasks import names_of
+from chimap.data.label_kinds import fixed_width
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -84,7 +86,7 @@ def writer(
     ending = ".csv" if str(output) == "-" else output.suffix.lower()
     write = FORMATS.get(ending)
     if write is None:
-        raise ValueError(
+        raise InputError(
             f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout."
         )
     for name in wanted:
@@ -92,11 +94,11 @@ def writer(
             kind, instead = (
                 ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
             )
-            raise ValueError(
+            raise InputError(
                 f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}."
             )
         if ending == ".npy":
-            raise ValueError(
+            raise InputError(
                 f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv."
             )
     extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
@@ -142,7 +144,7 @@ def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
 
 def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     if not hasattr(model, "probabilities_of"):
-        raise ValueError(
+        raise InputError(
             f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
         )
     return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
@@ -250,7 +252,7 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
             if (tasks := names_of(model)) is not None:
                 _npz_member(archive, "tasks", np.array(tasks))
             elif is_classifier(model):
-                _npz_member(archive, "classes", model.classes_)
+                _npz_member(archive, "classes", fixed_width(model.classes_))
         for name, blocks in waiting.items():
             _npz_member(archive, name, np.concatenate(blocks))
         predicted.extend(answers(model, outputs) for outputs in chunks)
@@ -260,7 +262,7 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
 
 def _answer_dtype(model: BaseEstimator) -> np.dtype:
     if is_classifier(model):
-        return np.dtype(np.int64) if model.multilabel_ else model.classes_.dtype
+        return np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
     return np.dtype(np.float64)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from chimap._errors import InputError
 from chimap.cli.support import show, tasks
 from chimap.cli.support.data_rows import labels_of
 
@@ -96,8 +97,7 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
         task_metrics,
     )
 
-    y = labels_of(source)
-    check_answers(model, y, source.name)
+    y = true_answers(model, source)
     began = time.perf_counter()
     if (names := tasks.names_of(model)) is not None:
         outputs = model.predict_source(source, progress)
@@ -149,7 +149,7 @@ def splitter(
     has_classes = is_classifier(model) and tasks.names_of(model) is None
     if per_class is not None and not has_classes:
         what = "several tasks" if is_classifier(model) else "numbers"
-        raise ValueError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
+        raise InputError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
     if by_group:
         return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
     if per_class is not None:
@@ -195,36 +195,25 @@ def repeated(
 
     rows = np.arange(source.n_rows)
     with show.busy(f"training on {splits.get_n_splits()} splits"):
-        return repeated_splits(model, source.take(rows), labels_of(source), splits, groups)
+        return repeated_splits(model, source.take(rows), true_answers(model, source), splits, groups)
 
 
-def check_answers(model: BaseEstimator, y: np.ndarray, name: str) -> None:
-    """Raise DataError if the model cannot predict labels such as these."""
-    import numpy as np
+def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return labels in the type of the answers of the model. Raise DataError if it cannot give them.
 
-    from chimap._validation import DataError
+    ``rows`` are the numbers of the rows in the file, for the error.
+    """
+    from chimap.data.label_kinds import as_targets, known_labels
 
     if y.ndim == 2 or tasks.names_of(model) is not None:
         tasks.check(model, y, name)
-        return
-    if not is_classifier(model):
-        if y.dtype.kind == "U":
-            raise DataError(
-                f"{name}, row 0: label {str(y[0])!r}, but the model predicts numbers. Give numbers as labels."
-            )
-        return
-    if (y.dtype.kind == "U") != (model.classes_.dtype.kind == "U"):
-        raise DataError(
-            f"{name}: labels such as {y[0]!s} ({y.dtype}), but the model has classes such as "
-            f"{model.classes_[0]!s} ({model.classes_.dtype}). Give labels of the same kind."
-        )
-    unknown = np.flatnonzero(~np.isin(y, model.classes_))
-    if unknown.size:
-        examples = ", ".join(map(str, model.classes_[:10])) + (", ..." if model.classes_.size > 10 else "")
-        raise DataError(
-            f"{name}, row {unknown[0]}: label {y[unknown[0]]!s} is not among the {model.classes_.size} classes of "
-            f"the model ({examples}). {unknown.size:,} rows have unknown labels. Remove them, or fit a model with them."
-        )
+        return y
+    return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)
+
+
+def true_answers(model: BaseEstimator, source: Source) -> np.ndarray:
+    """Return the labels of a source in the type of the answers of the model, see ``as_answers``."""
+    return as_answers(model, labels_of(source), source.name, source.places_in_file())
 
 
 def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from chimap._errors import InputError
 from chimap.cli.support import options
-from chimap.cli.support.declared import default
+from chimap.cli.support.declared import default, names
 
 if TYPE_CHECKING:
     from chimap._types import JSON
@@ -42,8 +44,8 @@ class TableOptions:
         str | None,
         options.optional(
             "VALUE",
-            "Value that marks a missing label, such as -1, in addition to empty text and NaN. Rows "
-            "without a label are left out.",
+            "Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas "
+            "between them. Rows without a label are left out.",
         ),
     ] = None
     transpose: Annotated[
@@ -82,6 +84,11 @@ class TableOptions:
         return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
 
 
+Tokens = StrEnum("Tokens", [(name, name) for name in names("data/formats/words.py", "TOKENS")])  # type: ignore[misc]
+"""What is counted in a text: a name of ``TOKENS``."""
+_TOKENS = Tokens(default("tokens", "WordCounts"))
+
+
 @dataclasses.dataclass(frozen=True)
 class CountedColumn:
     """A column of text or molecules whose words or fingerprints are counted to form the bins."""
@@ -97,6 +104,12 @@ class CountedColumn:
         str | None,
         options.optional("COLUMN", "Column of SMILES whose Morgan fingerprints are counted (needs RDKit)."),
     ] = None
+    tokens: Annotated[
+        Tokens,
+        options.value(
+            "TOKENS", "What --text counts: words, or, for texts without blanks between them, characters."
+        ),
+    ] = _TOKENS
     morgan_radius: Annotated[int, options.value("N", "Radius of the --smiles fingerprints, in bonds.")] = (
         default("radius", "MorganCounts")
     )
@@ -110,11 +123,11 @@ class CountedColumn:
         from chimap.data import MorganCounts, WordCounts
 
         if self.text is not None and self.smiles is not None:
-            raise ValueError(
+            raise InputError(
                 "--text and --smiles name one column each, but only one can be read: leave one of them out."
             )
         if self.text is not None:
-            return WordCounts(self.text)
+            return WordCounts(self.text, tokens=self.tokens.value)
         check_positive(self.morgan_size, "morgan_size", integer=True)
         if self.morgan_radius < 0:
             raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")

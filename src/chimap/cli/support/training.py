@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from chimap._errors import InputError
 from chimap.cli.support import data_rows, errors, flag_values, image_models, show
 from chimap.cli.support.fit_settings import Settings
-from chimap.cli.support.held_out_rows import Parts, warn_of_groups
+from chimap.cli.support.held_out_rows import Parts, warn_of_repeats
 from chimap.cli.support.image_options import ImageSettings
 from chimap.cli.support.options import Task
 from chimap.cli.support.table import AS_IT_IS, TableOptions
@@ -95,6 +96,7 @@ def train(
     from chimap._memory import keep_no_large_blocks
     from chimap._validation import DataError
     from chimap.cli.support.score import score
+    from chimap.data.labelling import with_numbers
     from chimap.data.split import drawn_for_test
     from chimap.engines import Stopwatch
     from chimap.fit.checkpoint import Checkpoint
@@ -104,20 +106,21 @@ def train(
     is_images = image_models.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine.value != "dask":
-        raise ValueError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
+        raise InputError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
     log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
     histograms: ImageHistograms | None = None
     described: PartFolder | None = None
     clock = Stopwatch()
     if is_images:
         if table.groups is not None or table.split is not None or table.sample_weight is not None:
-            raise ValueError(
+            raise InputError(
                 "--groups, --split and --sample-weight name columns of tables, but DATA holds images. Write their "
                 "histograms first: chimap features IMAGES --output FILE."
             )
         image_set, y = image_models.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
-        task, reason = _decide(y, image_set.name, settings, is_held_out)
+        task, reason = _decide(y, image_set.name, settings)
+        _check_classes(y, image_set.name, task, is_held_out)
         source, histograms, described = image_models.training_rows(
             image_set, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
         )
@@ -127,9 +130,11 @@ def train(
         source = data_rows.open_data(data, labels, table=table, reading=reading)
         data_rows.weigh(source, table)
         y = data_rows.labels_of(source)
-        warn_of_groups(source, table)
+        task, reason = _decide(y, source.name, settings)
+        source = with_numbers(source) if task is Task.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
-        task, reason = _decide(y, source.name, settings, parts.is_held_out)
+        _check_classes(y, source.name, task, parts.is_held_out)
+        warn_of_repeats(parts)
     model = settings.estimator(task).set_params(**settings.weighing(y))
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
@@ -159,23 +164,24 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions)
     """Return the rows to include in the principal components: another file, or the unlabelled rows of the data."""
     if unlabelled == data and source.unlabelled is not None:
         return source.unlabelled
-    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), every_row=True)
+    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), reads_labels=False)
 
 
-def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarray) -> tuple[Task, str]:
-    """Return the task for the labels ``y``, and the reason for it.
+def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:
+    """Return the task for the labels ``y``, and the reason for it. Raise an error if the loss is for another task."""
+    task, reason = data_rows.decide_task(y, settings.task, name)
+    flag_values.check_loss(settings.loss, task)
+    return task, reason
 
-    Raise an error if the loss belongs to another task, if there is a single class, or if all rows of a class are held
-    out.
-    """
+
+def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray) -> None:
+    """Raise DataError if there is a single class, or if all rows of a class are held out."""
     import numpy as np
 
     from chimap._validation import DataError
 
-    task, reason = data_rows.decide_task(y, settings.task, name)
-    flag_values.check_loss(settings.loss, task)
     if task is Task.regress or y.ndim == 2:
-        return task, reason
+        return
     if np.unique(y).size < 2:
         raise DataError(
             f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
@@ -188,7 +194,6 @@ def _decide(y: np.ndarray, name: str, settings: Settings, is_held_out: np.ndarra
             f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out, so none is left to "
             "learn from. Use another --seed or a smaller --test-fraction, or remove classes with so few rows."
         )
-    return task, reason
 
 
 def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
@@ -196,7 +201,6 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
     import numpy as np
 
     from chimap._version import __version__
-    from chimap.data import SvmlightSource
 
     y = data_rows.labels_of(parts.training)
     about: JSON = {
@@ -210,7 +214,6 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
         "task": task.value,
         "version": __version__,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "zero_based": source.zero_based if isinstance(source, SvmlightSource) else None,
     }
     if y.ndim == 2:
         return about | {"n_tasks": y.shape[1]}

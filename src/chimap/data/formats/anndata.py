@@ -12,9 +12,10 @@ from chimap.data.formats.keyed import Keyed, KeyedSource, label_column
 from chimap.data.formats.stored_rows import CscRows, CsrRows, DenseRows, StoredRows
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
+from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels
-from chimap.data.table import LABEL_NAMES
+from chimap.data.table import ColumnChoice
 
 # What to do about ids of cells, and about names of genes, that come twice.
 UNIQUE = (
@@ -79,12 +80,13 @@ class AnnDataSource(KeyedSource):
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
         label = labels.removeprefix("::").removeprefix("obs/") if isinstance(labels, str) else None
         if labels is None:
-            label = next((name for name in LABEL_NAMES if name in columns), None)
+            label = ColumnChoice().usual_label(columns, f"{where}, obs")
         y: np.ndarray | None = None
         if label in columns:
             y = label_column(*self._column(root["obs"], label), rows.n_rows, f"{where}, obs[{label!r}]")
         matrices = tuple(name for name in names_of_matrices if name != key)
-        return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices)
+        is_logged = key == "X" and is_group(root.get("uns")) and "log1p" in root["uns"]
+        return Keyed(rows, self._index(root["obs"]), names, columns, y, matrices, is_logged=is_logged)
 
     def _key(self, matrices: list[str], member: str) -> str:
         key = f"{member}/X" if member == "raw" else member
@@ -115,7 +117,8 @@ class AnnDataSource(KeyedSource):
     def _column(self, frame: Group, name: str) -> tuple[np.ndarray, np.ndarray | None]:
         """Return a column of a stored data frame and a mask of its missing entries (None: not known)."""
         if not is_group(frame):
-            return _texts(frame[...][name]), None
+            values = frame[...][name]
+            return (texts_of(values) if is_text(values) else values), None
         node, values = frame[name], self._container.values
         where = f"{self._container.address}, {frame.name.strip('/')}[{name!r}]"
         if not is_group(node):
@@ -189,14 +192,6 @@ def _named(codes: np.ndarray, categories: np.ndarray, where: str) -> tuple[np.nd
     if not categories.size:  # the column has no value at all
         return np.full(codes.shape, "", dtype=object), missing
     return categories[np.where(missing, 0, codes)], missing
-
-
-def _texts(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "S" or (
-        values.dtype.kind == "O" and values.size and isinstance(values[0], bytes)
-    ):
-        return np.array([value.decode() for value in values.tolist()], dtype=object)
-    return values
 
 
 def _text(value: object) -> str:

@@ -17,7 +17,7 @@ from chimap.data.label_names import shown
 from chimap.data.labels import Labels
 from chimap.data.rows import digest
 from chimap.data.source import Source
-from chimap.data.table import LABEL_NAMES
+from chimap.data.table import ColumnChoice
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -32,6 +32,11 @@ class AnnDataObject(ArraySource):
             raise DataError(f"AnnData: X is None; there are {layers}. Set adata.X to one of them.")
         super().__init__(data.X, _labels_of(data, labels), "AnnData")
         self.metadata = tuple(str(name) for name in data.obs.columns)
+        self.matrices = (
+            *(f"layers/{name}" for name in data.layers),
+            *(() if data.raw is None else ("raw/X",)),
+        )
+        self.is_logged = "log1p" in data.uns
         ids, names = UNIQUE
         self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names", ids)
         self.column_names = tuple(
@@ -77,7 +82,7 @@ def _labels_of(data: AnnData, labels: Labels) -> Labels:
     """Return the labels that a column of ``obs`` holds, or the given labels if they are not a name of one."""
     columns = [str(name) for name in data.obs.columns]
     if labels is None:
-        labels = next((name for name in LABEL_NAMES if name in columns), None)
+        labels = ColumnChoice().usual_label(columns, "AnnData, obs")
     if isinstance(labels, str) and labels in columns:
         column = data.obs[labels]
         values, missing = np.asarray(column.astype(object)), np.asarray(column.isna())

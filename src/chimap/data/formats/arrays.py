@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._frames import is_frame, names_of
 from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError
 from chimap.data.labels import Labels, read_labels
@@ -54,9 +55,11 @@ class ArraySource(Source):
         name: str = "array",
         column_names: Iterable[object] | None = None,
     ) -> None:
+        if column_names is None and is_frame(X):
+            column_names = names_of(X)
         self.name, self.column_names = name, as_names(column_names)
         self.is_sparse = _arrays.is_sparse(X)
-        self._X: Any = X.tocsr() if _arrays.is_sparse(X) else _dense(X, name)  # dense, or CSR if is_sparse
+        self._X: Any = _arrays.as_csr(X) if _arrays.is_sparse(X) else _dense(X, name)
         self.n_rows, self.n_features = matrix_shape(self._X.shape, name)
         self.dtype = chunk_dtype(self._X.dtype, name)
         self._y = read_labels(y, self.n_rows)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._types import JSON
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrow_columns import (
     FeatureColumns,
@@ -20,8 +21,8 @@ from chimap.data.formats.arrow_columns import (
 )
 from chimap.data.formats.arrow_parts import ArrowPart, find_parts, part_files
 from chimap.data.formats.arrow_roles import columns_of
-from chimap.data.ids import check_not_counting, counts, unique_ids
-from chimap.data.io.files import base_name, file_digest, plain_path
+from chimap.data.ids import check_not_counting, checked_ids, counts, unique_ids
+from chimap.data.io.files import base_name, file_digest, needed, plain_path
 from chimap.data.io.stream import BLOCK_BYTES, SeekableStream
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.label_text import TextLabels
@@ -103,13 +104,14 @@ class ArrowSource(SeekableStream):
         self.name = base_name(self.path)
         self._parts = find_parts(self.path)
         first = self._parts[0]
-        label = find_label(first, labels)
-        self._missing = None if choice is None else choice.missing
-        roles = columns_of(first, label, choice or ColumnChoice(), features, self.path)
+        choice = choice or ColumnChoice()
+        label = find_label(first, labels, choice, self.path)
+        self._missing = choice.missing
+        roles = columns_of(first, label, choice, features, self.path)
         self._id, self.notes = roles.id, roles.notes
         self._columns = FeatureColumns(first, roles.features, label, roles.beside)
         if not self._columns.is_list:
-            self.column_names = tuple(self._columns.names)
+            self.column_names = composed_names(self._columns.names)
         for part in self._parts[1:]:
             self._columns.check(part, first)
         groups = [(p, g) for p, part in enumerate(self._parts) for g in range(len(part.group_rows))]
@@ -147,7 +149,8 @@ class ArrowSource(SeekableStream):
     def _read_ids(self, first: str | None) -> None:
         """Read the ids of the rows, or check whether the first column is an index."""
         if self._id is not None:
-            ids = np.concatenate([np.asarray(values).astype(str) for values in self._values(self._id)])
+            where = f"{self.path}, column {self._id!r}"
+            ids = np.concatenate([checked_ids(values, where) for values in self._values(self._id)])
             self.row_ids = unique_ids(ids, self.path)
         elif first is not None:
             start = 0
@@ -255,9 +258,19 @@ class ArrowSource(SeekableStream):
 
 
 def _masked(column: pa.ChunkedArray) -> np.ma.MaskedArray:
+    """Return a column that is not text as an array, masked where it is null; objects if they are no plain numbers."""
+    pyarrow = needed("pyarrow", "Arrow files")
+    if pyarrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pyarrow.types.is_decimal(column.type):
+        column = column.cast(pyarrow.float64())
     missing = column.is_null().to_numpy(zero_copy_only=False)
+    if pyarrow.types.is_null(column.type):
+        return np.ma.MaskedArray(np.zeros(len(column)), missing)
+    if not pyarrow.types.is_primitive(column.type) or pyarrow.types.is_temporal(column.type):
+        return np.ma.MaskedArray(np.array([*column.to_pylist(), None], dtype=object)[:-1], missing)
     if column.null_count:
-        column = column.fill_null(0 if str(column.type) != "bool" else False)
+        column = column.fill_null(False if pyarrow.types.is_boolean(column.type) else 0)
     return np.ma.MaskedArray(column.to_numpy(zero_copy_only=False), missing)
 
 

@@ -13,7 +13,7 @@ from chimap.data.formats.arrow_parts import ArrowPart
 from chimap.data.io.files import needed
 from chimap.data.labels import Labels
 from chimap.data.rows import check_distinct, chunk_dtype
-from chimap.data.table import LABEL_NAMES
+from chimap.data.table import ColumnChoice
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -147,11 +147,11 @@ class FeatureColumns:
         return _arrays.as_rows(flat.reshape(len(column), -1), self.dtype)
 
 
-def find_label(part: ArrowPart, labels: Labels) -> str | None:
+def find_label(part: ArrowPart, labels: Labels, choice: ColumnChoice, where: str) -> str | None:
     """Return the column or partition key that ``labels`` names, for None one of the usual names, else None."""
     names = [*part.schema.names, *part.keys]
     if labels is None:
-        return next((name for name in LABEL_NAMES if name in names), None)
+        return choice.usual_label(names, where)
     return labels if isinstance(labels, str) and labels in names else None
 
 

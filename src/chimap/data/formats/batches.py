@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
+from chimap._frames import is_frame, without_index
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
+from chimap.data.formats.frames import checked_names_of, matrix_of, naming_index
 from chimap.data.io.stream import StreamSource
+from chimap.data.label_kinds import is_text
 from chimap.data.labels import clean_labels
 from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
+from chimap.data.table import check_same_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
 
 
 class BatchSource(StreamSource):
@@ -25,9 +36,12 @@ class BatchSource(StreamSource):
     make_batches : callable
         A function without arguments that returns a new iterator at each call, over the same rows in the same order. A
         batch is X of shape (rows, n_features), dense or scipy sparse, or a tuple (X, y). Batches may have any size,
-        but a batch is in memory as a whole.
+        but a batch is in memory as a whole. The columns of data frames are matched by name to those of the first
+        one, and their indices name the rows.
     name : str, default="batches"
         Name for messages.
+    reads_labels : bool, default=True
+        Whether y is read; rows to predict need none.
 
     Raises
     ------
@@ -45,17 +59,25 @@ class BatchSource(StreamSource):
     ([(3, 5), (2, 5)], array([0, 1, 2, 3, 4]))
     """
 
-    def __init__(self, make_batches: Callable[[], Iterable[object]], name: str = "batches") -> None:
+    def __init__(
+        self,
+        make_batches: Callable[[], Iterable[object]],
+        name: str = "batches",
+        *,
+        reads_labels: bool = True,
+    ) -> None:
         if not callable(make_batches):
-            raise ValueError(
+            raise InputError(
                 f"make_batches must be a function that gives a new iterator at each call; got "
                 f"{type(make_batches).__name__}. An iterator serves one pass only; pass the function that makes it."
             )
-        self._make, self.name = make_batches, name
+        self._make, self.name, self._reads_labels = make_batches, name, reads_labels
+        self._names: tuple[str, ...] | None = None  # of the first data frame, if batches are data frames
         self.n_rows = self.n_features = n_bytes = 0
-        dtypes, labels, sums = [], [], []
+        dtypes, labels, sums, ids = [], [], [], []
         for number, batch in enumerate(self._make()):
             X, y = self._parts(batch, number)
+            ids.append(naming_index(batch[0] if isinstance(batch, tuple) else batch))
             if number == 0:
                 self.n_features, self.is_sparse = (
                     matrix_shape(X.shape, self._where(0))[1],
@@ -65,17 +87,20 @@ class BatchSource(StreamSource):
             self._check(X, y, number)
             dtypes.append(chunk_dtype(X.dtype, self._where(number)))
             labels.append(y)
-            sums.append(float(X.sum(dtype=np.float64)))
+            sums.append(float(_arrays.stored_values(X).sum(dtype=np.float64)))
             size = _arrays.stored_bytes(X)
             n_bytes += size
             self.held_bytes = max(self.held_bytes, 2.0 * size)
             self.n_rows += X.shape[0]
         if self.n_rows == 0:
             raise DataError(f"{self.name}: no batches. Give at least one row.")
-        self.dtype = np.result_type(*dtypes)
+        self.column_names, self.dtype = self._names, np.result_type(*dtypes)
         dense = self.n_features * self.dtype.itemsize
         self.row_bytes = float(n_bytes / self.n_rows if self.is_sparse else dense)
         self._digest = digest(np.array(sums))
+        known = [part for part in ids if part is not None]
+        if len(known) == len(ids):
+            self.row_ids = np.concatenate(known)
         self._y = _joined([y for y in labels if y is not None], self.name, self.n_rows)
 
     def _blocks(self) -> Iterator[Rows]:
@@ -90,17 +115,26 @@ class BatchSource(StreamSource):
                     "the same order; switch shuffling off."
                 )
             start = stop
-            if _arrays.is_sparse(X):
-                X = X.tocsr()
-                yield csr_rows(X.data, X.indices, X.indptr, self.n_features, self.dtype)
-            else:
-                yield _arrays.as_rows(X, self.dtype)
+            rows = _arrays.as_rows(X, self.dtype)
+            if _arrays.is_sparse(rows):
+                rows = csr_rows(rows.data, rows.indices, rows.indptr, self.n_features, self.dtype)
+            yield rows
 
     def _parts(self, batch: object, number: int) -> tuple[Rows, np.ndarray | None]:
         """Return X, with two axes, and y."""
         where = self._where(number)
         X, y = batch if isinstance(batch, tuple) and len(batch) == 2 else (batch, None)
-        if not _arrays.is_sparse(X):
+        is_named = is_frame(X)
+        if number and is_named != (self._names is not None):
+            raise DataError(
+                f"{where}: {'' if is_named else 'no '}names of columns, unlike the first batch. Give data frames, or "
+                "arrays, in all batches."
+            )
+        if is_named:
+            X = self._by_name(X, where)
+        elif _arrays.is_sparse(X):
+            X = _arrays.as_csr(X)
+        else:
             try:
                 X = np.asarray(X)
             except ValueError as error:
@@ -108,7 +142,16 @@ class BatchSource(StreamSource):
             if X.ndim < 2:
                 raise DataError(f"{where}: expected rows of bins, got shape {X.shape}. Give X or (X, y).")
             X = X.reshape(X.shape[0], math.prod(X.shape[1:]))
-        return X, None if y is None else clean_labels(y, X.shape[0], where)
+        return X, clean_labels(y, X.shape[0], where) if y is not None and self._reads_labels else None
+
+    def _by_name(self, frame: pd.DataFrame | pl.DataFrame | pa.Table, where: str) -> np.ndarray:
+        """Return the columns of a data frame in the order of the first batch, whose names are kept."""
+        frame = without_index(frame)
+        names = checked_names_of(frame, where)
+        self._names = self._names or tuple(names)
+        check_same_names(names, self._names, where)
+        places = {name: place for place, name in enumerate(names)}
+        return matrix_of(frame, [places[name] for name in self._names], names, where)
 
     def _check(self, X: Rows, y: np.ndarray | None, number: int) -> None:
         """Refuse a batch that differs in kind from the first one."""
@@ -138,7 +181,7 @@ def _joined(labels: list[np.ndarray], name: str, n_rows: int) -> np.ndarray | No
     """Return the labels of all batches, masked where they are missing."""
     known = [y for y in labels if not np.ma.getmaskarray(y).all()]
     for number, y in enumerate(labels):
-        if not np.ma.getmaskarray(y).all() and _is_text(y) != _is_text(known[0]):
+        if not np.ma.getmaskarray(y).all() and is_text(y) != is_text(known[0]):
             raise DataError(
                 f"{name}, batch {number}: labels {y.dtype}, but {known[0].dtype} in the first batch. Labels must be "
                 "all text or all numbers."
@@ -159,10 +202,6 @@ def _any_masked(parts: list[np.ndarray]) -> bool:
 def _no_labels(shape: tuple[int, ...], kind: np.dtype) -> np.ndarray:
     """Return labels of a batch that has none, of the type that those of other batches have."""
     return np.ma.MaskedArray(np.zeros(shape, kind), True)
-
-
-def _is_text(y: np.ndarray) -> bool:
-    return y.dtype.kind in "UO"
 
 
 def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:

@@ -98,7 +98,7 @@ class BiomObject(ArraySource):
 
     def __init__(self, table: biom.Table, labels: Labels = None) -> None:
         check_order(table.ids(), labels, "biom.Table", "table.ids()")
-        super().__init__(table.matrix_data.T.tocsr(), _labels_of(table, labels), "biom.Table")
+        super().__init__(table.matrix_data.T, _labels_of(table, labels), "biom.Table")
         samples, observations = UNIQUE
         self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples", samples)
         names = table.ids(axis="observation")

@@ -13,6 +13,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._types import JSON
+from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
 from chimap.data.formats.csv_records import first_fault, read_records
@@ -25,7 +26,7 @@ from chimap.data.label_text import TextLabels
 from chimap.data.labels import Labels
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, roles_of
+from chimap.data.table import ColumnChoice, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -99,7 +100,7 @@ class CsvSource(StreamSource):
         self._read_heading(header, delimiter, labels)
         self._label = self._label_place(labels)
         roles = roles_of(self._names, self._label, self._choice, str(self.path), has_names=self._has_names)
-        self._bins, self._id = roles.bins, roles.id
+        self._bins, self._id, self._id_is_index = roles.bins, roles.id, roles.is_index
         self._read_labels_and_ids(roles.is_explicit)
         id = None if self._id is None else self._names[self._id]
         self.notes = (*roles.notes(str(self.path), id), *self.notes)
@@ -158,8 +159,7 @@ class CsvSource(StreamSource):
         ids_read = ids.finish(self.n_rows)
         if self._id is not None:
             assert ids_read is not None
-            is_chosen = self._choice.id is not None
-            self.row_ids = unique_ids(ids_read, str(self.path)) if is_chosen else ids_read
+            self.row_ids = ids_read if self._id_is_index else unique_ids(ids_read, str(self.path))
             self.notes = (*self.notes, *index_notes(self._names[self._id], ids_read, str(self.path)))
         elif ids_read is not None and np.unique(ids_read).size == ids_read.size:
             # A first column of text without repeats names the rows.
@@ -239,7 +239,9 @@ class CsvSource(StreamSource):
         has_header = is_heading(fields, words, self._choice.names) if header == "auto" else bool(header)
         self._has_names = has_header
         self._names = (
-            [field.strip() for field in fields] if has_header else [str(i) for i in range(len(fields))]
+            [composed(field.strip()) for field in fields]
+            if has_header
+            else [str(i) for i in range(len(fields))]
         )
         self._skip = number if has_header else 0
         check_distinct(self._names, str(self.path))
@@ -252,7 +254,8 @@ class CsvSource(StreamSource):
     def _label_place(self, labels: Labels) -> int | None:
         """Return the position of the column that ``labels`` names, or None where it names no column."""
         if labels is None:
-            return next((self._names.index(name) for name in LABEL_NAMES if name in self._names), None)
+            name = self._choice.usual_label(self._names, str(self.path)) if self._has_names else None
+            return None if name is None else self._names.index(name)
         if isinstance(labels, str) and labels in self._names:
             return self._names.index(labels)
         if isinstance(labels, int) or (isinstance(labels, str) and labels.removeprefix("-").isdecimal()):

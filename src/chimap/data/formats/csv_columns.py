@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -9,10 +10,12 @@ import numpy as np
 
 from chimap.data.ids import counts
 from chimap.data.io.files import needed
-from chimap.data.labels import is_number
+from chimap.data.label_kinds import is_number
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_PADDED = re.compile(r"0[0-9]+")
 
 
 class Ids:
@@ -38,9 +41,12 @@ class Ids:
 
 
 def is_text(column: pa.ChunkedArray) -> bool:
-    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes."""
+    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
+
+    Whole numbers with zeros in front, such as 007, are names.
+    """
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
-    return 2 * sum(is_number(text) for text in texts) < len(texts)
+    return 2 * sum(is_number(text) and not _PADDED.fullmatch(text.strip()) for text in texts) < len(texts)
 
 
 def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:

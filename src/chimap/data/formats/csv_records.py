@@ -9,7 +9,7 @@ from typing import IO
 from chimap._messages import Message
 from chimap.data.io.compressed import read_piece
 from chimap.data.io.files import DataFile
-from chimap.data.labels import is_number
+from chimap.data.label_kinds import is_number
 from chimap.data.remedies import readings_of
 
 _QUOTE = b'"'

@@ -8,34 +8,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap import _arrays
+from chimap._frames import is_collection
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
+from chimap.data.formats.frames import check_number, checked_names_of, column_of, frame_roles
+from chimap.data.ids import checked_ids, unique_ids
 from chimap.data.io.stream import SeekableStream
-from chimap.data.labels import Labels, check_labels
+from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype
+from chimap.data.table import ColumnChoice
 
 if TYPE_CHECKING:
     import dask.array as da
     import dask.dataframe as dd
 
 
-def is_collection(X: object) -> bool:
-    """Return whether X is a Dask array or data frame, without importing Dask."""
-    return type(X).__module__.split(".")[0] in ("dask", "dask_expr") and hasattr(X, "__dask_graph__")
-
-
 class DaskSource(SeekableStream):
     """Rows of a Dask array, or of the numeric columns of a Dask data frame.
 
     With ``engine="dask"`` blocks are computed by the workers and stay there. Otherwise they are computed here one
-    after the other, each once in a pass. Unknown block lengths are computed first.
+    after the other, each once in a pass. Unknown block lengths are computed first. Names of columns are kept, and an
+    index of text names the rows.
 
     Parameters
     ----------
     X : dask array or data frame of shape (n, bins)
         The rows.
-    labels : dask or numpy array of shape (n,), series or str, default=None
-        Labels of the rows, or the name of a column of the data frame.
+    labels : dask or numpy array of shape (n,), series, str or int, default=None
+        Labels of the rows, or the name or position of a column of the data frame. None takes the column ``y``, else
+        ``label``.
+    choice : ColumnChoice, default=None
+        Which columns of a data frame are bins and ids.
 
     Raises
     ------
@@ -52,16 +55,10 @@ class DaskSource(SeekableStream):
 
     is_sparse = False
 
-    def __init__(self, X: da.Array | dd.DataFrame, labels: Labels = None):
+    def __init__(self, X: da.Array | dd.DataFrame, labels: Labels = None, choice: ColumnChoice | None = None):
         self.name = type(X).__name__.lower()
         if hasattr(X, "columns"):
-            if isinstance(labels, str):
-                if labels not in X.columns:
-                    raise DataError(
-                        f"the data frame has no column {labels!r}; it has {', '.join(map(str, X.columns))}."
-                    )
-                labels, X = X[labels], X.drop(columns=labels)
-            X = X.to_dask_array(lengths=True)
+            X, labels = self._columns(X, labels, choice or ColumnChoice())
         if X.ndim != 2:
             raise DataError(f"{self.name}: rows must be a matrix, (n, bins); got {X.ndim} axes.")
         if np.isnan(X.shape[0]):
@@ -72,10 +69,35 @@ class DaskSource(SeekableStream):
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self.stored_rows = int(max(X.chunks[0]))
         self.held_bytes = self.stored_rows * self.n_features * (float(X.dtype.itemsize) + self.dtype.itemsize)
-        self._y = (
-            None if labels is None else check_labels(_computed(labels), self.n_rows, f"labels of {self.name}")
-        )
+        self._y = read_labels(_computed(labels) if is_collection(labels) else labels, self.n_rows)
         self.has_labels = self._y is not None
+
+    def _columns(self, frame: dd.DataFrame, labels: Labels, choice: ColumnChoice) -> tuple[da.Array, Labels]:
+        """Return the bins of a data frame as an array, and the labels; keep the names of columns and rows."""
+        import dask
+
+        names, index = checked_names_of(frame, self.name), None
+        lengths: list[int] | bool = True
+        if frame.index.dtype.kind not in "iufbM":  # numbers start anew in each partition, and name no row
+            parts = dask.compute(*frame.index.to_delayed())
+            index = np.concatenate([part.astype(str).to_numpy() for part in parts])
+            lengths = [len(part) for part in parts]
+
+        def column(place: int) -> np.ndarray:
+            return column_of(frame.iloc[:, [place]].compute(), 0)
+
+        roles = frame_roles(names, labels, choice, self.name, column, index)
+        self.row_ids = index
+        if roles.id is not None:
+            ids = checked_ids(column(roles.id), f"{self.name}, column {names[roles.id]!r}")
+            self.row_ids = ids if roles.is_index else unique_ids(ids, self.name)
+        self.column_names = tuple(names[place] for place in roles.bins)
+        self.notes = roles.notes(self.name, None if roles.id is None else names[roles.id])
+        self.columns_aside = roles.aside(names)
+        for place in roles.bins:
+            check_number(frame.dtypes.iloc[place], names[place], self.name)
+        y = labels if roles.label is None else column(roles.label)
+        return frame.iloc[:, roles.bins].to_dask_array(lengths=lengths), y
 
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices."""

@@ -17,13 +17,14 @@ from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.keyed import checked_names
 from chimap.data.formats.memory_records import records_in
 from chimap.data.formats.records import Records, has_records, records_of
+from chimap.data.ids import checked_ids
 from chimap.data.io.range_source import OrderedSource
 from chimap.data.io.row_file import RowFile
+from chimap.data.label_kinds import why_text
 from chimap.data.label_names import labels_elsewhere
-from chimap.data.label_text import as_number
-from chimap.data.labels import Labels, clean_labels, numbers_or_text
+from chimap.data.labels import UNREAD, Labels, clean_labels, numbers_or_text
+from chimap.data.table import ColumnChoice
 
-_LABELS, _IDS = ("label", "y"), ("id",)  # columns taken for labels and ids where the caller names none
 _UNIQUE = Message("Give each record an id of its own, or name another column of ids with {id}.")
 
 
@@ -95,7 +96,7 @@ class Reading(ABC):
         """
         if isinstance(X, str | bytes):
             raise DataError(f"X is a single text, {X[:40]!r}; expected a list of them: [{X[:10]!r}, ...].")
-        return self.source(X) if self.takes(X) else None
+        return self.source(X, UNREAD) if self.takes(X) else None
 
     @abstractmethod
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
@@ -119,6 +120,18 @@ class Reading(ABC):
         DataError
             If a field cannot be read; the message names the record.
         """
+
+    def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
+        """Return notes for the user where so many of the records have none of the bins.
+
+        Parameters
+        ----------
+        n_unknown, n_records : int
+            Number of records without any of the bins, and of all records.
+        where : str
+            Name of the data.
+        """
+        return ()
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
         """Return the rows of a file, a folder, a data frame or a sequence of fields, made by this reading.
@@ -157,7 +170,7 @@ class FieldSource(OrderedSource):
     reading : Reading
         How to make the rows.
     labels : str, array or file of labels, default=None
-        Name of a column, or an array or file, see ``read_labels``. None takes ``label`` or ``y``.
+        Name of a column, or an array or file, see ``read_labels``. None takes ``y`` or ``label``.
     id : str or int, default=None
         The column of ids. None takes ``id`` if it is there, or else the first column if it is text without repeats.
 
@@ -174,13 +187,14 @@ class FieldSource(OrderedSource):
         columns = records.columns
         self._field = reading.column
         label = labels if isinstance(labels, str) and labels in columns else None
+        others = [name for name in columns if name != self._field]
         if labels is None:
-            label = next((name for name in _LABELS if name in columns and name != self._field), None)
-        id = (
-            columns[id]
-            if isinstance(id, int)
-            else id or next((name for name in _IDS if name in columns and name != self._field), None)
-        )
+            label = ColumnChoice().usual_label(others, records.address)
+        if isinstance(id, int):
+            id = columns[id]
+        elif id is None:
+            usual = ColumnChoice().usual_id([name for name in others if name != label], records.address)
+            id = None if usual is None else [name for name in others if name != label][usual]
         may_be_guessed = id is None and records.row_names is None and len(columns) > 1
         is_guess = may_be_guessed and columns[0] not in (self._field, label)
         id = columns[0] if is_guess else id
@@ -198,9 +212,10 @@ class FieldSource(OrderedSource):
         self.reading, self.dtype, self.is_sparse = reading, reading.dtype, reading.is_sparse
         self.column_names, self.n_features = reading.names, len(reading.names)
         self.row_ids = records.row_names
-        if id is not None and not (is_guess and not _may_be_ids(ids)):
+        if id is not None and not (is_guess and not _may_be_ids(ids, records.has_types)):
+            where = f"{records.address}, column {id!r}"
             self.row_ids = checked_names(
-                np.array(ids, object), self.n_rows, f"{records.address}, column {id!r}", _UNIQUE
+                checked_ids(np.array(ids, object), where), self.n_rows, where, _UNIQUE
             )
         if label is not None:
             self._y = self._labels_of(texts, label)
@@ -208,6 +223,7 @@ class FieldSource(OrderedSource):
             self._y = labels_elsewhere(labels, self.n_rows, records.address, columns)
         self.has_labels = self._y is not None
         self._open()
+        self.notes = (*self.notes, *reading.doubts(self._n_unknown, self.n_rows, records.address))
 
     def _first_pass(self, label: str | None, id: str | None, labels: Fields, ids: Fields) -> Iterator[Fields]:
         """Yield the fields in batches, and append labels and ids to the lists."""
@@ -220,18 +236,20 @@ class FieldSource(OrderedSource):
 
     def _filled(self) -> RowFile:
         file = RowFile(self.n_rows, self.n_features, 128 * self.n_rows, self.dtype)
-        start = 0
+        start = n_known = 0
         for batch in self._records.batches([self._field]):
             rows = self.reading.rows([record[0] for record in batch], start, self._records.address).tocoo()
             file.add(rows.row.astype(np.int64) + start, rows.col, rows.data)
             start += rows.shape[0]
+            n_known += np.unique(rows.row).size
         file.finish()
+        self._n_unknown = self.n_rows - n_known
         return file
 
     def _labels_of(self, values: Fields, label: str) -> np.ndarray:
         where = f"{self._records.address}, column {label!r}"
         if all(value is None or isinstance(value, str) for value in values):
-            return numbers_or_text(values, where)
+            return numbers_or_text(values, where, as_text=self._records.has_types)
         return clean_labels(np.array(values, dtype=object), self.n_rows, where)
 
     def _content(self) -> JSON:
@@ -241,7 +259,7 @@ class FieldSource(OrderedSource):
         self._records.check_unchanged()
 
 
-def _may_be_ids(values: Fields) -> bool:
-    """Return whether a column consists of text other than numbers, without repeats."""
-    texts = {value for value in values if isinstance(value, str) and value and as_number(value) is None}
-    return len(texts) == len(values)
+def _may_be_ids(values: Fields, has_types: bool) -> bool:
+    """Return whether a column consists of text without repeats; without types, text is what does not print a number."""
+    texts = {value for value in values if isinstance(value, str) and value.strip()}
+    return len(texts) == len(values) and (has_types or why_text([*texts]) is not None)

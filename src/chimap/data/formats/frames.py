@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap._frames import is_frame, names_of, without_index
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.ids import check_not_counting, check_order, counts, unique_ids
+from chimap.data.given_labels import plain_labels
+from chimap.data.ids import check_not_counting, check_order, checked_ids, counts, unique_ids
+from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.label_names import shown
 from chimap.data.labels import Labels, clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, place_of, roles_of
+from chimap.data.table import ColumnChoice, Roles, place_of, roles_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,48 +66,68 @@ class FrameSource(ArraySource):
         name = type(table).__name__ if not hasattr(table, "iloc") else "data frame"
         names = checked_names_of(table, name)
         check_same_order(table, labels, name)
-        label = _label_place(names, labels)
-        roles = roles_of(names, label, choice, name)
-        bins, ids = roles.bins, roles.id
-        first = next((place for place in range(len(names)) if place != label), 0)
-        is_bin, index = first in bins, naming_index(table)
-        may_be_id = len(bins) > 1 and not roles.is_explicit if is_bin else index is None
-        if ids is None and may_be_id:
-            values = column_of(table, first)
-            if values.dtype.kind in "OUT" and _is_unique_text(values):
-                ids, bins = first, [place for place in bins if place != first]
-            elif is_bin and values.dtype.kind in "iuf" and counts(values):
-                check_not_counting(names[first], values.size, name)
+        index = naming_index(table)
+        roles = frame_roles(names, labels, choice, name, lambda place: column_of(table, place), index)
         y = (
             labels
-            if label is None
-            else clean_labels(column_of(table, label), table.shape[0], f"column {names[label]!r}")
+            if roles.label is None
+            else clean_labels(column_of(table, roles.label), table.shape[0], f"column {names[roles.label]!r}")
         )
-        super().__init__(_matrix(table, bins, names, name), y, name, tuple(names[place] for place in bins))
-        self.notes = roles.notes(name, None if ids is None else names[ids])
-        self.columns_aside = tuple(name for i, name in enumerate(names) if i not in {*bins, label, ids})
-        if ids is not None:
-            values = column_of(table, ids).astype(str)
-            self.row_ids = unique_ids(values, name) if choice.id is not None else values
+        bins = roles.bins
+        super().__init__(matrix_of(table, bins, names, name), y, name, tuple(names[place] for place in bins))
+        self.notes = roles.notes(name, None if roles.id is None else names[roles.id])
+        self.columns_aside = roles.aside(names)
+        if roles.id is not None:
+            values = checked_ids(column_of(table, roles.id), f"{name}, column {names[roles.id]!r}")
+            self.row_ids = values if roles.is_index else unique_ids(values, name)
         else:
             self.row_ids = index
 
 
-def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
+def frame_roles(
+    names: list[str],
+    labels: Labels,
+    choice: ColumnChoice,
+    where: str,
+    column: Callable[[int], np.ndarray],
+    index: np.ndarray | None,
+) -> Roles:
+    """Return the roles of the columns of a data frame, where a first column of text without repeats names the rows.
+
+    ``column(place)`` returns the values of a column; ``index`` holds the ids that the frame itself gives its rows.
+    Raises DataError for a first column that counts the rows.
+    """
+    label = _label_place(names, labels, choice)
+    roles = roles_of(names, label, choice, where)
+    first = next((place for place in range(len(names)) if place != label), 0)
+    is_bin = first in roles.bins
+    may_be_id = len(roles.bins) > 1 and not roles.is_explicit if is_bin else index is None
+    if roles.id is not None or not may_be_id:
+        return roles
+    values = column(first)
+    if is_text(values) and _is_unique_text(values):
+        return replace(roles, id=first, bins=[place for place in roles.bins if place != first])
+    if is_bin and values.dtype.kind in "iuf" and counts(values):
+        check_not_counting(names[first], values.size, where)
+    return roles
+
+
+def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:
     """Return rows and labels as ``fit`` takes them; a data frame loses the columns that hold its index.
 
     Raises
     ------
     DataError
-        For a series of labels in another order, for a first column that counts the rows, and for labels that name a
-        column when the rows have no named columns.
+        For a series of labels, or of ``weights`` of the rows, in another order; for missing labels; for a first column
+        that counts the rows; and for labels that name a column when the rows have no named columns.
     """
     if isinstance(y, str):
         raise DataError(
             f"y={y!r} names a column of a data frame; X is {type(X).__name__}. Give the labels as an array (n,)."
         )
-    check_same_order(X, y)
-    X = without_index(X)
+    for argument, values in {"y": y, **weights}.items():
+        check_same_order(X, values, argument=argument)
+    X, y = without_index(X), plain_labels(y)
     if is_frame(X) and X.shape[0] and len(names := [str(name) for name in names_of(X)]) > 1:
         first = column_of(X, 0)
         if first.dtype.kind in "iu" and counts(first):
@@ -114,18 +139,19 @@ def frame_rows(X: Any, y: Labels) -> tuple[Any, Any]:
     return X, y
 
 
-def check_same_order(X: object, y: object, name: str = "X") -> None:
-    """Refuse rows and labels of pandas whose indices hold the same entries in another order."""
+def check_same_order(X: object, y: object, name: str = "X", argument: str = "y") -> None:
+    """Refuse rows, and labels, weights or groups of them, of pandas if they have the same index in another order."""
     index, label_index = getattr(X, "index", None), getattr(y, "index", None)
     if index is None or label_index is None or callable(index) or callable(label_index):
         return
     if not index.equals(label_index):
-        check_order(np.asarray(index, dtype=object), y, name, "X.index")
+        check_order(np.asarray(index, dtype=object), y, name, "X.index", argument)
 
 
-def _label_place(names: list[str], labels: Labels) -> int | None:
+def _label_place(names: list[str], labels: Labels, choice: ColumnChoice) -> int | None:
     if labels is None:
-        return next((names.index(name) for name in LABEL_NAMES if name in names), None)
+        usual = choice.usual_label(names, "data frame")
+        return None if usual is None else names.index(usual)
     if isinstance(labels, str) and labels in names:
         return names.index(labels)
     if isinstance(labels, str) and "::" not in labels and "." not in labels:  # what has these may be a file
@@ -135,7 +161,7 @@ def _label_place(names: list[str], labels: Labels) -> int | None:
 
 def checked_names_of(table: pd.DataFrame | pl.DataFrame | pa.Table, name: str) -> list[str]:
     """Return the names of the columns as text. Raises DataError if one comes twice."""
-    names = [str(column) for column in names_of(table)]
+    names = [*composed_names(names_of(table))]
     check_distinct(names, name)
     return names
 
@@ -149,12 +175,17 @@ def column_of(table: pd.DataFrame | pl.DataFrame | pa.Table, place: int) -> np.n
         if hasattr(table, "with_columns")
         else table.column(place)
     )
+    # Whole numbers with missing entries stay objects: as floats, 2**53 and 2**53 + 1 would be one label.
     if hasattr(column, "type"):  # an Arrow column, whose to_numpy supports neither text nor nulls
-        return np.asarray(column.to_pandas())
-    return np.asarray(column.to_numpy())
+        return np.asarray(column.to_pandas(integer_object_nulls=True))
+    if hasattr(column, "null_count"):
+        has_gaps = column.null_count() and column.dtype.is_integer()
+        return np.array(column.to_list(), dtype=object) if has_gaps else np.asarray(column.to_numpy())
+    has_gaps = column.dtype.kind in "iu" and bool(column.isna().any())
+    return np.asarray(column.to_numpy(dtype=object) if has_gaps else column.to_numpy())
 
 
-def _matrix(
+def matrix_of(
     table: pd.DataFrame | pl.DataFrame | pa.Table, bins: list[int], names: list[str], name: str
 ) -> np.ndarray:
     """Return the bins as one numeric array."""
@@ -163,16 +194,21 @@ def _matrix(
         values = column_of(table, place)
         if values.dtype == object:
             values = _as_floats(values, names[place], name)
-        if values.dtype.kind not in "fiub":
-            raise DataError(
-                f"{name}, column {names[place]!r}: {values.dtype}, expected numbers. Encode it, name it as the labels "
-                "or ids, or leave it out with exclude=."
-            )
+        check_number(values.dtype, names[place], name)
         columns.append(values)
     out = np.empty((table.shape[0], len(bins)), np.result_type(*columns))
     for place, values in enumerate(columns):
         out[:, place] = values
     return out
+
+
+def check_number(dtype: np.dtype, column: str, where: str) -> None:
+    """Raise DataError for the type of a column that holds no numbers."""
+    if dtype.kind not in "fiub":
+        raise DataError(
+            f"{where}, column {column!r}: {dtype}, expected numbers. Encode it, name it as the labels or ids, or leave "
+            "it out with exclude=."
+        )
 
 
 def _as_floats(values: np.ndarray, column: str, name: str) -> np.ndarray:
@@ -202,4 +238,4 @@ def naming_index(table: Any) -> np.ndarray | None:
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
     values = np.asarray(index)
-    return None if values.dtype.kind in "iu" and counts(values) else np.asarray(index.astype(str), dtype=str)
+    return None if values.dtype.kind in "iu" and counts(values) else texts_of(values)

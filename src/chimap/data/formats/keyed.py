@@ -18,6 +18,7 @@ from chimap.data.formats.stored_rows import StoredRows
 from chimap.data.io.containers import Container
 from chimap.data.io.files import split_member
 from chimap.data.io.range_source import RangeSource, Read
+from chimap.data.label_kinds import texts_of
 from chimap.data.label_names import labels_elsewhere
 from chimap.data.labels import Labels, clean_labels
 
@@ -40,6 +41,10 @@ class Keyed:
         The labels, None if they are not in the container.
     matrices : tuple of str, default=()
         Names of other matrices of the same rows.
+    kinds : tuple of str, or None, default=None
+        What each column measures, where the container says so.
+    is_logged : bool, default=False
+        Whether the container says that the rows are logarithms.
     """
 
     rows: StoredRows
@@ -48,6 +53,8 @@ class Keyed:
     columns: list[str]
     y: np.ndarray | None
     matrices: tuple[str, ...] = ()
+    kinds: tuple[str, ...] | None = None
+    is_logged: bool = False
 
 
 class KeyedSource(RangeSource):
@@ -83,6 +90,7 @@ class KeyedSource(RangeSource):
         )
         self.has_labels = self._y is not None
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
+        self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
 
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices; storage chunks without any of them are not read."""
@@ -120,7 +128,7 @@ def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.
 
     Raises DataError for another number of them, and for repeats; ``remedy`` is a sentence on what to do about these.
     """
-    texts = np.asarray([str(value) for value in np.asarray(values).tolist()], dtype=str)
+    texts = texts_of(np.asarray(values))
     if texts.shape != (size,):
         raise DataError(f"{where}: {texts.size}, but the matrix has {size}. Write the file again.")
     order = np.argsort(texts, kind="stable")

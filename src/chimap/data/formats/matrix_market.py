@@ -161,10 +161,10 @@ class MatrixMarketSource(StreamSource):
             self._refuse_nul()
             X: Any = self._parsed(mmread)
             X = X.T if self._transpose else X
+            X = _arrays.as_rows(X, self.dtype)
             if self.is_sparse:
-                rows = X.tocsr()
-                X = csr_rows(rows.data, rows.indices, rows.indptr, self.n_features, self.dtype)
-            self._X = _arrays.as_rows(X, self.dtype)
+                X = csr_rows(X.data, X.indices, X.indptr, self.n_features, self.dtype)
+            self._X = X
         return self._X
 
     def _refuse_nul(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._unicode import composed
 from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, FieldSource, Reading
 from chimap.data.formats.memory_records import records_in
@@ -85,7 +86,7 @@ class NamedCounts(Reading):
             for row, field in enumerate(batch):
                 self._check(field, is_list, first + row, where)
                 if not is_list:
-                    names.update(field)
+                    names.update(map(composed, field))
             first += len(batch)
         bins = [str(place) for place in range(width)] if is_list else sorted(names)
         if not bins:
@@ -94,7 +95,7 @@ class NamedCounts(Reading):
 
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
         """Return the counts of known names; others are skipped."""
-        place = {name: bin_place for bin_place, name in enumerate(self.bins)}
+        place = {name: bin_place for bin_place, name in enumerate(map(composed, self.bins))}
         counts, columns, borders = [], [], [0]
         for row, field in enumerate(fields):
             self._check(field, self.is_list, first + row, where)
@@ -109,8 +110,8 @@ class NamedCounts(Reading):
                     raise DataError(
                         f"{where}, record {first + row}: {name!r} counts {count!r}, expected a finite number."
                     )
-                if count and name in place:
-                    columns.append(place[name])
+                if count and (bin_place := place.get(composed(name))) is not None:
+                    columns.append(bin_place)
                     counts.append(count)
             borders.append(len(counts))
         csr = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
@@ -125,7 +126,7 @@ class NamedCounts(Reading):
             )
 
 
-def jsonl_source(path: str, labels: Labels = None) -> FieldSource:
+def jsonl_source(path: str, labels: Labels = None, *, id: str | int | None = None) -> FieldSource:
     """Return a source for ``.jsonl``: records with ``counts``, by name or as a list, and optional ``id`` and ``label``.
 
     {"id": ..., "counts": {"name": n}, "label": ...}
@@ -137,4 +138,4 @@ def jsonl_source(path: str, labels: Labels = None) -> FieldSource:
             f"{path}: the first record has no {reading.column!r}; it has {', '.join(records.columns)}. Write "
             '{"id": "a", "counts": {"name": 2}, "label": "b"}, or name a column of text or SMILES.'
         )
-    return FieldSource(records, reading, labels)
+    return FieldSource(records, reading, labels, id)

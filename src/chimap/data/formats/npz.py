@@ -83,8 +83,9 @@ class NpzSource(Source):
         )
         if labels is None:
             label, self.notes = label_beside(
-                archive.members, lambda name: archive.header(name).shape, self.n_rows, "", member or "X"
-            )
+                archive.members, lambda name: archive.header(name).shape, self.n_rows, "", member or "X",
+                str(self.path),
+            )  # fmt: skip
             labels = None if label is None else f"::{label}"
         elif isinstance(labels, str) and named_array(archive.members, labels)[0] in archive.members:
             labels = f"::{labels}"

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_parts import IPC, PARQUET, find_parts
@@ -40,10 +41,13 @@ class Records(ABC):
         Names of the fields, as far as they are known beforehand.
     row_names : ndarray of shape (records,), or None
         Names of the records beside their fields, such as the index of a data frame.
+    has_types : bool
+        Whether the data tell text from numbers; a text table does not.
     """
 
     address: str
     columns: list[str]
+    has_types = True
     row_names: np.ndarray | None = None
 
     @property
@@ -91,6 +95,8 @@ class _OneFile(Records):
 
 class TextRecords(_OneFile):
     """A CSV or TSV table with a heading; quoted fields may have line breaks."""
+
+    has_types = False
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -239,7 +245,7 @@ class FolderRecords(Records):
             content = read_piece(file, stream, -1, "text")
         try:
             if 0 in content:
-                raise ValueError(f"byte {content.index(0)} is 0, as in files that are not text")
+                raise InputError(f"byte {content.index(0)} is 0, as in files that are not text")
             return content.decode("utf-8-sig")
         except ValueError as error:
             raise DataError(

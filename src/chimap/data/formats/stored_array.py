@@ -86,7 +86,7 @@ class StoredArraySource(SeekableStream):
         label, column = _label_name(names, labels)
         if labels is None:
             label, self.notes = label_beside(
-                names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member
+                names, lambda name: tuple(root[name].shape), self.n_rows, group, self._member, address
             )
         self._has_label_here = label is not None
         self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")

@@ -13,7 +13,7 @@ from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.table_batches import TableBatches, Tables, TableSource, schema_of
 from chimap.data.io.files import needed
 from chimap.data.label_names import shown
-from chimap.data.labels import Labels
+from chimap.data.labels import UNREAD, Labels
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice
 
@@ -83,14 +83,15 @@ def _opener(X: object) -> Callable[[object, Labels, ColumnChoice], Source] | Non
 
 
 def _loader_source(X: Any, labels: Labels, choice: ColumnChoice) -> Source:
-    if labels is not None:
+    if labels is not None and labels is not UNREAD:
         raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
-    return chosen(BatchSource(LoaderBatches(X), "DataLoader"), choice)
+    batches = BatchSource(LoaderBatches(X), "DataLoader", reads_labels=labels is not UNREAD)
+    return chosen(batches, choice)
 
 
 def _table_source(X: object, labels: Labels, choice: ColumnChoice) -> Source:
     tables, name = tables_of(X), type(X).__name__
-    if labels is not None and not isinstance(labels, str):
+    if labels is not None and labels is not UNREAD and not isinstance(labels, str):
         raise DataError(
             f"{name}: labels must name one of its columns, or several with commas between them, 'a,b'; got "
             f"{type(labels).__name__}. Add the labels to it as a column."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -14,12 +15,14 @@ from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.compressed import decompressed, read_piece
 from chimap.data.io.files import DataFile, existing_file, file_digest
 from chimap.data.io.stream import StreamSource
-from chimap.data.label_text import masked, whole_numbers
-from chimap.data.labels import Labels, is_number, read_labels
-from chimap.data.rows import LARGEST_WIDTH, csr_row_bytes, csr_rows
+from chimap.data.label_kinds import is_number, whole_numbers
+from chimap.data.label_text import masked
+from chimap.data.labels import UNREAD, Labels, read_labels
+from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max
+_LABEL = re.compile(rb"^[^\s:#]+(?=\s|$)", re.MULTILINE)  # the first word of a line, if it is no column:value
 
 
 class SvmlightSource(StreamSource):
@@ -39,6 +42,8 @@ class SvmlightSource(StreamSource):
         Number of columns; None takes the largest in the file.
     zero_based : bool or "auto", default="auto"
         Whether the first column is 0 (True) or 1 (False); "auto" takes 0 if the file has a column 0.
+    least_features : int, default=1
+        The least number of columns without ``n_features``: a file may have no entry in the last ones.
 
     Raises
     ------
@@ -61,6 +66,7 @@ class SvmlightSource(StreamSource):
 
     is_sparse = True
     from_files = True
+    first_column: int
     dtype = np.dtype(np.float64)
 
     def __init__(
@@ -70,25 +76,25 @@ class SvmlightSource(StreamSource):
         *,
         n_features: int | None = None,
         zero_based: bool | str = "auto",
+        least_features: int = 1,
     ) -> None:
         check_choice(zero_based, "zero_based", (True, False, "auto"))
         if n_features is not None:
             check_positive(n_features, "n_features", integer=True)
         self.path = existing_file(path)
-        self.name = self.path.name
+        self.name, self._reads_labels = self.path.name, labels is not UNREAD
         scan = _LineStatistics(str(self.path), lowest=1 if zero_based is False else 0)
-        for first_line, block in _blocks(self.path):
+        for first_line, block in self._blocks_of_lines():
             scan.read(first_line, block)
         if scan.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only blank lines or comments. Write it again.")
-        self._first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
-        self.zero_based = self._first_column == 0
-        widest = scan.largest - self._first_column + 1
-        self.n_features = max(1, widest) if n_features is None else int(n_features)
+        self.first_column = min(1, scan.smallest) if zero_based == "auto" else int(not zero_based)
+        widest = scan.largest - self.first_column + 1
+        self.n_features = max(least_features, widest) if n_features is None else int(n_features)
         if widest > self.n_features:
             raise DataError(
                 f"{self.path}, line {scan.widest_line}: column {scan.largest}, but n_features={n_features} "
-                f"(columns count from {self._first_column}). Set n_features to {widest} or more."
+                f"(columns count from {self.first_column}). Set n_features to {widest} or more."
             )
         self.n_rows = scan.n_rows
         if widest > LARGEST_WIDTH:
@@ -99,20 +105,33 @@ class SvmlightSource(StreamSource):
             )
         self.row_bytes = csr_row_bytes(scan.n_values, self.n_rows, self.dtype)
         replacing_labels = read_labels(labels, self.n_rows)
-        self._y = _clean(np.concatenate(scan.labels)) if replacing_labels is None else replacing_labels
-        self.has_labels = True
+        self._y = replacing_labels
+        if replacing_labels is None and self._reads_labels:
+            self._y = self._clean(np.concatenate(scan.labels))
+        self.has_labels = self._y is not None
+
+    def _clean(self, y: np.ndarray) -> np.ndarray:
+        """Return the labels of the file, masked where they are ``nan``."""
+        missing = np.isnan(y)
+        check_exact(y[~missing], f"{self.path}: the label")
+        return masked(whole_numbers(y, missing), missing)
 
     def _blocks(self) -> Iterator[Rows]:
-        for first_line, block in _blocks(self.path):
+        for first_line, block in self._blocks_of_lines():
             if block.isspace():  # the parser would take a microsecond for each blank line
                 continue
-            X, _ = _parse(block, str(self.path), first_line, self._first_column)
-            columns = X.indices - self._first_column
+            X, _ = _parse(block, str(self.path), first_line, self.first_column)
+            columns = X.indices - self.first_column
             if columns.max(initial=0) >= self.n_features:
                 raise DataError(
                     f"{self.path}: wider than when it was opened: the file has changed. Open it again."
                 )
             yield csr_rows(X.data, columns, X.indptr, self.n_features, self.dtype)
+
+    def _blocks_of_lines(self) -> Iterator[tuple[int, bytes]]:
+        """Yield blocks of whole lines with the number of the first; labels that are not read may be any word."""
+        for first_line, block in _blocks(self.path):
+            yield first_line, block if self._reads_labels else _LABEL.sub(b"0", block)
 
     def _content(self) -> JSON:
         return {"bytes": self.path.size, "digest": file_digest(self.path)}
@@ -208,12 +227,6 @@ def _refuse_grouped_digits(block: bytes, where: str, first_line: int, lowest: in
         fault = _fault(line, lowest) if b"_" in line else None
         if fault:
             raise DataError(f"{where}, line {number}: {fault}")
-
-
-def _clean(y: np.ndarray) -> np.ndarray:
-    """Return the labels of the file, masked where they are ``nan``."""
-    missing = np.isnan(y)
-    return masked(whole_numbers(y, missing), missing)
 
 
 def _lines(block: bytes) -> list[bytes]:

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
 from chimap.data.formats.batches import BatchSource
 from chimap.data.ids import check_not_counting, counts, index_notes, naming_note, unique_ids
 from chimap.data.io.files import needed
 from chimap.data.label_names import shown
-from chimap.data.labels import clean_labels
+from chimap.data.labels import Unread, clean_labels
 from chimap.data.rows import check_distinct
-from chimap.data.table import LABEL_NAMES, ColumnChoice, Roles, roles_of
+from chimap.data.table import ColumnChoice, Roles, check_same_names, roles_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +37,7 @@ class TableBatches:
         Returns a new iterator of tables or record batches at each call.
     name : str
         Name for messages.
-    label : str or None
+    label : str, UNREAD or None
         The column of labels; None takes ``y`` or ``label``, if there is one.
     choice : ColumnChoice
         Which columns are bins and ids.
@@ -55,19 +56,18 @@ class TableBatches:
         self,
         tables: Tables,
         name: str,
-        label: str | None,
+        label: str | Unread | None,
         choice: ColumnChoice,
         class_names: Mapping[str, Sequence[str]],
     ) -> None:
         self._types = needed("pyarrow", name).types
         self._tables, self._name, schema = tables, name, schema_of(tables, name)
-        names = list(schema.names)
-        if label is not None and label not in names:
+        names = self._columns = list(schema.names)
+        if isinstance(label, str) and label not in names:
             raise DataError(f"{name}: no column {label!r} for labels; there are {shown(names)}.")
-        known = choice.names or ()
-        self._label = label or next(
-            (word for word in LABEL_NAMES if word in names and word not in known), None
-        )
+        self._label = label if isinstance(label, str) else None
+        if label is None:
+            self._label = choice.usual_label(names, name)
         self._class_names = class_names.get(self._label or "")
         lists = [field.name for field in schema if _is_list(self._types, field.type)]
         roles = _roles(names, self._label, lists, choice, name)
@@ -76,9 +76,9 @@ class TableBatches:
         self.ids, notes = None, roles.notes(name, self._id)
         if self._id is not None:
             ids = np.array(self._texts(self._id))
-            is_named = choice.id is not None
-            notes = notes if is_named else (*notes, *index_notes(self._id, ids, name))
-            self.ids = unique_ids(ids, name) if is_named or np.unique(ids).size == ids.size else None
+            notes = (*notes, *index_notes(self._id, ids, name)) if roles.is_index else notes
+            repeats = roles.is_index and np.unique(ids).size < ids.size
+            self.ids = None if repeats else unique_ids(ids, name)
         first = next((word for word in names if word != self._label), None)
         if first is not None and self._id is None and (first not in bins or not roles.is_explicit):
             bins, notes = self._without_index(schema, first, bins, notes)
@@ -95,13 +95,14 @@ class TableBatches:
     @property
     def names(self) -> tuple[str, ...] | None:
         """Names of the columns; None for lists."""
-        return None if self._list else tuple(self._bins)
+        return None if self._list else composed_names(self._bins)
 
     def __call__(self) -> Iterator[object]:
         """Yield X, or (X, y), of each batch."""
         first_row = 0
         for number, table in enumerate(self._tables()):
             if table.num_rows:
+                check_same_names(table.schema.names, self._columns, f"{self._name}, batch {number}")
                 X = self._rows(table, number)
                 check_histograms(X, name=self._name, signed=True, first_row=first_row, columns=self.names)
                 first_row += table.num_rows

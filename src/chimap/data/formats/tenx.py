@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from chimap._types import JSON, Group, StoredArray
+from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
 from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
@@ -82,6 +83,8 @@ class TenXFolderSource(OrderedSource):
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
         self.column_names = _gene_names(ids, symbols, str(self._files[2]))
+        if all(len(line) > 2 for line in features):
+            self.column_kinds = tuple(line[2] for line in features)
         self._y = read_labels(labels, self.n_rows)
         self.has_labels = self._y is not None
         self._open()
@@ -157,7 +160,15 @@ class TenXHdf5Source(KeyedSource):
         rows = CsrRows(group, key, (n_cells, n_features), where)
         ids, symbols = (self._container.values(array) for array in _features(group, where))
         names = np.array(_gene_names(np.asarray(ids, str), np.asarray(symbols, str), where))
-        return Keyed(rows, self._container.values(group["barcodes"]), names, [], None)
+        kinds = (
+            self._container.values(group["features/feature_type"])
+            if "features/feature_type" in group
+            else None
+        )
+        return Keyed(
+            rows, self._container.values(group["barcodes"]), names, [], None,
+            kinds=None if kinds is None else tuple(map(str, kinds.tolist())),
+        )  # fmt: skip
 
 
 def is_tenx_folder(address: str) -> bool:
@@ -209,7 +220,7 @@ def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, 
     checked_names(ids, ids.size, f"{where}, ids of features", _UNIQUE_GENES)
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
-    return tuple(np.where(alone, symbols, ids).tolist())
+    return composed_names(np.where(alone, symbols, ids).tolist())
 
 
 def _runs_in(folder: str) -> list[str]:

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
+from itertools import chain, pairwise
 
 import numpy as np
 
+from chimap import _arrays
 from chimap import _sparse as sp
-from chimap._validation import DataError
+from chimap._messages import Message
+from chimap._unicode import composed
+from chimap._validation import DataError, check_choice
 from chimap.data.formats.fields import Fields, Reading
 
+_FEWEST_TEXTS = 10  # fewer texts may well have no word in common
 _MOST_COUNTED = 2**21  # most distinct words that are counted at a time
+
+
+@cache
+def _runs(fewest: int) -> re.Pattern[str]:
+    """Return the pattern of runs of at least so many letters, digits and marks.
+
+    Python's ``\\w`` leaves out the marks that letters of many scripts have; neither do joiners end a word.
+    """
+    marks = "".join(chr(code) for code in range(0x300, 0x20000) if unicodedata.category(chr(code))[0] == "M")
+    return re.compile(rf"\w[\w{re.escape(marks)}\u200c\u200d]{{{fewest - 1},}}")
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text, of two characters or more, in lower case.
+
+    >>> words_in("A fox, 2 हिन्दी")
+    ['fox', 'हिन्दी']
+    """
+    return _runs(2).findall(composed(text.lower()))
+
+
+def characters_in(text: str) -> list[str]:
+    """Return the characters of a text and the pairs of neighbours in its words, in lower case.
+
+    >>> characters_in("天安门!")
+    ['天', '安', '门', '天安', '安门']
+    """
+    runs = _runs(1).findall(composed(text.lower()))
+    return [*chain(*runs), *("".join(pair) for run in runs for pair in pairwise(run))]
+
+
+TOKENS: dict[str, Callable[[str], list[str]]] = {"words": words_in, "characters": characters_in}
+"""What is counted in a text, by the name of the setting ``tokens``."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +70,10 @@ class WordCounts(Reading):
         Learn only words that occur in at least this many texts: a word of a single text says nothing about others.
     most_words : int, default=100000
         Learn at most this many words: those that occur in the most texts.
+    tokens : {"words", "characters"}, default="words"
+        What is counted. "words" are runs of letters, digits and the marks that belong to them, as vowels in Hindi and
+        Thai. "characters", for texts without blanks between words, are the characters of such runs, and pairs of
+        neighbours.
 
     Raises
     ------
@@ -51,9 +96,11 @@ class WordCounts(Reading):
     vocabulary: tuple[str, ...] = ()
     least_rows: int = 2
     most_words: int = 100_000
+    tokens: str = "words"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "vocabulary", tuple(map(str, self.vocabulary)))
+        check_choice(self.tokens, "tokens", [*TOKENS])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -62,9 +109,7 @@ class WordCounts(Reading):
 
     def learned(self, fields: Iterator[Fields], where: str) -> WordCounts:
         """Return the reading with the words of all texts, in alphabetical order."""
-        from sklearn.feature_extraction.text import CountVectorizer  # slow to import, and only text needs it
-
-        words_of, rows_with, first = CountVectorizer().build_analyzer(), Counter[str](), 0
+        words_of, rows_with, first = TOKENS[self.tokens], Counter[str](), 0
         for texts in fields:
             _check(texts, first, self.column, where)
             first += len(texts)
@@ -75,23 +120,48 @@ class WordCounts(Reading):
         common = [(-count, word) for word, count in rows_with.items() if count >= self.least_rows]
         if not common:
             raise DataError(
-                f"{where}, column {self.column!r}: no word is in {self.least_rows} texts or more. Is this the "
-                "column of text?"
-            )
+                Message(
+                    "{}, column {!r}: no word is in {} texts or more. Is this the column of text? If it has no blanks "
+                    "between words, count its characters with {tokens='characters'}.",
+                    where, self.column, self.least_rows,
+                )
+            )  # fmt: skip
         chosen = sorted(word for _, word in sorted(common)[: self.most_words])
         return replace(self, vocabulary=tuple(chosen))
 
     def rows(self, fields: Fields, first: int, where: str) -> sp.csr_matrix:
         """Return the counts of known words; other words are skipped."""
         _check(fields, first, self.column, where)
-        from sklearn.feature_extraction.text import CountVectorizer
+        places = {composed(word): place for place, word in enumerate(self.vocabulary)}
+        counts: list[int] = []
+        columns: list[int] = []
+        borders = [0]
+        for text in fields:
+            known = Counter(places[word] for word in TOKENS[self.tokens](text) if word in places)
+            counts += known.values()
+            columns += known.keys()
+            borders.append(len(columns))
+        csr = (np.array(counts, self.dtype), np.array(columns, np.int32), np.array(borders, np.int32))
+        return _arrays.as_csr(sp.csr_matrix(csr, shape=(len(fields), len(self.vocabulary))))
 
-        counted = CountVectorizer(vocabulary=self._places, dtype=np.float32).transform(fields)
-        return sp.csr_matrix(counted)
+    def doubts(self, n_unknown: int, n_texts: int, where: str) -> tuple[str, ...]:
+        """Return a note if most texts have no word that is counted.
 
-    @property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.vocabulary)}
+        Parameters
+        ----------
+        n_unknown, n_texts : int
+            Number of records without any of the bins, and of all records.
+        where : str
+            Name of the data.
+        """
+        if self.tokens != "words" or n_texts < _FEWEST_TEXTS or n_unknown <= n_texts / 2:
+            return ()
+        note = Message(
+            "{}, column {!r}: {:,} of {:,} texts have no word that others have. If they have no blanks between words, "
+            "count their characters with {tokens='characters'}.",
+            where, self.column, n_unknown, n_texts,
+        )  # fmt: skip
+        return (note,)
 
 
 def _check(texts: Fields, first: int, column: str, where: str) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, cast
 
+from chimap._errors import MissingPackageError
 from chimap._types import JSON
 from chimap._validation import DataError
 
@@ -228,7 +229,7 @@ def needed(module: str, what: str, extra: str = "data") -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise ImportError(
+        raise MissingPackageError(
             f"{what} need the package {module.partition('.')[0]}, which is not installed: "
             f'pip install "chimap[{extra}]".'
         ) from error
@@ -283,7 +284,7 @@ def _reaching(address: str) -> Iterator[None]:
     except (FileNotFoundError, DataError):
         raise
     except ImportError as error:
-        raise ImportError(
+        raise MissingPackageError(
             f"{address}: {str(error).rstrip('.')}. Install it, or give a local path."
         ) from error
     except ValueError as error:

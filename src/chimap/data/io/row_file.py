@@ -43,9 +43,11 @@ class RowFile:
         self._end = 0
 
     def add(self, rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> None:
-        """Add entries: three arrays of one length, with rows and columns within the shape."""
+        """Add entries: three arrays of one length, perhaps 0, with rows and columns within the shape."""
+        if not rows.size:
+            return
         buckets = rows // self._bucket_rows
-        if rows.size and np.any(buckets[1:] < buckets[:-1]):
+        if np.any(buckets[1:] < buckets[:-1]):
             order = np.argsort(buckets, kind="stable")
             rows, columns, values, buckets = rows[order], columns[order], values[order], buckets[order]
         firsts = np.flatnonzero(np.diff(buckets, prepend=-1)).tolist()

@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._errors import InputError
 from chimap._types import JSON, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive
 from chimap.features.additive.coded import CodedMap
@@ -138,11 +139,11 @@ class AnchorMap(CodedMap):
         for name in ("n_anchors", "n_neighbors"):
             check_positive(getattr(self, name), name, integer=True)
         if not 2 <= self.n_anchors <= _MOST_ANCHORS:
-            raise ValueError(
+            raise InputError(
                 f"n_anchors must be between 2 (zero and one more) and {_MOST_ANCHORS}; got {self.n_anchors}."
             )
         if self.n_neighbors > self.n_anchors:
-            raise ValueError(
+            raise InputError(
                 f"n_neighbors must be at most n_anchors = {self.n_anchors}; got {self.n_neighbors}."
             )
         check_choice(self.anchors, "anchors", ("uniform", "kmeans"))
@@ -150,7 +151,7 @@ class AnchorMap(CodedMap):
         check_choice(self.output, "output", ("features", "codes"))
         check_positive(self.energy, "energy")
         if self.energy > 1:
-            raise ValueError(f"energy is a share of the sum of eigenvalues, at most 1; got {self.energy!r}.")
+            raise InputError(f"energy is a share of the sum of eigenvalues, at most 1; got {self.energy!r}.")
 
     def _fit_rows(self, rows: Rows) -> None:
         if self.anchors == "uniform":

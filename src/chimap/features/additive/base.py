@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
 from chimap._validation import ParameterError, check_positive, validated_rows
 from chimap.backends.base import RowFeatures
@@ -207,7 +208,7 @@ class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
         kernel = as_additive(self.kernel, type(self).__name__)
         if not self.takes(kernel):
             able = [make.__name__ for make in CATALOGUE.values() if make.takes(kernel)]
-            raise ValueError(
+            raise InputError(
                 f"{type(self).__name__} approximates {' and '.join(self.kernels or ())}; got {kernel.name!r}. "
                 f"Maps of {kernel.name!r}: {', '.join(able)}."
             )
@@ -256,7 +257,7 @@ def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:
     """
     resolved = as_kernel(kernel)
     if not isinstance(resolved, AdditiveKernel):
-        raise ValueError(
+        raise InputError(
             f"{owner} maps additive kernels; got {resolved.name!r}. For exponential kernels use "
             "FourierFeatures, which draws random features of mapped rows."
         )

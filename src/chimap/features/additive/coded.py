@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
+from chimap._errors import InputError
 from chimap._types import MatrixLike, Transformed
 from chimap._validation import validated_rows
 from chimap.features.additive.base import AdditiveMap
@@ -167,7 +168,7 @@ class CodedMap(AdditiveMap):
 
     def _check_tables(self) -> None:
         if self._blends:
-            raise ValueError(
+            raise InputError(
                 f"codes name finitely many features, but n_neighbors={self.n_neighbors} weighted by distance has a "
                 "continuum of them. Use n_neighbors=1 or weights='uniform'."
             )

@@ -7,6 +7,7 @@ from types import ModuleType
 import numpy as np
 
 from chimap import _arrays, _loops
+from chimap._errors import InputError
 from chimap._types import Array, Rows
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
@@ -80,7 +81,7 @@ class DirectMap(AdditiveMap):
         else:
             self._given_nodes()
             if self.per_bin:
-                raise ValueError("per_bin chooses nodes for each bin; with given nodes it must be False.")
+                raise InputError("per_bin chooses nodes for each bin; with given nodes it must be False.")
 
     @property
     def _n_terms_out(self) -> int:
@@ -120,7 +121,7 @@ class DirectMap(AdditiveMap):
     def _given_nodes(self) -> np.ndarray:
         nodes = np.array(self.nodes, dtype=np.float64)
         if nodes.shape != (self.n_terms,) or not np.all(np.isfinite(nodes) & (nodes > 0)):
-            raise ValueError(
+            raise InputError(
                 f"nodes must be 'greedy', 'minimax' or {self.n_terms} positive numbers (n_terms of them); "
                 f"got {self.nodes!r}."
             )

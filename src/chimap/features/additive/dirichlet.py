@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._errors import InputError
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_row_sums, validated_rows
 from chimap.kernels import DirichletKernel, Kernel, as_kernel
@@ -93,7 +94,7 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, DirichletKernel):
-            raise ValueError(
+            raise InputError(
                 f"DirichletMap takes the kernel 'dirichlet'; got {kernel.name!r}. Use OptimalMap for additive kernels "
                 "and FourierFeatures for exponential ones."
             )

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar, nnls
 from scipy.special import betaln, gammaln
 
 from chimap import _loops
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Array
 from chimap._validation import check_choice, check_positive
@@ -23,7 +24,7 @@ WINDOWS = ("least-squares", "rectangular", "uniform")
 def check_waves(n_terms: int, window: str, period: float | str, owner: str) -> None:
     """Check what maps to a constant and waves take: ``n_terms`` is odd; ``period`` is "auto" or positive."""
     if n_terms % 2 == 0:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{n_terms} of {} must be odd (one constant, then cosines and sines in pairs); got {}: use {} or {}.",
                 owner,

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
+from chimap._errors import InputError
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
 from chimap._validation import check_positive, validated_rows
 from chimap.features.additive.differences import PAIRS, Differences, best_period, data_spectrum
@@ -128,7 +129,7 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         except KeyError:
             kernel = None
         if not isinstance(kernel, StationaryKernel):
-            raise ValueError(
+            raise InputError(
                 f"StationaryMap maps stationary kernels, such as 'additive-gaussian'; got {self.kernel!r}."
             )
         return kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from chimap._pieces import Held
@@ -42,7 +44,7 @@ class SharedRows:
         if start == stop:
             return
         ends = np.linspace(start, stop, self._held.n_holders + 1).round().astype(int).tolist()
-        shares = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True) if a < b]
+        shares = [slice(a, b) for a, b in pairwise(ends) if a < b]
         self._held.add([self._features.take(share) for share in shares])
         self._shares += shares
 

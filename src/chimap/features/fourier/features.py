@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
@@ -163,7 +164,7 @@ class FourierFeatures(RandomFeatures):
                 if isinstance(kernel, AdditiveKernel)
                 else "SkewedFourierFeatures takes the skewed kernels, NystroemFeatures every kernel."
             )
-            raise ValueError(
+            raise InputError(
                 f"FourierFeatures draws features of exponential kernels; got {kernel.name!r}. {hint}"
             )
         return kernel

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.linalg import cholesky, qr
 from scipy.linalg.blas import dtrsm, strsm
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.features.fourier.projection import Hadamard, Matrix, Projection
 from chimap.features.fourier.quantiles import gaussian
@@ -58,7 +59,7 @@ def qmc(
     from scipy.stats.qmc import Sobol  # importing scipy.stats takes longer than importing this whole package
 
     if n_inputs > _SOBOL_INPUTS:
-        raise ValueError(
+        raise InputError(
             Message(
                 "{sampling='qmc'} takes at most {} inputs (bins times terms); got {}. Use 'orthogonal' or "
                 "'structured'.",

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.fourier.base import RandomFeatures
@@ -116,7 +117,7 @@ class SkewedFourierFeatures(RandomFeatures):
         self._check_features(tuple(BY_QUANTILE))
         kernel = as_kernel(self.kernel)
         if not isinstance(kernel, Skewed):
-            raise ValueError(
+            raise InputError(
                 f"SkewedFourierFeatures draws features of skewed-chi2 and skewed-intersection; got {kernel.name!r}. "
                 "FourierFeatures takes exponential kernels, NystroemFeatures every kernel."
             )

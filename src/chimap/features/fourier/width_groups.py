@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import ArrayLike, Blocks
 from chimap._validation import check_blocks, check_choice
 
@@ -20,13 +21,13 @@ def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np
     if np.any(times > 1):
         column = int(np.flatnonzero(times > 1)[0])
         sharing = [name for name, columns in zip(names, blocks_of, strict=True) if column in columns]
-        raise ValueError(
+        raise InputError(
             f"blocks overlap: column {column} is in {' and in '.join(map(repr, sharing))}. Each column belongs to one "
             "width."
         )
     if np.any(times == 0):
         column = int(np.flatnonzero(times == 0)[0])
-        raise ValueError(
+        raise InputError(
             f"blocks miss {np.count_nonzero(times == 0)} of the {n_columns} columns, column {column} first. Put them "
             "into a block, or drop them from the rows."
         )
@@ -40,13 +41,13 @@ def width_groups(
     if not isinstance(widths, str):
         groups = np.asarray(widths)
         if groups.shape != (n_columns,) or groups.dtype.kind not in "iu":
-            raise ValueError(
+            raise InputError(
                 f"widths as an array must be whole numbers, one for each of the {n_columns} columns; got shape "
                 f"{groups.shape} of {groups.dtype}."
             )
         sizes = np.bincount(groups) if groups.min() >= 0 else np.zeros(1, int)
         if np.any(sizes == 0):
-            raise ValueError(
+            raise InputError(
                 f"widths: group {int(np.flatnonzero(sizes == 0)[0])} has no column; number the groups from 0 on "
                 "without gaps."
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
 from chimap._validation import check_choice
 from chimap.features.additive.base import AdditiveMap
@@ -222,7 +223,7 @@ class WidthFeatures:
                 if np.isfinite(log_widths[j])
                 else "is not finite"
             )
-            raise ValueError(
+            raise InputError(
                 f"log_widths: the width of {self.names_[j]!r} {what} in {dtype}: s = {widths[j]:g}. Start from other "
                 "widths, bound them, or drop its columns."
             )
@@ -286,7 +287,7 @@ class WidthFeatures:
                 self.form,
                 self.random_state,
             )
-        raise ValueError(
+        raise InputError(
             f"widths are learned for exponential, Gaussian and skewed kernels; got {kernel.name!r}. "
             f"An additive kernel has none: use its exponential form, such as 'exp-{kernel.name}'."
         )

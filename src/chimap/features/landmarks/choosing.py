@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
 
 from chimap import _arrays, _blas, _products
+from chimap._errors import InputError
 from chimap._pieces import in_pieces
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_width
@@ -160,7 +161,7 @@ def given_landmarks(landmarks: MatrixLike, rows: Rows, owner: str) -> Rows:
     """
     matrix = _arrays.as_rows(landmarks, rows.dtype)
     if matrix.ndim != 2 or matrix.shape[0] == 0:
-        raise ValueError(
+        raise InputError(
             f"landmarks must be one of {', '.join(map(repr, CATALOGUE))}, or rows (m, bins); got {landmarks!r}."
         )
     check_width(matrix, rows.shape[1], f"landmarks of {owner}")

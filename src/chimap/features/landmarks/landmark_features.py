@@ -10,6 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
@@ -155,7 +156,7 @@ class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Trans
             check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
         kernel = as_kernel(self.kernel, self.gamma)
         if not takes(kernel):
-            raise ValueError(
+            raise InputError(
                 f"LandmarkFeatures takes exponential kernels, such as 'exp-chi2' and 'gaussian', and products of them; "
                 f"got {kernel.name!r}. NystroemFeatures takes every kernel."
             )

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap.backends.base import RowFeatures
@@ -56,13 +57,13 @@ class KeptCollector:
     def check(cls, request: Request) -> None:
         """Refuse a checkpoint and engines that keep no rows in this process."""
         if request.has_checkpoint:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{loss='hinge'} keeps the features of all rows in memory and cannot write a checkpoint."
                 )
             )
         if not request.can_keep:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{loss='hinge'} keeps the features of all rows in the memory of one process: use {engine='local'}, "
                     "or {loss='squared_hinge'}, whose passes run on the workers."

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Rows, Scoring
@@ -57,7 +58,7 @@ class KernelCollector:
     def check(cls, request: Request) -> None:
         """Refuse what would need sums."""
         if request.has_unlabelled:
-            raise ValueError(
+            raise InputError(
                 Message(
                     "{features='exact'} does not support unlabelled rows, which contribute to sums of features: leave "
                     "them out."

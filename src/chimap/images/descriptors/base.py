@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._types import ArrayLike
 from chimap._validation import DataError
 from chimap.data.io.files import needed
@@ -17,7 +18,7 @@ from chimap.data.io.files import needed
 def check_border(border: int, unit: str) -> None:
     """Raise ValueError unless the border is a whole number of these units, 0 or more."""
     if not isinstance(border, int) or border < 0:
-        raise ValueError(f"border must be a whole number of {unit}, 0 or more; got {border!r}.")
+        raise InputError(f"border must be a whole number of {unit}, 0 or more; got {border!r}.")
 
 
 @dataclass(frozen=True)

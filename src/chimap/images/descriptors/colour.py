@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._validation import check_choice, check_positive
 from chimap.images.descriptors.base import (
     Coded,
@@ -55,7 +56,7 @@ class ColourHistogram(CodedDescriptor):
         for bins in self.bins:
             check_positive(bins, "each of bins", integer=True)
         if len(self.bins) != 3 or max(self.bins) > 256:
-            raise ValueError(f"bins must be three numbers of at most 256; got {self.bins!r}.")
+            raise InputError(f"bins must be three numbers of at most 256; got {self.bins!r}.")
 
     @property
     def n_words(self) -> int:

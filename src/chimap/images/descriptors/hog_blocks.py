@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._errors import InputError
 from chimap._validation import check_positive
 from chimap.images.descriptors.base import Coded, CodedDescriptor, check_image, opencv
 
@@ -84,13 +85,13 @@ class HOGBlocks(CodedDescriptor):
         object.__setattr__(self, "size", tuple(self.size))
         object.__setattr__(self, "cells", tuple(self.cells))
         if len(self.size) != 2:
-            raise ValueError(f"size must be (height, width); got {self.size!r}.")
+            raise InputError(f"size must be (height, width); got {self.size!r}.")
         check_positive(self.orientations, "orientations", integer=True)
         check_positive(self.contrast, "contrast")
         for cell in self.cells:
             check_positive(cell, "each of cells", integer=True)
             if not 2 <= cell <= min(self.size) // 2:
-                raise ValueError(
+                raise InputError(
                     f"each of cells must be from 2 to {min(self.size) // 2}, half of the shorter side of "
                     f"size={self.size}; got {cell}."
                 )

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._validation import check_positive
 from chimap.images.descriptors.base import Coded, CodedDescriptor, check_border, check_image, opencv
 
@@ -55,7 +56,7 @@ class PHOG(CodedDescriptor):
     def __post_init__(self) -> None:
         check_positive(self.bins, "bins", integer=True)
         if self.degrees not in (180, 360):
-            raise ValueError(f"degrees must be 180 or 360; got {self.degrees!r}.")
+            raise InputError(f"degrees must be 180 or 360; got {self.degrees!r}.")
         check_border(self.border, "pixels")
 
     @property

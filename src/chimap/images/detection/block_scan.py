@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._errors import InputError
 from chimap.images.descriptors import HOGBlocks
 from chimap.images.descriptors.hog_blocks import BlockBorders, BlockGrid
 from chimap.images.detection.scans import Layout, Scan
@@ -46,7 +47,7 @@ class BlockScan(Scan):
         super().__init__(layout, functions)
         descriptor = layout.descriptor
         if descriptor.size != layout.window:
-            raise ValueError(
+            raise InputError(
                 f"window must be the size of the blocks, {descriptor.size}; got {layout.window}."
             )
         self._n_blocks = descriptor.n_words // descriptor.block_words

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap.images.detection.overlap import Box, Detection, shared_areas
 
 _RATES = np.logspace(-2, 0, 9)  # at which the log-average miss rate is taken
@@ -63,7 +64,7 @@ class MissRates:
             If ``n_objects`` or ``n_trials`` is below 1.
         """
         if n_objects < 1 or n_trials < 1:
-            raise ValueError(f"n_objects and n_trials must be at least 1; got {n_objects} and {n_trials}.")
+            raise InputError(f"n_objects and n_trials must be at least 1; got {n_objects} and {n_trials}.")
         order = np.argsort(-scores, kind="stable")
         scores, hits = scores[order], np.asarray(is_object, bool)[order]
         last = (
@@ -86,7 +87,7 @@ class MissRates:
             If the rate is negative.
         """
         if not rate >= 0:
-            raise ValueError(f"rate must be at least 0; got {rate}.")
+            raise InputError(f"rate must be at least 0; got {rate}.")
         return float(self.missed[np.searchsorted(self.false_positives, rate, side="right") - 1])
 
     @property

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import ParameterError, check_positive
 from chimap.features.rounded import check_not_rounded
@@ -92,7 +93,7 @@ class WindowDetector:
         kinds = _scans_of(histograms)
         self.step = _step(histograms, step)
         if (given := model.normalize_) is not None:
-            raise ValueError(
+            raise InputError(
                 Message("the model must have {normalize=None}; got {!r}. Levels sum to 1 already.", given)
             )
         check_not_rounded(model, "WindowDetector")
@@ -252,13 +253,13 @@ def _scans_of(histograms: ImageHistograms) -> list[type[Scan]]:
     for name, descriptor in zip(histograms.names_, histograms.descriptors_, strict=True):
         kind = next((scan for scan in SCANS if scan.takes(descriptor)), None)
         if kind is None:
-            raise ValueError(
+            raise InputError(
                 f"windows can be scanned with SIFT, HOG, ColourHistogram, LBP, HOGBlocks and PHOG; {name!r} is "
                 f"{descriptor}. Fit histograms and model without it."
             )
         scans.append(kind)
     if histograms.n_regions != 1:
-        raise ValueError(f"windows can be scanned with n_regions=1 only; the histograms are {histograms!r}.")
+        raise InputError(f"windows can be scanned with n_regions=1 only; the histograms are {histograms!r}.")
     return scans
 
 
@@ -280,12 +281,12 @@ def _output(model: BaseEstimator, target: object) -> tuple[int, float]:
     classes = model.classes_.tolist()
     if target is None:
         if len(classes) != 2:
-            raise ValueError(
+            raise InputError(
                 f"target must be one of the {len(classes)} classes, such as {classes[0]!r}; got None."
             )
         target = classes[1]
     if target not in classes:
-        raise ValueError(f"target must be one of {', '.join(map(str, classes[:5]))}, ..; got {target!r}.")
+        raise InputError(f"target must be one of {', '.join(map(str, classes[:5]))}, ..; got {target!r}.")
     if len(classes) == 2:
         return 0, 1.0 if target == classes[1] else -1.0
     return classes.index(target), 1.0

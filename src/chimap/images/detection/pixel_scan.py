@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._errors import InputError
 from chimap.images.descriptors import OnGrids, OnPixels
 from chimap.images.detection.scans import Layout, Scan, cells
 from chimap.tables import BinFunctions
@@ -33,7 +34,7 @@ class PixelScan(Scan):
         super().__init__(layout, functions)
         border, (height, width) = layout.descriptor.border, layout.window
         if 2 * border >= min(layout.window):
-            raise ValueError(
+            raise InputError(
                 f"window {layout.window} is all border of {layout.descriptor}; use a larger window."
             )
         y, x = (np.arange(border, side - border, dtype=np.float32) for side in (height, width))

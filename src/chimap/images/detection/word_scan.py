@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chimap import _loops, _threads
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.images.coding import HardCoding
 from chimap.images.descriptors import OnGrids
@@ -45,7 +46,7 @@ class WordScan(Scan):
         if histograms.vocabularies_[layout.number] is not None and not isinstance(
             histograms.coder, HardCoding
         ):
-            raise ValueError(
+            raise InputError(
                 Message(
                     "windows can be scanned with {coding='hard'} only; the histograms are {!r}.", histograms
                 )
@@ -55,7 +56,7 @@ class WordScan(Scan):
             places = self._places(grid)
             n_points = sum(int((cell[:, 3] * cell[:, 4]).sum()) for cell in places)
             if not n_points:
-                raise ValueError(
+                raise InputError(
                     f"window {layout.window} holds no points of {descriptor}; use a larger window."
                 )
             n_words = (columns.stop - columns.start) // len(places)

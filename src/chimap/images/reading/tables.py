@@ -16,6 +16,7 @@ from chimap.data.formats.arrow_parts import ArrowPart, find_parts
 from chimap.data.image_names import is_image_name
 from chimap.data.io.files import existing_file, needed
 from chimap.data.labels import Labels, check_labels, numbers_or_text, read_labels
+from chimap.data.table import only_label
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.files import FolderFiles, ImageFiles
 from chimap.images.reading.image_set import ImageSet
@@ -99,7 +100,10 @@ def _columns(
             f"{path}: no column of paths among {', '.join(heading)}; call it {' or '.join(PATHS[:3])}."
         )
     named = isinstance(labels, str) and labels in heading
-    of_label = heading.index(str(labels)) if named else _column(heading, LABELS) if labels is None else None
+    of_label = heading.index(str(labels)) if named else None
+    if labels is None:
+        usual = only_label([name for name in heading if name.lower() in LABELS], path)
+        of_label = None if usual is None else heading.index(usual)
     return of_path, of_label, _column(heading, SPLITS)
 
 
@@ -159,11 +163,12 @@ class ParquetImages(ImageFiles):
         return bytes(content)
 
     def label_column(self, labels: Labels) -> str | None:
-        """Return the column of labels: the one that ``labels`` names, or the first with a name in ``LABELS``."""
+        """Return the column of labels: the one that ``labels`` names, or the one with a name in ``LABELS``."""
         names = self._parts[0].schema.names
         if isinstance(labels, str):
             return labels if labels in names else None
-        return next((n for n in names if n.lower() in LABELS), None) if labels is None else None
+        usual = [name for name in names if name.lower() in LABELS]
+        return only_label(usual, self.name) if labels is None else None
 
     def values(self, column: str) -> np.ndarray:
         """Return a whole column, (n,)."""

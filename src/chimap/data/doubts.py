@@ -1,0 +1,287 @@
+"""What looks wrong in rows: columns that are no counts, bins that give the label away, and units that have changed.
+
+The rows can be used all the same, so each doubt is a sentence for the user, a ``DataWarning``. It is said only where
+the data leave no other reading: a note that accuses good data is not read the second time.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._messages import Message
+from chimap._types import Rows
+from chimap.data.rows import digest
+from chimap.data.source import Source
+
+LOOK_ROWS, LOOK_BYTES = 2000, 2**24  # rows that are looked at, and their bytes
+_RUNS = 8  # parts of the source that these rows come from
+FEWEST_ROWS = 20  # fewer rows may have other totals, or fractions, by chance
+_TIMES_APART = 10.0
+_FEWEST_OF_CLASS = 5
+_MOST_CLASSES = 50
+_FEWEST_NUMBERS = 100  # fewer distinct whole numbers are no surprise
+_FEWEST_PARENTS = 3  # groups of columns that add up to another column
+_SUMS_TO = 0.01  # how far the sum of columns may be from the column that holds it, as a share
+_MOST_COMPARED = 200_000  # rows of a file whose contents are compared
+
+# Columns by which counting programs report reads that belong to no gene: HTSeq's, and STAR's.
+_REPORTS = re.compile(
+    r"__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|N_(unmapped|multimapping|noFeature|ambiguous)"
+)
+
+
+class DataWarning(UserWarning):
+    """The rows can be used, but look wrong; the message says how, and what to do."""
+
+
+def say(doubts: Iterable[str], stacklevel: int = 3) -> None:
+    """Warn of each doubt."""
+    for doubt in doubts:
+        warnings.warn(DataWarning(doubt), stacklevel=stacklevel + 1)
+
+
+def first_look(source: Source) -> tuple[Rows, np.ndarray | None]:
+    """Return some rows of a source, and their labels, without reading all of it.
+
+    They are spread over the source in runs where it can seek and rows are not stored in large groups.
+    """
+    n = int(min(source.n_rows, LOOK_ROWS, max(FEWEST_ROWS, LOOK_BYTES / max(1.0, source.row_bytes))))
+    if not source.can_seek or source.stored_rows > n or n == source.n_rows:
+        chunk = next(iter(source.chunks(n)))
+        return chunk.X, chunk.y
+    size = -(-n // _RUNS)
+    starts = np.linspace(0, source.n_rows - size, _RUNS).astype(np.intp).tolist()
+    blocks = [source.block(start, start + size) for start in starts]
+    labels = [block.y for block in blocks if block.y is not None]
+    return _arrays.stack_rows([block.X for block in blocks]), np.concatenate(labels) if labels else None
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of rows: whether all entries are whole numbers, and the totals of rows.
+
+    Parameters
+    ----------
+    is_whole : bool
+        Whether all entries are whole numbers.
+    least, median, largest : float
+        The smallest, the median and the largest sum of a row.
+
+    Examples
+    --------
+    >>> Units.of(np.array([[1.0, 2.0], [3.0, 0.0], [0.0, 9.0]]))
+    Units(is_whole=True, least=3.0, median=3.0, largest=9.0)
+    """
+
+    is_whole: bool
+    least: float
+    median: float
+    largest: float
+
+    @classmethod
+    def of(cls, rows: Rows) -> Units:
+        """Return the units of rows."""
+        totals = np.asarray(rows.sum(axis=1, dtype=np.float64)).reshape(-1)
+        finite = totals[np.isfinite(totals)]
+        least, median, largest = np.quantile(finite, (0, 0.5, 1)).tolist() if finite.size else (0.0, 0.0, 0.0)
+        return cls(is_whole(rows), least, median, largest)
+
+    def doubts(self, rows: Rows, where: str) -> Iterator[str]:
+        """Yield what has changed in other rows, to be predicted by a model that was fitted on rows of these units."""
+        if rows.shape[0] < FEWEST_ROWS:
+            return
+        now = Units.of(rows)
+        if self.is_whole and not now.is_whole:
+            yield (
+                f"{where}: fractions, but the model was fitted on whole numbers. Are these shares, logarithms or "
+                "averages of counts? Give the counts themselves, or fit on rows of the same kind."
+            )
+        elif self.median > 0 and (
+            now.median > max(_TIMES_APART * self.median, self.largest)
+            or now.median < min(self.median / _TIMES_APART, self.least)
+        ):
+            yield (
+                f"{where}: rows sum to {now.median:.3g} (the median), but to {self.median:.3g} where the model was "
+                "fitted. Are the units the same? If totals mean nothing, fit with normalize='l1'."
+            )
+
+
+def is_whole(rows: Rows) -> bool:
+    """Return whether all entries are whole numbers."""
+    return all(bool(np.all(piece == np.rint(piece))) for piece in _arrays.pieces(_arrays.stored_values(rows)))
+
+
+def doubts_at_fit(
+    source: Source, rows: Rows, y: np.ndarray | None, normalize: str | None, is_classification: bool
+) -> Iterator[str]:
+    """Yield what looks wrong in rows to fit on; ``rows`` and ``y`` are those of ``first_look``."""
+    names = source.column_names
+    is_signed = bool(_arrays.stored_values(rows).min(initial=0) < 0)
+    counts = [name for name in source.matrices if name == "raw/X" or "counts" in name]
+    if is_signed and counts:
+        yield Message(
+            "{}: entries are negative, so these are no counts; the file has others: {}.",
+            source.name, f"{source.name}::{counts[0].removesuffix('/X')}",
+        )  # fmt: skip
+    if source.is_logged and normalize is not None:
+        yield Message(
+            "{}: uns['log1p'] says that the rows are logarithms already; {normalize=} takes them for counts.",
+            source.name, normalize,
+        )  # fmt: skip
+    if names is not None:
+        yield from _reports(names, source.name)
+        if not is_signed:
+            yield from _sums_of_others(names, rows, source.name)
+    yield from _numbering(rows, names, source)
+    if y is not None and y.ndim == 1:
+        giving = _bins_that_tell(rows, y) if is_classification else _bins_that_are(rows, y)
+        if giving.size:
+            which = "the bins" if giving.size > 1 else "the bin"
+            yield Message(
+                "{}: {} {} alone {} every label exactly. If it was made from the labels, leave it out with {exclude=}.",
+                source.name, which, _shown(giving, names), "tell" if giving.size > 1 else "tells",
+                _name(giving[0], names),
+            )  # fmt: skip
+
+
+def _reports(names: Sequence[str], where: str) -> Iterator[str]:
+    found = [name for name in names if _REPORTS.fullmatch(name)]
+    if found:
+        yield Message(
+            "{}: {} count reads that belong to no bin, as HTSeq and STAR report them. Leave them out with {exclude=}.",
+            where, ", ".join(map(repr, found)), ",".join(found),
+        )  # fmt: skip
+
+
+def _sums_of_others(names: Sequence[str], rows: Rows, where: str) -> Iterator[str]:
+    """Yield a note where columns, named as ranks of a tree, hold sums of those below, as k__A those of k__A|p__B."""
+    place = {name: i for i, name in enumerate(names)}
+    below: dict[int, list[int]] = defaultdict(list)
+    for name, column in place.items():
+        cut = max(name.rfind("|"), name.rfind(";"))
+        parent = place.get(name[:cut].rstrip()) if cut > 0 else None
+        if parent is not None:
+            below[parent].append(column)
+    parents = [parent for parent, columns in below.items() if columns]
+    if len(parents) < _FEWEST_PARENTS:
+        return
+    n_sums = 0
+    for parent in parents:
+        whole = _column(rows, parent)
+        parts = np.asarray(rows[:, below[parent]].sum(axis=1, dtype=np.float64)).reshape(-1)
+        n_sums += bool(np.abs(parts - whole).sum() <= _SUMS_TO * whole.sum())
+    if n_sums >= len(parents) / 2:
+        yield Message(
+            "{}: {:,} columns, such as {!r}, are the sums of the columns below them in the tree of their names, so "
+            "each count stands in several bins. Keep one rank with {columns}.",
+            where, n_sums, names[parents[0]],
+        )  # fmt: skip
+
+
+def _numbering(rows: Rows, names: Sequence[str] | None, source: Source) -> Iterator[str]:
+    """Yield a note on columns of distinct whole numbers that count the rows, or grow from each row to the next."""
+    n = rows.shape[0]
+    if n < _FEWEST_NUMBERS:
+        return
+    found = []
+    candidates = np.flatnonzero(_n_nonzero(rows) >= n - 1)
+    for column in candidates.tolist():
+        values = _column(rows, column)
+        if np.unique(values[: _FEWEST_NUMBERS // 2]).size < min(n, _FEWEST_NUMBERS // 2):
+            continue
+        if np.any(values != np.rint(values)) or np.unique(values).size < n:
+            continue
+        is_dense = values.max() - values.min() < 2 * source.n_rows
+        if is_dense or np.all(np.diff(values) > 0):
+            found.append(column)
+    if found:
+        yield Message(
+            "{}: {} {} another whole number in every row, as ids and times do. If it is no count, leave it out with "
+            "{exclude=}.",
+            source.name, f"column {_shown(found, names)}" if len(found) == 1 else f"columns {_shown(found, names)}",
+            "has" if len(found) == 1 else "have", _name(found[0], names),
+        )  # fmt: skip
+
+
+def _bins_that_tell(rows: Rows, y: np.ndarray) -> np.ndarray:
+    """Return the bins whose values tell every class: no two classes share a part of their range."""
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    if not 2 <= classes.size <= _MOST_CLASSES or counts.min() < _FEWEST_OF_CLASS or y.size < 2 * FEWEST_ROWS:
+        return np.zeros(0, np.intp)
+    lowest, highest = (
+        np.stack(
+            [_extreme(_arrays.take_rows(rows, np.flatnonzero(codes == k)), way) for k in range(classes.size)]
+        )
+        for way in ("min", "max")
+    )
+    order = np.argsort(lowest, axis=0, kind="stable")
+    lowest, highest = np.take_along_axis(lowest, order, 0), np.take_along_axis(highest, order, 0)
+    return np.flatnonzero(np.all(highest[:-1] < lowest[1:], axis=0))
+
+
+def _bins_that_are(rows: Rows, y: np.ndarray) -> np.ndarray:
+    """Return the bins that are the targets themselves, or a multiple of them."""
+    if y.size < 2 * FEWEST_ROWS or y.dtype.kind not in "iuf" or np.unique(y).size < FEWEST_ROWS:
+        return np.zeros(0, np.intp)
+    centred = y - y.mean()
+    products = np.asarray(rows.T @ centred).reshape(-1)
+    squares = np.asarray(
+        (rows.multiply(rows) if _arrays.is_sparse(rows) else np.square(rows)).sum(axis=0)
+    ).reshape(-1)
+    variances = squares - y.size * np.square(_arrays.column_means(rows))
+    scale = np.sqrt(np.maximum(variances, 0) * (centred @ centred))
+    likely = np.flatnonzero((scale > 0) & (np.abs(products) > 0.9999 * scale))
+    exact = [
+        column for column in likely.tolist() if abs(np.corrcoef(_column(rows, column), y)[0, 1]) > 1 - 1e-9
+    ]
+    return np.array(exact, dtype=np.intp)
+
+
+def repeated_rows(training: Source, held_out: Source) -> int | None:
+    """Return how many held-out rows also occur in training, without empty ones; None where there are too many rows."""
+    if training.n_rows + held_out.n_rows > _MOST_COMPARED:
+        return None
+    known = {content for content in _contents(training) if content}
+    return sum(content in known for content in _contents(held_out) if content)
+
+
+def _contents(source: Source) -> Iterator[str]:
+    for chunk in source.chunks(4096):
+        rows = _arrays.without_zeros(chunk.X) if _arrays.is_sparse(chunk.X) else chunk.X
+        largest, least = (_extreme(rows, way, axis=1) for way in ("max", "min"))
+        is_empty = (largest == 0) & (least == 0)
+        for row in range(rows.shape[0]):
+            yield "" if is_empty[row] else digest(np.frombuffer(_arrays.row_content(rows, row), np.uint8))
+
+
+def _n_nonzero(rows: Rows) -> np.ndarray:
+    """Return the number of nonzero entries of each column."""
+    if _arrays.is_sparse(rows):
+        return np.bincount(rows.indices[rows.data != 0], minlength=rows.shape[1])
+    return np.count_nonzero(rows, axis=0)
+
+
+def _extreme(rows: Rows, way: str, axis: int = 0) -> np.ndarray:
+    """Return the smallest or largest entry, ``way``, of each column, or along another axis."""
+    found = getattr(rows, way)(axis=axis)
+    return np.asarray(found.toarray() if hasattr(found, "toarray") else found, dtype=np.float64).reshape(-1)
+
+
+def _column(rows: Rows, column: int) -> np.ndarray:
+    return np.asarray(_arrays.to_dense(rows[:, [column]]), dtype=np.float64).reshape(-1)
+
+
+def _name(column: int, names: Sequence[str] | None) -> str:
+    return str(column) if names is None else names[column]
+
+
+def _shown(columns: Sequence[int] | np.ndarray, names: Sequence[str] | None, most: int = 4) -> str:
+    shown = ", ".join(repr(_name(column, names)) if names else str(column) for column in list(columns)[:most])
+    return shown + (", ..." if len(columns) > most else "")

@@ -1,0 +1,251 @@
+"""Doubts about rows are said once, name what is wrong, and are silent where nothing is."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from chimap import HistogramClassifier, HistogramRegressor, load, open_source
+from chimap.data import ArraySource, split_source
+from chimap.data.doubts import DataWarning, Units, doubts_at_fit, first_look, repeated_rows
+
+from ..cli.terminal import run
+from .test_names import anndata
+
+pd = pytest.importorskip("pandas")
+
+DATA = Path(__file__).parents[3] / "shared" / "data"
+N = 300
+rng = np.random.default_rng(0)
+COUNTS = rng.poisson(5, (N, 6))
+KINDS = np.where(COUNTS[:, 0] > COUNTS[:, 1], "more", "less")
+FRAME = pd.DataFrame(COUNTS, columns=list("abcdef"), index=[f"row {i}" for i in range(N)])
+SUMS = {f"k__{k}": COUNTS[:, 2 * i] + COUNTS[:, 2 * i + 1] for i, k in enumerate("ABC")}
+TREE = pd.DataFrame(SUMS | {f"k__{'ABC'[j // 2]}|p__{j}": COUNTS[:, j] for j in range(6)}, index=FRAME.index)
+
+
+def said(ask):
+    """The doubts that are said while a function runs."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ask()
+    return [str(warning.message) for warning in caught if issubclass(warning.category, DataWarning)]
+
+
+def at_fit(frame, y=KINDS, kernel="chi2", **options):
+    model = HistogramClassifier(kernel, random_state=0, **options)
+    return said(lambda: model.fit_source(open_source(frame, labels=y)))
+
+
+WRONG = {
+    "reports of HTSeq": (
+        FRAME.assign(__no_feature=9, __ambiguous=3),
+        "'__no_feature', '__ambiguous' count reads",
+    ),
+    "reports of STAR": (FRAME.assign(N_unmapped=9), "'N_unmapped' count reads"),
+    "sums of other columns": (TREE, "3 columns, such as 'k__A', are the sums of the columns below them"),
+    "a code of the label": (
+        FRAME.assign(code=(KINDS == "less") * 7),
+        "the bin 'code' alone tells every label",
+    ),
+    "ids": (
+        FRAME.assign(number=rng.permutation(N) + 77),
+        "column 'number' has another whole number in every row",
+    ),
+    "times": (
+        FRAME.assign(time=10**6 + np.cumsum(rng.integers(1, 999, N))),
+        "column 'time' has another whole",
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_columns_that_are_no_counts(wrong, is_sparse, tmp_path):
+    frame, words = WRONG[wrong]
+    data = anndata(frame, tmp_path) if is_sparse else frame
+    [doubt] = at_fit(data)
+    assert words in doubt
+
+
+def test_targets_among_the_bins():
+    y = COUNTS[:, 0] * 2.0 + COUNTS[:, 1]
+    [doubt] = said(lambda: HistogramRegressor("chi2", random_state=0).fit(FRAME.assign(dose=y), y))
+    assert "the bin 'dose' alone tells every label exactly" in doubt
+    noisy = y + rng.normal(0, 0.5, N)
+    assert said(lambda: HistogramRegressor("chi2", random_state=0).fit(FRAME.assign(dose=y), noisy)) == []
+
+
+def test_good_columns_are_not_accused():
+    assert at_fit(FRAME) == []
+    almost = np.where(np.arange(N) == 5, 1 - (KINDS == "less"), KINDS == "less")  # wrong in one row
+    assert at_fit(FRAME.assign(marker=almost)) == []
+    assert at_fit(FRAME.assign(depth=COUNTS.sum(axis=1) * 1000 + rng.integers(0, 10**6, N))) == []
+    names = {f"k__A|p__{j}": COUNTS[:, j] for j in range(6)}  # one rank only
+    assert at_fit(pd.DataFrame(names, index=FRAME.index)) == []
+
+
+def test_groups_in_python():
+    films = np.repeat(np.arange(30), 10)
+    rows = rng.random((30, 6))[films] + 0.005 * rng.random((N, 6))
+    frame = pd.DataFrame(rows, columns=list("abcdef")).assign(film=films)
+    source = open_source(frame, labels=np.where(films % 2, "p", "q"), aside="film")
+    model = HistogramClassifier("chi2", random_state=0)
+    [doubt] = said(lambda: model.fit_source(source))
+    assert "column 'film' looks like a group" in doubt
+    assert "groups='film'" in doubt
+    assert said(lambda: model.fit_source(source, groups="film")) == []
+    assert said(lambda: model.fit_source(source, groups=films)) == []
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "my.model"
+    HistogramClassifier("chi2", random_state=0).fit(COUNTS, KINDS).save(path)
+    return load(path)
+
+
+def test_units_are_kept_in_the_file(model):
+    totals = COUNTS.sum(axis=1)
+    assert model.units_ == Units(True, totals.min(), np.median(totals), totals.max())
+
+
+UNITS = {
+    "shares": (
+        COUNTS / COUNTS.sum(axis=1, keepdims=True),
+        "fractions, but the model was fitted on whole numbers",
+    ),
+    "logarithms": (np.log1p(COUNTS), "fractions, but the model was fitted on whole numbers"),
+    "larger totals": (COUNTS * 30, "rows sum to 900 .*, but to 30 where the model was fitted"),
+}
+
+
+@pytest.mark.parametrize("units", UNITS)
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_other_units_at_predict(units, make, model):
+    rows, words = UNITS[units]
+    for ask in (model.predict, lambda X: model.predict_source(ArraySource(X))):
+        with pytest.warns(DataWarning, match=words):
+            ask(make(rows))
+
+
+def test_the_same_units_at_predict(model):
+    assert said(lambda: model.predict(COUNTS)) == []
+    assert said(lambda: model.predict(COUNTS[:5] / 3)) == []  # a few rows may be anything
+    shares = HistogramClassifier("chi2", normalize="l1", random_state=0).fit(COUNTS, KINDS)
+    assert shares.units_ is None
+    assert said(lambda: shares.predict(UNITS["shares"][0])) == []
+
+
+def test_batches_have_units():
+    batched = HistogramClassifier("chi2", random_state=0).partial_fit(COUNTS, KINDS, classes=["less", "more"])
+    with pytest.warns(DataWarning, match="fractions"):
+        batched.predict(UNITS["shares"][0])
+
+
+def test_what_a_file_says_of_its_units(tmp_path):
+    table = anndata(FRAME, tmp_path)
+    table.uns["log1p"] = {"base": None}
+    table.write_h5ad(tmp_path / "log.h5ad")
+    for data in (table, tmp_path / "log.h5ad"):
+        [doubt] = at_fit(data, normalize="log1p")
+        assert "the rows are logarithms already; normalize='log1p'" in doubt
+        assert at_fit(data) == []
+    table.uns.clear()
+    table.raw = table.copy()
+    table.X = COUNTS - COUNTS.mean(axis=0)
+    table.write_h5ad(tmp_path / "scaled.h5ad")
+    [doubt] = at_fit(tmp_path / "scaled.h5ad", kernel="gaussian")
+    assert "the file has others: scaled.h5ad::raw" in doubt
+
+
+def test_kernels_that_fall_out():
+    [doubt] = at_fit(FRAME - 3, kernel="auto")
+    assert "entries are negative" in doubt
+    assert "chi2, jensen_shannon, hellinger, intersection" in doubt
+
+
+def tenx(folder, kinds):
+    """A folder of Cell Ranger with the types of its features."""
+    home = folder / "matrix"
+    home.mkdir()
+    entries = [f"{j + 1} {i + 1} {COUNTS[i, j] + 1}" for i in range(40) for j in range(6)]
+    head = ["%%MatrixMarket matrix coordinate integer general", "6 40 240"]
+    (home / "matrix.mtx").write_text("\n".join([*head, *entries]) + "\n")
+    (home / "barcodes.tsv").write_text("".join(f"cell {i}\n" for i in range(40)))
+    (home / "features.tsv").write_text("".join(f"g{j}\tgene {j}\t{kind}\n" for j, kind in enumerate(kinds)))
+    return home
+
+
+def test_proteins_beside_genes(tmp_path):
+    home = tenx(tmp_path, ["Gene Expression"] * 4 + ["Antibody Capture"] * 2)
+    source = open_source(home)
+    assert source.column_names == tuple(f"gene {j}" for j in range(4))
+    [note] = source.notes
+    assert "2 columns that measure no genes (Antibody Capture) are left out" in note
+    assert open_source(home, columns="0:6").n_features == 6
+    fitted = HistogramClassifier("chi2", random_state=0).fit_source(
+        open_source(home, KINDS[:40], columns="0:6")
+    )
+    assert open_source(home, like=fitted).n_features == 6
+
+
+@pytest.mark.parametrize("kind", ["Gene Expression", "Antibody Capture"])
+def test_features_of_one_kind_stay(kind, tmp_path):
+    source = open_source(tenx(tmp_path, [kind] * 6))
+    assert source.n_features == 6
+    assert source.notes == ()
+
+
+def test_test_rows_that_occur_in_training():
+    rows = np.vstack([COUNTS[:200], COUNTS[:50], np.zeros((50, 6))])
+    training, held_out = ArraySource(rows[:200]), ArraySource(rows[200:])
+    assert repeated_rows(training, held_out) == 50  # empty rows are no repeats
+    assert repeated_rows(ArraySource(sp.csr_matrix(rows[:200])), ArraySource(sp.csr_matrix(rows[200:]))) == 50
+
+
+@pytest.mark.slow
+def test_the_command_line_says_each_doubt_once(tmp_path):
+    rows = np.vstack([COUNTS, COUNTS[:150]])
+    frame = pd.DataFrame(rows, columns=list("abcdef")).assign(code=np.tile(KINDS == "more", 2)[:450] * 1)
+    frame.assign(kind=np.tile(KINDS, 2)[:450]).to_csv(tmp_path / "rows.csv", index=False)
+    (frame / 7).to_csv(tmp_path / "shares.csv", index=False)
+    options = "--labels kind --kernel chi2 --test-fraction 0.3 --output my.model"
+    fit = run("fit", "rows.csv", *options.split(), cwd=tmp_path)
+    assert fit.code == 0, fit.err
+    assert fit.err.count("alone tells every label exactly") == 1
+    assert "--exclude code" in fit.err
+    assert fit.err.count("test rows also occur in training") == 1
+    told = run("predict", "my.model", "shares.csv", "--output", "answers.csv", cwd=tmp_path)
+    assert told.err.count("chimap: note: ") == told.err.count("chimap: note: shares.csv: fractions") == 1
+
+
+SETS = sorted([*DATA.glob("*.npz"), *(DATA / "domains").glob("*.npz")])
+
+
+@pytest.mark.parametrize("path", SETS or [None], ids=lambda path: "absent" if path is None else path.stem)
+def test_real_tables_are_not_accused(path):
+    if path is None:
+        pytest.skip("needs the shared data")
+    file = np.load(path)
+    names = [name for name in file.files if name.startswith("y")]
+    if "indptr" in file.files:
+        X = sp.csr_matrix((file["data"], file["indices"], file["indptr"]), shape=tuple(file["shape"]))
+    elif "X" in file.files or "x_train" in file.files:
+        X = file["X"] if "X" in file.files else file["x_train"].reshape(len(file["x_train"]), -1)
+    else:
+        pytest.skip("holds no rows")
+    for name in names:
+        y = file[name]
+        if y.shape != (X.shape[0],):
+            continue
+        source = ArraySource(X, y, path.stem)
+        rows, labels = first_look(source)
+        assert [*doubts_at_fit(source, rows, labels, None, y.dtype.kind != "f")] == []
+    one, other = split_source(ArraySource(X), 0.5, 0)
+    rows = first_look(one)[0]
+    assert [*Units.of(first_look(other)[0]).doubts(rows, path.stem)] == []
