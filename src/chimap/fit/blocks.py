@@ -213,8 +213,8 @@ class Sweep:
         """Learn the blocks that are left, as far as there is time.
 
         Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. An
-        interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the fit
-        is resumed from there.
+        interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
+        fit is resumed from there.
         """
         self._progress.stage("blocks", self._blocks[-1].stop)
         self._machine.adopt(self._begun.weights, self._begun.core_residuals)
