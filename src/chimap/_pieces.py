@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from chimap import _arrays, _threads
 from chimap._types import Rows
@@ -34,12 +34,12 @@ class Held(Protocol):
         """How many hold pieces, of which those that come together should have as many."""
         ...
 
-    def add(self, pieces: Sequence[Any]) -> None:
+    def add(self, pieces: Sequence[object]) -> None:
         """Hold more pieces."""
         ...
 
     def map(
-        self, function: Callable[..., Result], shared: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None = None
     ) -> list[Result]:
         """Return function(piece, shared) of each piece, or function(piece, shared, its one of ``each``), in order."""
         ...

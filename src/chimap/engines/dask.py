@@ -102,11 +102,8 @@ class DaskEngine:
 
     def hold(self) -> Held:
         """Return a place on the workers for the rows of an exact machine; see ``Engine``."""
-        return HeldOnWorkers(
-            self.workers,
-            "multiplied blocks of rows",
-            "Give workers more memory, or use {features='landmarks'}.",
-        )
+        remedy = Message("Give workers more memory, or use {features='landmarks'}.")
+        return HeldOnWorkers(self.workers, "multiplied blocks of rows", remedy)
 
     def pieces(self, rows: Rows, size: int) -> RowPieces:
         """Return pieces of rows on the workers; see ``Engine``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from chimap._messages import Message
 from chimap._pieces import Result, Shared, pieces_of
@@ -28,13 +28,13 @@ class HeldOnWorkers:
         The workers.
     doing : str
         What they compute, for the message if they die of it: "chose landmarks".
-    remedy : str
+    remedy : Message
         What to do then.
     """
 
-    def __init__(self, workers: Workers, doing: str, remedy: str):
-        self._workers, self._doing, self._remedy = workers, doing, Message(remedy)
-        self._pieces: list[Any] = []
+    def __init__(self, workers: Workers, doing: str, remedy: Message):
+        self._workers, self._doing, self._remedy = workers, doing, remedy
+        self._pieces: list[object] = []
         self._sent: list[Future] = []
 
     @property
@@ -42,12 +42,12 @@ class HeldOnWorkers:
         """See ``Held``."""
         return len(self._workers.of_threads())
 
-    def add(self, pieces: Sequence[Any]) -> None:
+    def add(self, pieces: Sequence[object]) -> None:
         """See ``Held``."""
         self._pieces += pieces
 
     def map(
-        self, function: Callable[..., Result], shared: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None = None
     ) -> list[Result]:
         """See ``Held``."""
         n_lost = 0
@@ -63,7 +63,7 @@ class HeldOnWorkers:
                 raise
 
     def _mapped(
-        self, function: Callable[..., Result], shared: Any, each: Sequence[Any] | None
+        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None
     ) -> list[Result]:
         from distributed import KilledWorker
 
@@ -71,7 +71,7 @@ class HeldOnWorkers:
         if unsent := self._pieces[len(self._sent) :]:
             self._sent += self._workers.dealt(unsent)
         placed = self._workers.placed(shared)
-        own: list[tuple[Any, ...]] = [()] * len(self._sent) if each is None else [(one,) for one in each]
+        own: list[tuple[object, ...]] = [()] * len(self._sent) if each is None else [(one,) for one in each]
         results: list[Future] = [
             self._workers.submit(computed, 0, function, piece, placed, *arguments)
             for piece, arguments in zip(self._sent, own, strict=True)
@@ -93,13 +93,12 @@ class PiecesOnWorkers(HeldOnWorkers):
     """Pieces of at most ``size`` rows, each sent to one worker; see ``RowPieces``."""
 
     def __init__(self, workers: Workers, rows: Rows, size: int):
-        super().__init__(
-            workers, "chose landmarks", "Give workers more memory, or choose fewer {n_components}."
-        )
+        remedy = Message("Give workers more memory, or choose fewer {n_components}.")
+        super().__init__(workers, "chose landmarks", remedy)
         self.add(list(pieces_of(rows, size)))
 
     def map(
-        self, function: Callable[..., Result], shared: Shared, each: Sequence[Any] | None = None
+        self, function: Callable[..., Result], shared: Shared, each: Sequence[object] | None = None
     ) -> list[Result]:
         """See ``RowPieces``."""
         return super().map(function, shared, each)

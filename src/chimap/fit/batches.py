@@ -8,7 +8,7 @@ objective as ``fit.fit``.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
-from chimap.features.base import simplified
+from chimap.features.base import FittedFeatures, simplified
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import mapped_row_bytes, outputs_bytes
@@ -223,7 +223,7 @@ class KeptBatches:
         self._borders = [0]  # of the blocks that are complete
         self._gathered: list[Rows] = []  # prepared rows that the features do not hold yet
         self._swept: Swept | None = None
-        self._latest: tuple[Any, Learned] | None = (
+        self._latest: tuple[FittedFeatures, Learned] | None = (
             None  # features and machine of the rows that were learned last
         )
 
