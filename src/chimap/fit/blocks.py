@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from chimap.fit.exact import ExactObjective
 from chimap.fit.solving import Learned
 from chimap.losses import CATALOGUE, Loss, check_loss
 from chimap.moments import of_rows
+from chimap.selection import SelectionResult
 from chimap.selection.learning_curve import LearningCurve, curve_of, score_if_any
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.left_out_rows import within
@@ -136,7 +137,7 @@ class BlockObjective:
         evidence_rows = rows.order[sweep.recent]
         return Learned(
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
-            check_loss(self.loss, CATALOGUE), begun.selection, 1, n,
+            check_loss(self.loss, CATALOGUE), cast("SelectionResult | None", begun.selection), 1, n,
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
              "n_unlearned_": evidence.n_rows - n, "block_rows_": sweep.block_rows},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -74,7 +73,7 @@ class Swept:
 
     borders: np.ndarray
     octaves: int
-    selection: Any
+    selection: object
     alpha: float
     intercept: np.ndarray
     lift: float
