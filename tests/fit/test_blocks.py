@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import chimap
@@ -12,6 +13,8 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress
+from chimap.features.exact import ExactFeatures
+from chimap.features.landmarks import LandmarkFeatures
 from chimap.fit import automatic, blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
@@ -215,6 +218,20 @@ def test_counted_work_limits_the_rows(monkeypatch):
     model = digits()
     assert model.n_rows_ < 1500
     assert np.isnan(model.held_out_[model.row_numbers_[: model.n_rows_ // 3]]).any()
+
+
+@pytest.mark.parametrize("n_landmarks", [1000, 10])
+def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
+    monkeypatch.setattr(automatic, "MOST_ROWS", 400)
+    monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr("chimap.estimators.beyond_limit.landmarks_in", lambda seconds, n_rows: n_landmarks)
+    model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
+    takes_all = n_landmarks == 1000
+    assert isinstance(model.features_, LandmarkFeatures if takes_all else ExactFeatures)
+    assert hasattr(model, "n_unlearned_") != takes_all
+    assert hasattr(model, "row_numbers_") != takes_all
+    assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.9
+    assert clone(model).set_params(kernel="exp-chi2").get_params()["features"] == "auto"
 
 
 def test_more_seconds_are_more_rows():

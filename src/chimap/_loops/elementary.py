@@ -247,7 +247,7 @@ def exp_double(x):
     return p * np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
 
 
-def exp_of(x: object) -> Any:
+def exp_of(x):
     """Return exp(x) for x <= 0, by ``exp_single`` for float32 and by ``exp_double`` for float64."""
 
 

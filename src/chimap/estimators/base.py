@@ -33,6 +33,7 @@ from chimap.data.labelling import labelled
 from chimap.data.layouts import check_rows_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
+from chimap.estimators.beyond_limit import asks_for_rival, rival_of
 from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.estimators.rows_given import source_of
@@ -304,11 +305,24 @@ class HistogramModel(RecipeModel):
                 unlabelled=unlabelled, checkpoint=checkpoint, clock=clock, groups=groups, has_curve=has_curve,
                 shown=scoring_of(self, source.labels()),
             )  # fmt: skip
-        self._batches = None
-        self._adopt(result)
+            self._batches = None
+            self._adopt(result)
+            self.stage_seconds_ = result.seconds
+            if asks_for_rival(self):
+                rival = rival_of(
+                    self, source, groups,
+                    lambda model, rows, of_rows: fit(
+                        model._recipe(), rows, running, progress, clock=clock, groups=of_rows,
+                        shown=scoring_of(model, source.labels()),
+                    ),
+                    progress,
+                )  # fmt: skip
+                if rival is not None:
+                    self.__dict__.clear()
+                    self.__dict__.update(vars(rival))
+                self.stage_seconds_ = clock.seconds
         if self._given().get("normalize") == "l1":
             self.units_ = None  # shares are the same in all units
-        self.stage_seconds_ = result.seconds
         self._folded()  # cached now, so that the first prediction is as fast as the next
 
     def __sklearn_tags__(self) -> Any:

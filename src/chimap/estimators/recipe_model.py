@@ -70,6 +70,8 @@ class RecipeModel(Encoding, LinearModel):
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
     block_rows_: Sometimes[np.ndarray]  # rows of each block of an exact machine that was solved by blocks
+    held_out_: Sometimes[np.ndarray]  # outputs of exact machines for rows they have not seen
+    row_numbers_: Sometimes[np.ndarray]  # places of the rows that an exact machine keeps
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     loss_: Loss | None
     selection_: SelectionResult | None

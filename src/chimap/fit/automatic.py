@@ -48,6 +48,7 @@ _FIRST_SHARE = 0.3  # of the seconds of a fit that its first block may take
 _CHOICE = 3  # the first block takes as long as so many factors
 _OUTPUTS_OF_ROWS = 4  # matrices of targets, weights and outputs of all rows
 _SPARSE_ENTRY = 20  # dense columns whose products take as long as those of an entry of sparse rows
+_SUMS = 2e11  # operations per second of two cores, of sums of features
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 
@@ -290,6 +291,15 @@ def landmarks_of(n_rows: int) -> int:
     [1000, 1959, 8000]
     """
     return int(np.clip(_GROWTH * np.sqrt(n_rows), FEWEST_LANDMARKS, MOST_LANDMARKS))
+
+
+def landmarks_in(seconds: float, n_rows: int) -> int:
+    """Return the number of landmarks whose sums over ``n_rows`` rows take so many seconds of two cores.
+
+    >>> [landmarks_in(60.0, n) for n in (100_000, 1_000_000, 100_000_000)]
+    [8000, 3464, 1000]
+    """
+    return int(np.clip(np.sqrt(seconds * _SUMS / n_rows), FEWEST_LANDMARKS, MOST_LANDMARKS))
 
 
 def landmarks_within(n_rows: int, check: Callable[[int], None]) -> int:
