@@ -6,7 +6,7 @@ The results do not depend on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol, TypeAlias, TypeVar
@@ -23,6 +23,25 @@ class RowPieces(Protocol):
 
     def map(self, function: Callable[[Rows, Shared], Result], shared: Shared) -> list[Result]:
         """Return function(piece, shared) of each piece, in their order."""
+        ...
+
+
+class Held(Protocol):
+    """Pieces of any kind, held where an engine puts them; more may come."""
+
+    @property
+    def n_holders(self) -> int:
+        """How many hold pieces, of which those that come together should have as many."""
+        ...
+
+    def add(self, pieces: Sequence[object]) -> None:
+        """Hold more pieces."""
+        ...
+
+    def map(
+        self, function: Callable[..., Result], shared: object, each: Sequence[object] | None = None
+    ) -> list[Result]:
+        """Return function(piece, shared) of each piece, or function(piece, shared, its one of ``each``), in order."""
         ...
 
 

@@ -54,7 +54,7 @@ def test_none_are_learned_where_none_are_asked_for(rows):
     ("flags", "said"),
     [
         (["--bin-weights", "learned"], "--bin-weights must be auto, learn or none"),
-        (["--time-limit", "0"], "--time-limit must be above 0"),
+        (["--time-limit", "0"], "--time-limit must be a time above 0, such as 10m"),
     ],
 )
 def test_what_will_not_do_is_refused(rows, flags, said):

@@ -145,7 +145,7 @@ BAD = {
     "gamma of nothing": (["--gamma", "2"], r"--gamma applies to a single kernel: name it with --kernel"),
     "normalization": (["--kernel", "chi2", "--normalization", "l3"], r"--normalization must be one of l1, log1p, sqrt"),
     "scoring": (["--scoring", "best"], r"--scoring must be a scorer of scikit-learn.*got 'best'"),
-    "seconds": (["--time-limit", "0"], r"--time-limit must be above 0; got 0"),
+    "seconds": (["--time-limit", "0"], r"--time-limit must be a time above 0, such as 10m.*; got '0'"),
     "memory": (["--memory", "100KiB"], r"--memory 100 KiB is too small: the kernel matrix of"),
     "groups": (["--groups", "film"], r"film"),
     "output exists": (["-o", "names.csv"], r"--output names\.csv exists.*--overwrite"),

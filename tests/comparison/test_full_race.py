@@ -15,7 +15,7 @@ from chimap.comparison import compare, full_race
 from chimap.comparison.entrants import all_kernels, features_of, of_kernel
 from chimap.comparison.full_race import seconds_of_exact, seconds_of_pass
 from chimap.data import ArraySource
-from chimap.estimators import race_candidates
+from chimap.estimators import race_choice
 from chimap.estimators.race_candidates import HISTOGRAM_KERNELS, Look
 from tests.histograms import classes, tracks
 
@@ -124,9 +124,8 @@ def test_normalisations_are_those_that_suit_the_rows():
 
 
 def test_many_rows_are_told_what_they_will_be_fitted_with(monkeypatch):
-    monkeypatch.setattr(race_candidates, "MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.estimators.race_choice.takes_blocks", lambda *given: False)
+    for memory_holds in ("holds_matrix", "takes_blocks"):
+        monkeypatch.setattr(race_choice, memory_holds, lambda *given: False)
     monkeypatch.setattr(full_race, "landmarks_of", lambda n: 40)
     found = compare(model(), ArraySource(X, y), kernel="exp-chi2", sizes=[16])
     exact = [e for e in found.finalists if e.method == "exact"]

@@ -32,9 +32,8 @@ def test_collectors_cover_what_solvers_need():
     [
         ("features", Request(True, has_checkpoint=True), "cannot write a checkpoint"),
         ("features", Request(False), "engine='local'"),
-        ("kernel", Request(True, has_checkpoint=True), "neither a checkpoint nor unlabelled rows"),
-        ("kernel", Request(True, has_unlabelled=True), "neither a checkpoint nor unlabelled rows"),
-        ("kernel", Request(False), "engine='local'"),
+        ("kernel", Request(True, has_unlabelled=True), "does not support unlabelled rows"),
+        ("blocks", Request(True, has_unlabelled=True), "does not support unlabelled rows"),
     ],
 )
 def test_a_collector_refuses_what_it_cannot_serve(needs, request_, message):

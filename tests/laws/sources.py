@@ -17,7 +17,7 @@ from chimap.data import ArraySource
 from chimap.features.families import FAMILIES
 
 from ..histograms import classes
-from .estimators import ESTIMATORS, FEW, HALVES, LEARNER, tolerance_of
+from .estimators import ESTIMATORS, FEW, GIVEN, HALVES, LEARNER, tolerance_of
 
 ROWS, LABELS = classes(1300, 8)
 ROWS = ROWS.astype(np.float32).astype(np.float64)
@@ -62,6 +62,13 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
         "chi2", features="additive", selection="holdout", random_state=0
     ),
     "learned weights of bins": HistogramClassifier("exp-chi2", bin_weights="learn", **FEW),
+    # a memory that holds no matrix of all rows
+    "rows in blocks": HistogramClassifier("exp-chi2", features="exact", memory="5MiB", random_state=0),
+    "rows in blocks, additive": HistogramRegressor("chi2", features="exact", memory="5MiB", random_state=0),
+    "rows in blocks, no map": HistogramClassifier("minmax", features="exact", memory="5MiB", **GIVEN),
+    "rows in blocks, blocks of columns": HistogramRegressor(
+        ["exp-chi2", "gaussian"], blocks=HALVES, features="exact", memory="5MiB", **GIVEN
+    ),
 }
 
 
@@ -80,6 +87,11 @@ def source_for(model):
 def keeps_every_row(model):
     """Whether the machine is an exact one, whose rows stay in one process."""
     return getattr(model, "features", None) == "exact"
+
+
+def learns_by_blocks(model):
+    """Whether it is an exact machine whose memory holds the matrix of a block of rows only."""
+    return keeps_every_row(model) and model.memory == "5MiB"
 
 
 def passes_again(model):

@@ -14,10 +14,10 @@ from .sources import (
     ROWS,
     TARGETS,
     keeps_every_row,
+    learns_by_blocks,
     made,
     rounding_of,
     source_for,
-    truths,
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("short_chunks")]  # workers are processes
@@ -36,7 +36,8 @@ def client():
 def refusal_of(model):
     """What a fit on workers says of settings that one process must serve, as a pattern; None if it takes them."""
     if keeps_every_row(model):
-        return r"features='exact' keeps all rows in one process: use engine='local'"
+        is_solved = model.loss in ("square", "squared_hinge")
+        return None if is_solved else r"features='exact' solves loss='square' or loss='squared_hinge'"
     hinge = r"loss='hinge' keeps the features of all rows in the memory of one process: use engine='local'"
     return hinge if model.loss == "hinge" else None
 
@@ -69,7 +70,7 @@ def dask_collections(y):
     return da.from_array(ROWS, chunks=(300, 8)), da.from_array(y, chunks=500)
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if not keeps_every_row(ESTIMATORS[name])])
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_collections_of_dask_are_arrays(name, client):
     """Of estimators that are not fitted from sources, too: they read all chunks."""
     y = LABELS if is_classifier(ESTIMATORS[name]) else TARGETS
@@ -80,8 +81,13 @@ def test_collections_of_dask_are_arrays(name, client):
     np.testing.assert_allclose(outputs(model, ROWS), outputs_alone, rtol=rounding, atol=rounding)
 
 
-@pytest.mark.parametrize("name", [name for name in ESTIMATORS if keeps_every_row(ESTIMATORS[name])])
-def test_exact_machines_refuse_collections_of_a_cluster(name, client):
-    model = made(name)
-    with pytest.raises(ValueError, match="keeps all rows in one process: use engine='local'"):
-        model.fit(*dask_collections(truths(model)))
+@pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if learns_by_blocks(model)])
+def test_workers_multiply_the_blocks_of_an_exact_machine(name, client, monkeypatch):
+    whole = clone(FROM_SOURCES[name]).fit_source(source_for(made(name)))
+    monkeypatch.setattr("chimap.features.exact.ExactFeatures.add_outputs", None)  # no product in this process
+    there = clone(FROM_SOURCES[name]).fit_source(source_for(made(name)), engine=client)
+    assert there.block_rows_.tolist() == whole.block_rows_.tolist()
+    assert there.block_rows_.size > 2
+    assert_one_model(there, whole)
+    tolerance = rounding_of(whole)
+    np.testing.assert_allclose(there.held_out_, whole.held_out_, rtol=tolerance, atol=tolerance)

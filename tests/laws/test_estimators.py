@@ -36,9 +36,6 @@ ORDER = "steps are taken row by row, so a fit in shuffled passes is another mach
 NOT_AS_A_FIT = {name: FIRST_BATCH for name in NAMES if name.startswith(("classifier", "regressor"))} | {
     "online": ORDER
 }
-NO_BATCHES = dict.fromkeys(
-    ("classifier, exact", "regressor, exact"), "the exact machine keeps rows, not sums"
-)
 NO_CLONES = {"compiled, codes": "tables of codes do not keep the model that they were made from"}
 
 
@@ -59,7 +56,7 @@ def fitted(name):
 
 
 def test_exemptions_name_estimators():
-    assert {*NOT_AS_A_FIT, *NO_BATCHES, *NO_CLONES} <= {*NAMES}
+    assert {*NOT_AS_A_FIT, *NO_CLONES} <= {*NAMES}
 
 
 def test_every_public_estimator_is_here():
@@ -95,9 +92,7 @@ def in_batches(name, borders):
     return model
 
 
-TAKING_BATCHES = [
-    name for name in ESTIMATORS if hasattr(made(name), "partial_fit") and name not in NO_BATCHES
-]
+TAKING_BATCHES = [name for name in ESTIMATORS if hasattr(made(name), "partial_fit")]
 
 
 @pytest.mark.parametrize("name", [name for name in TAKING_BATCHES if name not in NOT_AS_A_FIT])
@@ -111,12 +106,6 @@ def test_batches_are_a_fit(name):
 def test_batches_after_the_first_are_one(name):
     many, one = in_batches(name, [0, 50, 60, 90]), in_batches(name, [0, 50, 90])
     np.testing.assert_allclose(outputs(many), outputs(one), rtol=1e-6, atol=tolerance_of(one))
-
-
-@pytest.mark.parametrize("name", NO_BATCHES)
-def test_exact_machines_say_that_they_take_no_batches(name):
-    with pytest.raises(ValueError, match="keeps every row, and partial_fit keeps sums only: use fit"):
-        in_batches(name, [0, 50])
 
 
 @every_estimator

@@ -52,7 +52,7 @@ def test_rounding_to_bfloat16_costs_little(features, digits):
     assert abs(accuracy(rounded, X, y) - accuracy(single, X, y)) < 0.01
 
 
-@pytest.mark.parametrize("features", EXPLICIT)
+@pytest.mark.parametrize("features", [*EXPLICIT, "exact"])
 def test_batches_are_the_whole(features, digits):
     X, y = digits
     whole, batches = (

@@ -7,6 +7,7 @@ import pytest
 
 from chimap._files import read_header
 from chimap._progress import Progress
+from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.fit.checkpoint import Checkpoint
 
@@ -16,6 +17,7 @@ from .sources import (
     FROM_SOURCES,
     ROWS,
     keeps_every_row,
+    learns_by_blocks,
     made,
     passes_again,
     rounding_of,
@@ -38,7 +40,7 @@ class InterruptedBy(Progress):
         self.left, self.is_learning = step, False
 
     def stage(self, name, total, unit="rows"):
-        self.is_learning = name == "learning"
+        self.is_learning = name in ("learning", "blocks")
 
     def advance(self, amount=1):
         if self.is_learning and amount:
@@ -66,10 +68,16 @@ class BreakingOff(ArraySource):
             yield chunk
 
 
+def is_one_step(model):
+    """Whether it is solved on one kernel matrix, so that there is no state before the model."""
+    return keeps_every_row(model) and not learns_by_blocks(model)
+
+
 def refusal_of(model):
     """What an estimator says that cannot write checkpoints, as a pattern; None if it can."""
     if keeps_every_row(model):
-        return "features='exact' supports neither a checkpoint"
+        is_solved = getattr(model, "loss", "square") in ("square", "squared_hinge")
+        return None if is_solved else "features='exact' solves loss='square' or loss='squared_hinge'"
     hinge = "loss='hinge' keeps the features of all rows in memory and cannot write a checkpoint"
     return hinge if model.loss == "hinge" else None
 
@@ -87,12 +95,14 @@ def fitted(name, path, n_chunks=None, progress=None):
     [
         pytest.param(name, marks=() if name in ESTIMATORS else pytest.mark.slow)
         for name, model in FROM_SOURCES.items()
-        if refusal_of(model) is None
+        if refusal_of(model) is None and not is_one_step(model)
     ],
 )
 def test_a_resumed_fit_is_an_uninterrupted_one(name, tmp_path):
     path, whole = tmp_path / "resumed", fitted(name, tmp_path / "whole")
-    for n_chunks, progress in ((2, None), (None, InterruptedBy(3)), (2, None)):
+    # between two blocks, all rows have been read
+    ways = [(2, None), (None, InterruptedBy(3)), (2, None)]
+    for n_chunks, progress in [*ways, (None, InterruptedBy(2))] if learns_by_blocks(whole) else ways:
         with pytest.raises(Interrupted):
             fitted(name, path, n_chunks, progress)
     n_added = read_header(path)["next_row"]
@@ -103,6 +113,58 @@ def test_a_resumed_fit_is_an_uninterrupted_one(name, tmp_path):
     rounding, plain = rounding_of(whole), made(name)
     plain.fit_source(source_for(plain))
     np.testing.assert_allclose(outputs(whole, ROWS), outputs(plain, ROWS), rtol=rounding, atol=rounding)
+
+
+@pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if learns_by_blocks(model)])
+def test_a_resumed_sweep_shows_what_an_uninterrupted_one_shows(name, tmp_path):
+    whole = made(name)
+    whole.fit_source(source_for(whole))
+    with pytest.raises(Interrupted):
+        fitted(name, tmp_path / "c", None, InterruptedBy(2))
+    n_learned = read_header(tmp_path / "c")["next_row"]
+    again = fitted(name, tmp_path / "c")
+    assert 0 < n_learned < again.n_rows_ == len(ROWS)
+    assert_same_answers(again, whole)
+    np.testing.assert_array_equal(again.held_out_, whole.held_out_)
+    assert again.learning_curve_.scores.tolist() == whole.learning_curve_.scores.tolist()
+    assert again.selection_.table() == whole.selection_.table()
+
+
+@pytest.mark.parametrize("name", ["rows in blocks", "rows in blocks, no map"])
+def test_a_sweep_over_other_rows_is_refused(name, tmp_path):
+    with pytest.raises(Interrupted):
+        fitted(name, tmp_path / "c", None, InterruptedBy(2))
+    model, rows = made(name), ROWS.copy()
+    rows[700, 3] += 1  # none of those that tell sources apart
+    with pytest.raises(DataError, match="array: the rows have changed since the checkpoint was written"):
+        model.fit_source(ArraySource(rows, truths(model)), checkpoint=Checkpoint(tmp_path / "c"))
+
+
+def test_ctrl_c_leaves_a_sweep_to_its_checkpoint(tmp_path):
+    class CtrlC(InterruptedBy):
+        def advance(self, amount=1):
+            try:
+                super().advance(amount)
+            except Interrupted:
+                raise KeyboardInterrupt from None
+
+    short = made("rows in blocks").fit_source(source_for(made("rows in blocks")), CtrlC(2))
+    assert 0 < short.n_rows_ < len(ROWS)  # without a checkpoint, the model of the rows so far
+    with pytest.raises(KeyboardInterrupt):
+        fitted("rows in blocks", tmp_path / "c", None, CtrlC(2))
+    assert fitted("rows in blocks", tmp_path / "c").n_rows_ == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name for name, model in FROM_SOURCES.items() if is_one_step(model) and refusal_of(model) is None],
+)
+def test_what_is_solved_in_one_step_begins_anew(name, tmp_path):
+    with pytest.raises(Interrupted):
+        fitted(name, tmp_path / "c", 2)
+    assert not (tmp_path / "c").exists()
+    plain = made(name)
+    assert_same_answers(fitted(name, tmp_path / "c"), plain.fit_source(source_for(plain)))
 
 
 @pytest.mark.parametrize("name", [name for name, model in FROM_SOURCES.items() if refusal_of(model)])

@@ -80,6 +80,9 @@ def test_notes_on_the_linear_machine_and_on_labels_that_cannot_be_predicted():
 
 def test_the_time_of_a_fit_is_told_with_no_more_digits_than_are_known():
     assert comparison(entrant()).time_words.replace("\u202f", " ") == "about 38 s for all 60,000 rows"
+    blocks = {"learned rows": 41_000, "block rows": 10_000}
+    swept = comparison(entrant(), data={**comparison(entrant()).data, **blocks}).time_words
+    assert swept.replace("\u202f", " ") == "about 38 s for 41,000 of 60,000 rows, in blocks of up to 10,000"
     few = comparison(entrant(), fit_seconds={})
     assert few.time_words is None
 

@@ -47,7 +47,7 @@ def test_sweeps_converge_to_the_solution_of_the_whole_matrix(kernel, weights, co
     alpha = 10.0  # of strongly coupled blocks: at ALPHA the same takes a thousand sweeps
     ridge = swept(machine(kernel, weights, alpha, core), sweeps=60)
     noise = alpha / (np.ones(N) if weights is None else weights)
-    K = gram(ridge._features) + ridge._lift
+    K = gram(ridge._features) + ridge.lift
     whole = np.linalg.solve(K + np.diag(noise), Y - Y.mean(axis=0))
     assert np.abs(ridge.weights - whole).max() < 1e-5 * np.abs(whole).max()
     assert np.allclose(ridge.outputs(slice(0, N)), K @ whole + Y.mean(axis=0), atol=1e-6)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._memory import format_bytes, parse_memory, whole_mebibytes
+from chimap._memory import format_bytes, parse_memory, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import Parameters
@@ -23,7 +23,7 @@ from chimap.estimators.internals import rows_that_count
 from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look
 from chimap.estimators.race_choice import settings_of_all
-from chimap.fit.automatic import landmarks_of
+from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
 from chimap.fit.exact import exact_bytes
 from chimap.report.comparison import Comparison
 from chimap.report.entrants import Entrant, Run, recommended
@@ -114,7 +114,7 @@ def compare(
                 bench.add_features(sizes)
             bench.add_final()
             _, chosen = recommended(bench.finalists())
-            seconds = bench.fit_seconds(chosen)
+            seconds, blocks = bench.fit_seconds(chosen), bench.blocks_of(chosen)
     return Comparison(
         entrants=tuple(bench.entrants),
         measure=result.measure,
@@ -127,6 +127,8 @@ def compare(
             "held-out rows": racing.n_held_out,
             "bins": source.n_features,
             "groups": None if groups is None else int(np.unique(groups).size),
+            "learned rows": None if blocks is None else blocks.n_rows,
+            "block rows": None if blocks is None else blocks.block_rows,
         },
         fit_seconds={chosen.name: seconds},
         settings={
@@ -206,7 +208,14 @@ class _RaceBench:
             self._rehearse(named(trial.candidate, sized), settings)
 
     def fit_seconds(self, chosen: Entrant) -> float:
-        """Return the expected seconds of a fit of all rows; for an exact machine, from fits of two numbers of rows."""
+        """Return the expected seconds of a fit of all rows.
+
+        Those of an exact machine on one matrix come from fits of two numbers of rows, those of one that is solved block
+        by block from its operations.
+        """
+        blocks = self.blocks_of(chosen)
+        if blocks is not None:
+            return blocks.first_seconds + blocks.seconds
         candidate = Candidate(chosen.name, dict(chosen.settings), chosen.is_linear)
         n, n_rows = self._rounds[-1], self._source.n_rows
         if candidate.settings.get("features") == "exact":
@@ -215,6 +224,14 @@ class _RaceBench:
             ]
             return seconds_of_exact(fits, n_rows)
         return seconds_of_pass(self._stages(candidate, n), n, n_rows)
+
+    def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
+        """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
+        model, settings = self._racing.model, chosen.fit_settings or {}
+        given, room = model.get_params(deep=False) | settings, room_in(parse_memory(model.memory))
+        if settings.get("features") != "exact" or bytes_of_exact(given, self._source) <= room:
+            return None
+        return block_plan(given, self._source, room)
 
     def _stages(self, candidate: Candidate, n_rows: int) -> dict[str, float]:
         """Return the seconds of each stage of a fit of ``n_rows`` rows."""

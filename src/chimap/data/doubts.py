@@ -108,8 +108,8 @@ class Units:
             or now.median < min(self.median / _TIMES_APART, self.least)
         ):
             yield Message(
-                "{}: rows sum to {:.3g} (the median), but to {:.3g} where the model was fitted. Are the units the same? "
-                "If totals mean nothing, fit with {normalize='l1'}.",
+                "{}: rows sum to {:.3g} (the median), but to {:.3g} where the model was fitted. Are the units the "
+                "same? If totals mean nothing, fit with {normalize='l1'}.",
                 where,
                 now.median,
                 self.median,

@@ -186,3 +186,20 @@ def digest(*arrays: np.ndarray) -> str:
     for array in arrays:
         total.update(np.ascontiguousarray(array).tobytes())
     return total.hexdigest()
+
+
+class RunningDigest:
+    """The digest of rows that come in chunks; where these begin makes no difference."""
+
+    def __init__(self) -> None:
+        self._totals = [hashlib.blake2b(digest_size=16) for _ in range(3)]
+
+    def add(self, rows: Rows) -> None:
+        """Add rows, dense or CSR."""
+        parts = (rows.data, rows.indices, np.diff(rows.indptr)) if _arrays.is_sparse(rows) else (rows,)
+        for total, array in zip(self._totals, parts, strict=False):
+            total.update(np.ascontiguousarray(array).tobytes())
+
+    def result(self) -> str:
+        """Return the digest of the rows so far."""
+        return "".join(total.hexdigest() for total in self._totals)

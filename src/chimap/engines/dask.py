@@ -24,12 +24,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from chimap._messages import Message
-from chimap._pieces import RowPieces
+from chimap._pieces import Held, RowPieces
 from chimap._progress import Progress
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import DaskSource, Source
-from chimap.engines.dask_pieces import PiecesOnWorkers
+from chimap.engines.dask_pieces import HeldOnWorkers, PiecesOnWorkers
 from chimap.engines.dask_tasks import added, added_array, merged
 from chimap.engines.dask_workers import MOST_KEPT, Workers
 from chimap.engines.local import Reached, Work
@@ -99,6 +99,11 @@ class DaskEngine:
             except OSError:
                 self.workers.check_scheduler()
                 raise
+
+    def hold(self) -> Held:
+        """Return a place on the workers for the rows of an exact machine; see ``Engine``."""
+        remedy = Message("Give workers more memory, or use {features='landmarks'}.")
+        return HeldOnWorkers(self.workers, "multiplied blocks of rows", remedy)
 
     def pieces(self, rows: Rows, size: int) -> RowPieces:
         """Return pieces of rows on the workers; see ``Engine``."""

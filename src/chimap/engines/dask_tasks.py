@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from chimap import _threads
-from chimap._pieces import Result, Shared
-from chimap._types import Rows
+from chimap._pieces import Result
 from chimap.data import ArraySource, Source
 from chimap.data.source import Chunk
 from chimap.engines.local import Work
@@ -38,10 +37,10 @@ def sums(template: Work, chunks: Iterator[Chunk], first: int, name: str) -> Accu
     return work.moments
 
 
-def computed(function: Callable[[Rows, Shared], Result], piece: Rows, shared: Shared) -> Result:
-    """Return function(piece, shared), on a worker."""
+def computed(function: Callable[..., Result], piece: object, *arguments: object) -> Result:
+    """Return function(piece, *arguments), on a worker."""
     with _threads.threads(1):
-        return function(piece, shared)
+        return function(piece, *arguments)
 
 
 def unpacked(*parts: bytes) -> object:

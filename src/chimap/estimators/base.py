@@ -41,7 +41,7 @@ from chimap.estimators.rows_given import source_of
 from chimap.estimators.rows_to_predict import bind_columns
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
-from chimap.fit.checkpoint import Checkpoint
+from chimap.fit.checkpoint import Checkpoint, Choice
 from chimap.fit.collecting import Request
 from chimap.fit.fit import check_request, fit
 from chimap.fit.settling import advice_on_components
@@ -193,6 +193,8 @@ class HistogramModel(RecipeModel):
         checkpoint : Checkpoint, str, Path or None, default=None
             File to which the state of the fit is written every minute. If the file exists, the fit goes on from it,
             with the same result as without the interruption. It is removed at the end (a ``Checkpoint`` object is not).
+            A machine that is solved block by block of rows has a state after each block, one on the kernel matrix of
+            all rows has none before it is ready.
         engine : str or dask.distributed.Client, default="local"
             "local", "dask" for workers on this machine, or a client.
         groups : array of shape (n,), str or None, default=None
@@ -244,37 +246,59 @@ class HistogramModel(RecipeModel):
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         progress = progress or (RichProgress() if self.verbose else Progress())
         can_keep = getattr(engine, "can_keep", engine == "local")
-        is_plain = checkpoint is None and unlabelled is None and can_keep
+        is_plain, is_resumable = unlabelled is None and can_keep, checkpoint is not None
         self._draw_seed()
         limit: float | None = getattr(self, "time_limit", None)
         self._ends_at = None if limit is None else time.monotonic() + limit
         given: Parameters = self.get_params(deep=False)
         check_request(
             self._objective(given), self._device, given.get("n_principal"),
-            Request(can_keep, checkpoint is not None, unlabelled is not None),
+            Request(can_keep, is_resumable, unlabelled is not None),
         )  # fmt: skip
+        log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
         with threads(suited(self.n_jobs, n_rows)):
             self.__dict__.pop("row_numbers_", None)  # of an earlier fit, whose features kept every row
-            self._race(source, groups, progress, is_plain)
-            self._settle(source, groups, is_plain=is_plain)
+            self._race_or_resume(source, groups, progress, is_plain, log)
+            self._settle(source, groups, is_plain=is_plain, is_resumable=is_resumable)
             try:
-                self._fit_settled(source, progress, unlabelled, checkpoint, engine, groups, learning_curve)
+                self._fit_settled(source, progress, unlabelled, log, engine, groups, learning_curve)
             except MemoryBudgetError as error:
                 advice = advice_on_components(self._given(), source, self._n_targets_in(source), self._recipe)
                 raise MemoryBudgetError(Message("{}{}", error, advice)) from None
         if hasattr(self, "row_numbers_"):  # rows without a label or a weight are no rows of the fit
             self.row_numbers_ = source.places_in_file()[self.row_numbers_]
+        if log is not None and log is not checkpoint:
+            log.remove()
         if hasattr(self, "race_"):
             self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
         return self
+
+    def _race_or_resume(
+        self,
+        source: Source,
+        groups: np.ndarray | None,
+        progress: Progress,
+        may_keep: bool,
+        checkpoint: Checkpoint | None,
+    ) -> None:
+        """Choose the settings that are open, or take those that a checkpoint has."""
+        name, given = type(self).__name__, self.get_params(deep=False)
+        choice = None if checkpoint is None else checkpoint.choice(name, given)
+        if choice is None:
+            self._race(source, groups, progress, may_keep)
+        else:
+            self._take_choice(choice)
+        if checkpoint is not None:
+            choice = Choice(self._seed, self.chosen_, getattr(self, "race_", None))
+            checkpoint.keep(name, given, choice)
 
     def _fit_settled(
         self,
         source: Source,
         progress: Progress,
         unlabelled: Source | None,
-        checkpoint: Checkpoint | str | Path | None,
+        checkpoint: Checkpoint | None,
         engine: str | Client,
         groups: np.ndarray | None,
         has_curve: bool,
@@ -283,12 +307,11 @@ class HistogramModel(RecipeModel):
             raise InputError(
                 f"{type(self).__name__} draws the rows it tunes widths on without regard to groups: leave groups out."
             )
-        checkpoint_file = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
         clock = Stopwatch()
         with progress, engine_of(engine) as running, compilation(clock, progress):
             result = fit(
                 self._recipe(), source, running, progress,
-                unlabelled=unlabelled, checkpoint=checkpoint_file, clock=clock, groups=groups, has_curve=has_curve,
+                unlabelled=unlabelled, checkpoint=checkpoint, clock=clock, groups=groups, has_curve=has_curve,
                 shown=scoring_of(self, source.labels()),
             )  # fmt: skip
             self._batches = None
@@ -310,8 +333,6 @@ class HistogramModel(RecipeModel):
         if self._given().get("normalize") == "l1":
             self.units_ = None  # shares are the same in all units
         self._folded()  # cached now, so that the first prediction is as fast as the next
-        if checkpoint_file is not None and checkpoint_file is not checkpoint:
-            checkpoint_file.remove()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -176,6 +176,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         With ``features="exact"``: outputs for each row from a machine that has not seen the row or its group. In blocks
         of rows it is the machine of the blocks before, and the first block has NaN. Where the
         race chose the strength for more than 3,000 rows, only that many random rows have outputs; the others are NaN.
+    block_rows_ : ndarray of shape (blocks,)
+        Rows of each block, if the exact machine was solved block by block.
+    n_unlearned_ : int
+        Rows that were left out of such a machine by ``time_limit``, or by the usual amount of work.
     learning_curve_ : LearningCurve or None
         Curve of exact machines with ``loss="square"``; with other features, see ``fit_source(...,
         learning_curve=True)``.
@@ -250,6 +254,10 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         The first batch fixes the map, gamma and the random features, so it should be a fair sample; batches of
         thousands of rows run at full speed. A call after ``fit`` starts anew, with the classes that ``fit`` found.
 
+        With ``features="exact"`` every row is kept, and a batch is a block (``solvers.blocks``): it is predicted before
+        it is learned, for ``held_out_`` and ``learning_curve_``. Small batches are gathered to blocks of 2000 rows;
+        fewer are learned at the next use. The first block fixes the strength.
+
         Parameters
         ----------
         X : array or sparse matrix of shape (n, bins)
@@ -272,6 +280,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         ValueError
             If ``classes`` is missing at the first call, differs from that of the first call, or is given for several
             tasks.
+        MemoryBudgetError
+            If ``features="exact"`` and ``memory`` does not hold one more batch; it is not added then.
         """
         labels, to_learn = checked_labels(y, classes, getattr(self, "classes_", None), self._codec_of_batches)
         return self._partial_fit(X, labels, sample_weight, to_learn)

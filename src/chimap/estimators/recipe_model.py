@@ -23,8 +23,9 @@ from chimap.estimators.linear_model import LinearModel
 from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
-from chimap.fit.batches import Batches
+from chimap.fit.batches import Batches, batches_of
 from chimap.fit.blocks import BLOCKS, BlockObjective
+from chimap.fit.checkpoint import Choice
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
@@ -69,6 +70,7 @@ class RecipeModel(Encoding, LinearModel):
     chosen_: Sometimes[Parameters]  # what the race chose
     race_: Sometimes[RaceResult]
     learning_curve_: Sometimes[LearningCurve | None]
+    block_rows_: Sometimes[np.ndarray]  # rows of each block of an exact machine that was solved by blocks
     held_out_: Sometimes[np.ndarray]  # outputs of exact machines for rows they have not seen
     row_numbers_: Sometimes[np.ndarray]  # places of the rows that an exact machine keeps
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
@@ -100,10 +102,11 @@ class RecipeModel(Encoding, LinearModel):
         source, _ = self._weighed(rows, None, is_batch=True)
         with threads(self.n_jobs):
             if batches is None:
+                self._ends_at = None  # of an earlier fit
                 self._draw_seed()
                 self._race(source, None, Progress(), False)
                 self._settle(source, None, is_batch=True)
-                batches = Batches(self._recipe(), self._codec, source)
+                batches = batches_of(self._recipe(), self._codec, source)
                 is_share = self._given().get("normalize") == "l1"
                 self.units_ = None if is_share else Units.of(first_look(source)[0])
             batches.add(source)
@@ -174,17 +177,27 @@ class RecipeModel(Encoding, LinearModel):
                 if result is not None:
                     self.race_ = result
 
+    def _take_choice(self, choice: Choice) -> None:
+        """Take the seed, and what a race chose, of a fit that is resumed."""
+        self._seed, self.chosen_ = choice.seed, choice.chosen
+        self.__dict__.pop("race_", None)
+        self.__dict__.pop("_taken", None)
+        if choice.race is not None:
+            self.race_ = choice.race
+
     def _settle(
         self,
         source: Source,
         groups: np.ndarray | None = None,
         *,
         is_plain: bool = True,
+        is_resumable: bool = False,
         is_batch: bool = False,
     ) -> None:
         """Keep what "auto" stands for, for the rows of a source.
 
-        is_plain: False if the fit has options that exact machines do not support. is_batch: whether more rows follow.
+        is_plain: False if the fit has options that exact machines do not support. is_resumable: whether a checkpoint is
+        written. is_batch: whether more rows follow.
         """
 
         def recipe(given: Parameters) -> Recipe:
@@ -192,8 +205,8 @@ class RecipeModel(Encoding, LinearModel):
 
         about = Circumstances(
             recipe, lambda: gamma_of_sample(self, source, groups, self._fit_seed),
-            self._n_targets_in(source), self._keeps_posterior, is_plain, is_batch,
-            keeps_rows(self.get_params(deep=False)),
+            self._codec.n_targets if is_batch else self._n_targets_in(source), self._keeps_posterior,
+            is_plain, is_resumable, is_batch, keeps_rows(self.get_params(deep=False)),
         )  # fmt: skip
         self._taken = settled(self._raced(), source, about)
 
@@ -289,7 +302,8 @@ class RecipeModel(Encoding, LinearModel):
         self.bin_weights_ = given_weights(self._given())
         if result.shift is not None:
             self.shift_ = result.shift
-        self.__dict__.pop("n_unlearned_", None)
+        for name in ("n_unlearned_", "block_rows_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         for name, value in (fitted.attributes | learned.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)

@@ -165,8 +165,8 @@ def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
     """
     backend = backend_of(given["device"])
     dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
-    row_bytes = _mapped_row_bytes(given, source)
-    kept_bytes = row_bytes + _OUTPUTS_OF_ROWS * _targets_of(source) * np.dtype(np.float64).itemsize
+    row_bytes = mapped_row_bytes(given, source)
+    kept_bytes = row_bytes + outputs_bytes(_targets_of(source))
     seconds = given.get("time_limit") or USUAL_SECONDS
     stored = int(_terms_in_blocks(given) * source.n_features * _share_of_columns(given.get("blocks"), source))
     columns = _dense_columns(given, source, row_bytes, dtype) if on_host(given["device"]) else stored
@@ -197,7 +197,12 @@ def _targets_of(source: Source) -> int:
     return 1 if y.dtype.kind == "f" else max(1, np.unique(y).size)
 
 
-def _mapped_row_bytes(given: Parameters, source: Source) -> float:
+def outputs_bytes(n_targets: int) -> int:
+    """Return the bytes of the targets, weights and outputs of a row of a machine in blocks."""
+    return _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
+
+
+def mapped_row_bytes(given: Parameters, source: Source) -> float:
     """Return the bytes of a mapped row in the precision of the fit."""
     return float(_terms_in_blocks(given) * source.row_bytes * _share_of_columns(given.get("blocks"), source))
 

@@ -1,16 +1,18 @@
 """The objective of exact machines of more rows than a kernel matrix holds: block after block (``solvers.blocks``).
 
 ``BlockObjective`` chooses strength and gamma on the first block as ``ExactObjective`` does, then sweeps over the blocks
-once. Each block is predicted before it is learned, so that the sweep validates itself.
+once. Each block is predicted before it is learned, so that the sweep validates itself. Between two blocks the weights
+are all that is known (``solvers.blocks.Swept``): a checkpoint keeps them, and reads the rows again.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -18,17 +20,19 @@ from chimap import _threads
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
+from chimap.features.exact import SharedRows
 from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import ExactObjective
 from chimap.fit.solving import Learned
 from chimap.losses import CATALOGUE, Loss, check_loss
 from chimap.moments import of_rows
+from chimap.selection import SelectionResult
 from chimap.selection.learning_curve import LearningCurve, curve_of, score_if_any
 from chimap.selection.leave_one_out import FEW_ROWS
 from chimap.selection.left_out_rows import within
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, Swept
 from chimap.solvers.held_out import HeldOut, noise_of
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed_exact import is_shared
@@ -112,23 +116,20 @@ class BlockObjective:
         if rows is None or borders is None:
             raise TypeError("a machine in blocks is solved on all rows and the borders of its blocks")
         with clock("choose alpha"):
-            progress.stage("alpha", None, "values")
-            start = _leading(rows, borders[1])
-            choice = self.first.choice(
-                start, start.matrix(self.loss), lambda alpha, value: progress.advance()
-            )
-            rows.features.set_octaves(choice.octaves)
-            del start
+            begun, left_out = evidence.begun, None
+            if begun is None:
+                begun, left_out = self._begun(rows, borders, progress)
+            rows.features.set_octaves(begun.octaves)
         with clock("blocks"):
             n_core = core_rows(int(borders[1]))
             most_rows = max(borders[1], n_core + np.diff(borders[1:]).max(initial=0))
             machine = BlockRidge(
-                rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights),
-                choice.solution.alpha, choice.solution.intercept, int(most_rows), rows.dtype, n_core,
-                evidence.device,
+                rows.features, rows.Y, None if rows.weights is None else of_rows(rows.weights), begun.alpha,
+                begun.intercept, int(most_rows), rows.dtype, n_core, evidence.device, begun.lift,
+                None if evidence.hold is None else SharedRows(rows.features, evidence.hold()),
             )  # fmt: skip
-            sweep = Sweep(machine, rows, borders, progress, self.ends_at)
-            sweep.run(choice.solution.weights)
+            sweep = Sweep(machine, rows, begun, progress, self.ends_at, evidence.reached, left_out)
+            sweep.run()
         n = machine.n_seen
         rows.features.keep(slice(n))
         held_out = np.full((evidence.n_rows, rows.Y.shape[1]), np.nan)
@@ -136,12 +137,25 @@ class BlockObjective:
         evidence_rows = rows.order[sweep.recent]
         return Learned(
             LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha),
-            check_loss(self.loss, CATALOGUE), choice.result, 1, n,
+            check_loss(self.loss, CATALOGUE), cast("SelectionResult | None", begun.selection), 1, n,
             {"row_numbers_": rows.order[:n], "held_out_": held_out, "kernel_": features.kernel_,
-             "n_unlearned_": evidence.n_rows - n},
+             "n_unlearned_": evidence.n_rows - n, "block_rows_": sweep.block_rows},
             HeldOut(np.sort(evidence_rows), held_out[np.sort(evidence_rows)], sweep.noise),
             partial(_posterior, rows, min(POSTERIOR_ROWS, int(borders[1]) // 2), machine.alpha), sweep.curve,
         )  # fmt: skip
+
+    def _begun(self, rows: KernelRows, borders: np.ndarray, progress: Progress) -> tuple[Swept, np.ndarray]:
+        """Return the sweep after the first block, on which strength and gamma are chosen, and its left-out outputs."""
+        progress.stage("alpha", None, "values")
+        start = _leading(rows, borders[1])
+        choice = self.first.choice(start, start.matrix(self.loss), lambda alpha, value: progress.advance())
+        machine = choice.solution
+        begun = Swept(
+            borders, choice.octaves, choice.result, machine.alpha, machine.intercept, 0.0, machine.weights,
+            np.zeros((core_rows(int(borders[1])), machine.weights.shape[1])),
+            np.full(machine.weights.shape, np.nan), np.empty((0, 2)),
+        )  # fmt: skip
+        return begun, choice.held_out
 
 
 def _posterior(rows: KernelRows, n: int, alpha: float) -> DualPosterior | None:
@@ -162,50 +176,63 @@ def _leading(rows: KernelRows, n: int) -> KernelRows:
 class Sweep:
     """A sweep over the blocks, and what it shows of the machine.
 
+    ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
+    there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
+    been solved.
+
     Attributes
     ----------
     held_out : ndarray of shape (n, t)
         Outputs for each row by a machine that has not seen it: that of the blocks before its own or, for the last rows
-        of the last block, that of all other rows. NaN for the first block and for blocks that were not learned.
+        of the last block, that of all other rows. NaN for blocks that were not learned, and for the first block unless
+        it is the last.
     noise : ndarray of shape (t,) or None
         Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
     recent : ndarray
-        Places of the rows whose held-out outputs are by machines of at least half of the rows.
+        Places of the rows whose held-out outputs are by machines of at least half of the rows, or of the last block.
     """
 
     def __init__(
         self,
         machine: BlockRidge,
         rows: KernelRows,
-        borders: np.ndarray,
+        begun: Swept,
         progress: Progress,
         ends_at: float | None,
+        reached: Callable[[Swept], None] | None = None,
+        left_out: np.ndarray | None = None,
     ):
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
-        self._blocks = [slice(int(a), int(b)) for a, b in pairwise(borders)]
+        self._begun, self._reached, self._left_out_first = begun, reached, left_out
+        self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
+        self.held_out[: begun.held_out.shape[0]] = begun.held_out
         self.noise: np.ndarray | None = None
+        self._scores = [(int(n), float(score)) for n, score in begun.scores]
         self._latest_seconds, self._latest_rows = 0.0, 1
-        self._scores: list[tuple[int, float]] = []
 
-    def run(self, first_weights: np.ndarray) -> None:
-        """Learn the blocks, as far as there is time; the first is solved already.
+    def run(self) -> None:
+        """Learn the blocks that are left, as far as there is time.
 
         Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. An
-        interruption by the user (Ctrl-C) after the first block ends the sweep, not the fit.
+        interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
+        fit is resumed from there.
         """
-        first, *others = self._blocks
         self._progress.stage("blocks", self._blocks[-1].stop)
-        self._machine.adopt(first, first_weights)
-        self._progress.advance(first.stop)
+        self._machine.adopt(self._begun.weights, self._begun.core_residuals)
+        self._progress.advance(self._machine.n_seen)
+        self._tell()
         try:
-            for block in others:
+            for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
                 if self._has_time_for(block):
                     self._learn(block)
+                    self._tell()
             self._leave_out()
             if self._ends_at is not None and self._machine.n_seen == self._blocks[-1].stop:
                 self._sweep_again()
         except KeyboardInterrupt:
+            if self._reached is not None:
+                raise
             self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
             if self.noise is None:
                 self._leave_out()
@@ -218,6 +245,18 @@ class Sweep:
                 if self._has_time_for(block, self._machine.n_seen):
                     self._machine.learn(block)
                     self._progress.advance(block.stop - block.start)
+
+    def _tell(self) -> None:
+        """Say where the sweep stands."""
+        if self._reached is None:
+            return
+        machine, n = self._machine, self._machine.n_seen
+        standing = replace(
+            self._begun, lift=machine.lift, weights=machine.weights[:n], core_residuals=machine.core_residuals,
+            held_out=self.held_out[:n],
+            scores=np.array(self._scores).reshape(-1, 2),
+        )  # fmt: skip
+        self._reached(standing)
 
     def _learn(self, block: slice) -> None:
         """Predict a block, then learn it."""
@@ -244,11 +283,13 @@ class Sweep:
 
     def _leave_out(self) -> None:
         """Replace the outputs of the last rows by those of the machine of all other rows."""
-        rows, n = self._rows, self._machine.n_seen
-        block = next(b for b in self._blocks if b.stop == n)
-        if block.start == 0:
+        rows, n, block = self._rows, self._machine.n_seen, self._machine.latest
+        if block is None and (self._left_out_first is None or n > self._begun.borders[1]):
             return
-        if rows.groups is None:
+        if block is None:
+            first = 0
+            self.held_out[:n] = self._left_out_first
+        elif rows.groups is None:
             first = max(block.start, n - FEW_ROWS)
             self.held_out[first:n] = self._machine.left_out(first - block.start)
         else:
@@ -270,6 +311,11 @@ class Sweep:
         else:
             factors = weights * self._machine.variances(groups) / self._machine.alpha
         return noise_of(residuals, factors, weights, None if rows.counts is None else rows.counts[last])
+
+    @property
+    def block_rows(self) -> np.ndarray:
+        """Rows of each block that was learned."""
+        return np.array([b.stop - b.start for b in self._blocks if b.stop <= self._machine.n_seen])
 
     @property
     def recent(self) -> np.ndarray:

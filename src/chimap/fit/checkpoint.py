@@ -15,7 +15,7 @@ import numpy as np
 
 from chimap import _files
 from chimap._messages import Message, Parameter, joined
-from chimap._types import JSON
+from chimap._types import JSON, Parameters
 from chimap._validation import DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
@@ -24,6 +24,8 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
+from chimap.selection.race_trials import RaceResult
+from chimap.solvers.blocks import Swept
 
 _FREE = ("n_jobs", "verbose")  # settings that may change when a fit is resumed: they do not affect the model
 
@@ -35,19 +37,23 @@ class Standing:
     Parameters
     ----------
     stage : str
-        The pass: "components" or "learning".
+        The pass: "components" or "learning"; "blocks" of a sweep.
     place : int
         Index of the source that this pass is reading.
     next_row : int
-        First row of that source that the moments do not contain yet.
+        First row of that source that the moments do not contain yet; of a sweep, how many rows it has learned from.
     chunk_rows : int
         Rows of a chunk.
     moments : list of Moments
-        Moments of each block ("components") or of each fold ("learning").
+        Moments of each block ("components") or of each fold ("learning"); none of a sweep.
     principal : list of PCA or None
         Components that the first pass found, or None.
     known : Known
         What was learned before the rows were added up.
+    swept : Swept or None, default=None
+        Where a sweep over blocks of rows stands. The rows are read again.
+    digest : str, default=""
+        Digest of all rows of a sweep.
     """
 
     stage: str
@@ -57,14 +63,44 @@ class Standing:
     moments: Sequence[Moments]
     principal: Sequence[PCA] | None
     known: Known
+    swept: Swept | None = None
+    digest: str = ""
+
+    def check_rows(self, digest: str, name: str) -> None:
+        """Raise DataError if the rows that were read again from the source ``name`` have another digest."""
+        if digest != self.digest:
+            raise DataError(
+                f"{name}: the rows have changed since the checkpoint was written. Resume with the rows as they were, "
+                "or remove the file to begin anew."
+            )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a race chose before the fit. A resumed fit does not race again: with another seed it would choose otherwise.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the fit.
+    chosen : dict
+        The settings that the race chose, by parameter.
+    race : RaceResult or None
+        Its result; None without a race.
+    """
+
+    seed: int
+    chosen: Parameters
+    race: RaceResult | None
 
 
 class Checkpoint:
     """A file that a fit writes at intervals, and resumes from if it exists.
 
-    It holds the settings, the fitted features, the moments so far and the next row. Each version is written to another
-    file that then replaces the old one, so the file is complete at every moment: a process that is killed loses only
-    the work since the last version. A resumed fit gives the same model, bit for bit, as an uninterrupted one.
+    It holds the settings, what a race chose, the fitted features, the moments so far and the next row; of a machine
+    that is solved block by block of rows, the weights so far. Each version is written to another file that then
+    replaces the old one, so the file is complete at every moment: a process that is killed loses only the work since
+    the last version. A resumed fit gives the same model, bit for bit, as an uninterrupted one.
 
     Parameters
     ----------
@@ -78,6 +114,24 @@ class Checkpoint:
         check_positive(seconds, "seconds (between checkpoints)")
         self.path, self.seconds = Path(path), float(seconds)
         self._last = time.monotonic()
+        self._choice = Choice(0, {}, None)
+        self._asked: JSON = {}
+
+    def choice(self, estimator: str, parameters: Parameters) -> Choice | None:
+        """Return what a race chose for an estimator with these parameters; None if there is no file, or another's."""
+        if not self.path.exists():
+            return None
+        meta, arrays = _files.read_tensors(self.path, "checkpoint")
+        with model_file.checked(self.path):
+            if meta["version"] != __version__ or meta["asked"] != _files.plain_json(
+                _settings(estimator, parameters)
+            ):
+                return None
+            return Choice(**model_file.decode(meta["choice"], arrays))
+
+    def keep(self, estimator: str, parameters: Parameters, choice: Choice) -> None:
+        """Write, with every version from now on, what a race chose for an estimator with these parameters."""
+        self._asked, self._choice = _settings(estimator, parameters), choice
 
     def open(self, recipe: Recipe, sources: Sequence[Source]) -> Standing | None:
         """Return the state of the fit of this recipe on these sources, or None if there is no file.
@@ -110,7 +164,7 @@ class Checkpoint:
             learned = Known(**{field.name: state[field.name] for field in fields(Known)})
             standing = Standing(
                 meta["stage"], meta["place"], meta["next_row"], meta["chunk_rows"], moments,
-                state["principal"], learned,
+                state["principal"], learned, state["swept"], meta["digest"],
             )  # fmt: skip
         return standing
 
@@ -131,10 +185,13 @@ class Checkpoint:
         """Write the state."""
         arrays: dict[str, np.ndarray] = {}
         learned = {field.name: getattr(standing.known, field.name) for field in fields(Known)}
-        state = model_file.encode(learned | {"principal": standing.principal}, "state", arrays)
+        solved = {"principal": standing.principal, "swept": standing.swept}
+        state = model_file.encode(learned | solved, "state", arrays)
         meta = {
             "version": __version__,
-            "settings": _settings(recipe),
+            "settings": _settings(recipe.estimator, recipe.given),
+            "asked": self._asked,
+            "choice": model_file.encode(vars(self._choice), "choice", arrays),
             "sources": [_fingerprint(source) for source in sources],
             "stage": standing.stage,
             "place": standing.place,
@@ -142,6 +199,7 @@ class Checkpoint:
             "chunk_rows": standing.chunk_rows,
             "moments": [_plain(fold_moments, arrays, i) for i, fold_moments in enumerate(standing.moments)],
             "state": state,
+            "digest": standing.digest,
         }
         _files.write_tensors(self.path, "checkpoint", meta, arrays)
 
@@ -156,7 +214,9 @@ class Checkpoint:
             differing.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
         differing += [
             Message("{} was {!r} and is {!r}", Parameter(name), before, now)
-            for name, before, now in _differing_entries(meta["settings"], _settings(recipe))
+            for name, before, now in _differing_entries(
+                meta["settings"], _settings(recipe.estimator, recipe.given)
+            )
         ]
         if len(meta["sources"]) != len(sources):
             differing.append(f"it has {len(meta['sources'])} source(s), and this fit has {len(sources)}")
@@ -174,13 +234,13 @@ def _fingerprint(source: Source) -> JSON:
     return source.fingerprint() | weights
 
 
-def _settings(recipe: Recipe) -> JSON:
-    """Return the parameters of the estimator as JSON, arrays as lists."""
+def _settings(estimator: str, parameters: Parameters) -> JSON:
+    """Return the parameters of an estimator as JSON, arrays as lists."""
     arrays: dict[str, np.ndarray] = {}
-    parameters = {name: value for name, value in recipe.given.items() if name not in _FREE}
+    parameters = {name: value for name, value in parameters.items() if name not in _FREE}
     settings = {name: model_file.encode(value, name, arrays) for name, value in parameters.items()}
     settings["arrays"] = {name: array.tolist() for name, array in arrays.items()}
-    return {"estimator": recipe.estimator, **_files.plain_json(settings)}
+    return {"estimator": estimator, **_files.plain_json(settings)}
 
 
 def _differing_entries(before: JSON, now: JSON) -> list[tuple[str, object, object]]:

@@ -31,6 +31,7 @@ from chimap.fit.result import Known
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.selection.tried import TRIED_ROWS, TriedRows
+from chimap.solvers.blocks import Swept
 from chimap.solvers.held_out import Witnesses
 
 
@@ -194,6 +195,17 @@ class Passes:
         return DataError(
             f"{rows.source.name}: sums of the features of all rows overflow. Scale the rows down."
         )
+
+    def swept(self, known: Known, digest: str, swept: Swept) -> None:
+        """Write the checkpoint between two blocks of a sweep if it is due.
+
+        The features that are ``known`` hold no rows; ``digest`` is that of the rows. After the last block there is
+        nothing to resume: outputs without rows of that block need its factor.
+        """
+        if self.checkpoint is not None and swept.weights.shape[0] < swept.borders[-1]:
+            standing = Standing("blocks", 0, swept.weights.shape[0], 0, [], None, known, swept, digest)
+            with self.clock("checkpoint"):
+                self.checkpoint.reached(self.recipe, self.sources, standing)
 
     def reached(self, stage: str, place: int = 0) -> Reached:
         """Return the callback for the end of a chunk, which writes the checkpoint if it is due.

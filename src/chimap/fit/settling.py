@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 
-from chimap._errors import InputError
 from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import Parameters
@@ -57,6 +56,8 @@ class Circumstances:
         Whether the model keeps the posterior of its weights.
     is_plain : bool, default=True
         Whether the exact machine supports all options of the fit.
+    is_resumable : bool, default=False
+        Whether the state of the fit is written to a file, so that the features of all rows cannot be kept.
     is_batch : bool, default=False
         Whether more rows will come.
     wants_matrix : bool, default=False
@@ -68,6 +69,7 @@ class Circumstances:
     n_targets: int
     keeps_posterior: bool
     is_plain: bool = True
+    is_resumable: bool = False
     is_batch: bool = False
     wants_matrix: bool = False
 
@@ -80,7 +82,7 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     Raises
     ------
     ValueError
-        If a size is invalid, or a batch is to be fitted by a machine that keeps every row.
+        If a size is invalid.
     MemoryBudgetError
         If not even a few landmarks fit in the memory budget.
     """
@@ -92,15 +94,8 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
         takes_exact(given, source, room, has_posterior=has_posterior) or takes_blocks(given, source, room)
     ):
         taken["features"] = "exact"
-    if takes_all_rows and _sweeps(given | taken, source, room, about.wants_matrix):
+    if _sweeps(given | taken, source, room, about):
         taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
-    if about.is_batch and keeps_rows(given):
-        raise InputError(
-            Message(
-                "{features='exact'} keeps every row, and partial_fit keeps sums only: use fit, or another value of "
-                "{features}."
-            )
-        )
     check_sizes(given)
     if is_automatic(given.get("gamma")) and not keeps_rows(given | taken):
         taken["gamma"] = about.choose_gamma()
@@ -109,19 +104,26 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     if is_automatic(given["n_components"]) and takes_landmarks(feature_settings(given | taken)):
         check = room_for(given | taken, source, about.n_targets, about.recipe)
         taken["n_components"] = landmarks_within(source.n_rows, check)
-    if takes_all_rows and takes_wide(given | taken, feature_settings(given | taken), source):
+    if (
+        takes_all_rows
+        and not about.is_resumable
+        and takes_wide(given | taken, feature_settings(given | taken), source)
+    ):
         taken["solver"] = WideRidgeSolver.name
     if is_automatic(given["precision"]) and _may_round(given | taken):
         taken["precision"] = automatic_precision(given.get("device", "cpu"))
     return taken
 
 
-def _sweeps(given: Parameters, source: Source, room: int, wants_matrix: bool) -> bool:
-    """Whether a machine that keeps every row is solved block by block."""
-    has_blocks = source.n_rows > FEWEST_BLOCK_ROWS and RidgeSolver().supports(given["loss"])
-    if not keeps_rows(given) or not has_blocks:
+def _sweeps(given: Parameters, source: Source, room: int, about: Circumstances) -> bool:
+    """Whether a machine that keeps every row is solved block by block: rows to come are blocks of their own."""
+    if not keeps_rows(given) or not RidgeSolver().supports(given["loss"]):
         return False
-    return bytes_of_exact(given, source) > room if wants_matrix else not holds_matrix(given, source, room)
+    if about.is_batch or source.n_rows <= FEWEST_BLOCK_ROWS:
+        return about.is_batch
+    if about.wants_matrix:
+        return bytes_of_exact(given, source) > room
+    return not holds_matrix(given, source, room)
 
 
 def room_for(

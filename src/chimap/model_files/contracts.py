@@ -62,6 +62,7 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "CompressedMap": _MAP | {"scales_": ("n_features_in_",), "combinations_": ("tables", "long", "n_terms")},
     "KeptRows": {"columns": ("d",), "means": ("d",), "dense": ("n", "d"), "squares": ("n",), "data": ("entries",),
                  "rows": ("entries",), "starts": ("ends",)},
+    "Swept": {"borders": ("ends",), "intercept": ("t",), "weights": ("n", "t"), "core_residuals": ("core", "t")},
     "BlockFeatures": {"borders_": ("ends",)},
     "MomentsRidge": _ON_GIVEN,
     "MomentsRidgeClassifier": _ON_GIVEN,

@@ -126,7 +126,12 @@ class Comparison:
         if expected is None:
             return None
         n = self.data.get("rows", chosen.last.n_rows)
-        return f"about {seconds(float(f'{expected:.1g}' if expected < 10 else f'{expected:.2g}'))} for all {n:,} rows"
+        time = f"about {seconds(float(f'{expected:.1g}' if expected < 10 else f'{expected:.2g}'))}"
+        learned, block_rows = self.data.get("learned rows"), self.data.get("block rows")
+        if learned is None:
+            return f"{time} for all {n:,} rows"
+        rows = f"all {n:,} rows" if learned == n else f"{learned:,} of {n:,} rows"
+        return f"{time} for {rows}, in blocks of up to {block_rows:,}"
 
     def _note(self, chosen: Entrant, linear: Entrant | None) -> str | None:
         notes = []

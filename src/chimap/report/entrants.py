@@ -57,7 +57,8 @@ class Entrant:
     is_linear : bool, default=False
         Whether it is a linear baseline.
     fit_settings : dict or None, default=None
-        Parameters that fit this model on all rows; None if that is impossible, as for an exact model of many rows.
+        Parameters that fit this model on all rows; None if that is impossible, as for an exact model whose rows exceed
+        the memory.
     error : str, default=""
         Why the model failed; empty if it did not.
     """

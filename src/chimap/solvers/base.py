@@ -16,9 +16,11 @@ from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
+from chimap._pieces import Held
 from chimap.losses import FeatureRows, Loss
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
+from chimap.solvers.blocks import Swept
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.posterior import Posterior
@@ -53,6 +55,12 @@ class Evidence:
         Where the blocks of these rows begin, and the end of the last, if their matrix is too large.
     n_rows : int, default=0
         Rows of the source, of which blocks may take fewer.
+    begun : Swept or None, default=None
+        Where a sweep over these blocks goes on from, if the fit is resumed.
+    reached : callable or None, default=None
+        Takes where such a sweep stands after each block; None if nothing keeps it.
+    hold : callable or None, default=None
+        Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
@@ -77,6 +85,9 @@ class Evidence:
     kernel: KernelRows | None = None
     borders: np.ndarray | None = None
     n_rows: int = 0
+    begun: Swept | None = None
+    reached: Callable[[Swept], None] | None = None
+    hold: Callable[[], Held] | None = None
     device: str = "cpu"
     seed: int = 0
     on_step: Callable[[], None] = lambda: None

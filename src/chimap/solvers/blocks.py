@@ -31,6 +31,7 @@ come.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -38,7 +39,8 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.backends.base import BlockFactor
-from chimap.features.exact import RowKernel
+from chimap.features.exact import RowKernel, SharedRows
+from chimap.model_files import register
 from chimap.solvers.exact import STEPS, DualRidge
 
 _RAISES = (
@@ -49,13 +51,16 @@ _RAISES = (
 class KernelHere:
     """See ``backends.base.HostKernel``: the values among the rows of a block have one memory, which blocks share."""
 
-    def __init__(self, features: RowKernel, most_rows: int, dtype: np.dtype):
+    def __init__(
+        self, features: RowKernel, most_rows: int, dtype: np.dtype, shared: SharedRows | None = None
+    ):
         self.features, self._dtype = features, dtype
+        self._products = features if shared is None else shared
         self._memory = np.empty(most_rows**2, dtype)
 
     def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
-        self.features.add_outputs(places, weights.shape[0], weights.astype(self._dtype), out)
+        self._products.add_outputs(places, weights.shape[0], weights.astype(self._dtype), out)
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> DualRidge:
         """See ``BlockKernel``."""
@@ -63,6 +68,42 @@ class KernelHere:
         square = self._memory[: m * m].reshape(m, m)
         diagonal = self.features.take(rows).gram_into(square)
         return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep between two blocks. With the rows in the same order, it goes on from here as if it had not stopped.
+
+    Parameters
+    ----------
+    borders : ndarray of shape (blocks + 1,)
+        Where the blocks begin, and the end of the last.
+    octaves : int
+        Octaves from the gamma of the features to that of the machine.
+    selection : SelectionResult or None
+        The settings that were compared on the first block.
+    alpha, intercept, lift
+        See ``BlockRidge``.
+    weights : ndarray of shape (n_seen, t)
+        Weights of the rows of the blocks so far.
+    core_residuals : ndarray of shape (core, t)
+        Residuals of the core: 0 unless the strength of the latest step was raised.
+    held_out : ndarray of shape (n_seen, t)
+        Outputs of these rows by machines of the blocks before theirs.
+    scores : ndarray of shape (s, 2)
+        Rows learned from, and score of the block that followed.
+    """
+
+    borders: np.ndarray
+    octaves: int
+    selection: object
+    alpha: float
+    intercept: np.ndarray
+    lift: float
+    weights: np.ndarray
+    core_residuals: np.ndarray
+    held_out: np.ndarray
+    scores: np.ndarray
 
 
 class BlockRidge:
@@ -88,6 +129,10 @@ class BlockRidge:
         Number of the first rows that are solved again with every block.
     device : str, default="cpu"
         Device on which kernel values are computed, and factorised.
+    lift : float, default=0.0
+        The constant that is added to the values of such kernels; 0 before the first block.
+    shared : SharedRows or None, default=None
+        Computes outputs where the rows are held elsewhere too; None for here.
 
     Attributes
     ----------
@@ -108,21 +153,22 @@ class BlockRidge:
         dtype: np.dtype,
         n_core: int = 0,
         device: str = "cpu",
+        lift: float = 0.0,
+        shared: SharedRows | None = None,
     ):
         self._features, self._Y, self._row_weights = features, Y, row_weights
-        self._kernel = backend_of(device).placed(KernelHere(features, most_rows, dtype))
+        self._kernel = backend_of(device).placed(KernelHere(features, most_rows, dtype, shared))
         self._core = np.arange(n_core)
-        self._core_residuals = np.zeros((n_core, Y.shape[1]))
-        self.alpha, self._intercept = alpha, intercept
+        self.core_residuals = np.zeros((n_core, Y.shape[1]))
+        self.alpha, self._intercept, self.lift = alpha, intercept, lift
         self.weights = np.zeros(Y.shape)
         self.n_seen = 0
-        self._lift = 0.0
         self._last: tuple[slice, int, BlockFactor] | None = None
 
     @property
     def intercept(self) -> np.ndarray:
         """Intercept of the outputs (t,)."""
-        return self._intercept + self._lift * self.weights.sum(axis=0)
+        return self._intercept + self.lift * self.weights.sum(axis=0)
 
     def outputs(self, block: slice) -> np.ndarray:
         """Return the outputs (m, t) of the rows of a block, by all rows that have weights."""
@@ -131,10 +177,10 @@ class BlockRidge:
             self._kernel.add_outputs(block, self.weights[: self.n_seen], out)
         return out + self.intercept
 
-    def adopt(self, block: slice, weights: np.ndarray) -> None:
-        """Take the weights (m, t) of the first block, which was solved elsewhere together with the intercept."""
-        self.weights[block] = weights
-        self.n_seen = block.stop
+    def adopt(self, weights: np.ndarray, core_residuals: np.ndarray) -> None:
+        """Take the weights (n_seen, t) of the first rows, which were solved elsewhere together with the intercept."""
+        self.n_seen = weights.shape[0]
+        self.weights[: self.n_seen], self.core_residuals[:] = weights, core_residuals
 
     def learn(self, block: slice, outputs: np.ndarray | None = None) -> None:
         """Solve for the weights of a block, which follows the rows seen so far or is among them.
@@ -150,7 +196,7 @@ class BlockRidge:
         residuals = self._Y[block] - outputs - self._noise(block) * self.weights[block]
         core = self._core if block.start >= self._core.size else self._core[:0]
         rows = np.concatenate([core, np.arange(block.start, block.stop)])
-        residuals = np.vstack([self._core_residuals[: core.size], residuals])
+        residuals = np.vstack([self.core_residuals[: core.size], residuals])
         factor, change = self._solved(rows, residuals)
         self.weights[rows] += change
         self.n_seen = max(self.n_seen, block.stop)
@@ -204,6 +250,11 @@ class BlockRidge:
         return np.concatenate(variances)
 
     @property
+    def latest(self) -> slice | None:
+        """The block that was solved last, whose rows can be left out; None before one, or if one was interrupted."""
+        return None if self._last is None else self._last[0]
+
+    @property
     def _latest(self) -> tuple[slice, int, BlockFactor]:
         if self._last is None:
             raise ValueError("no block has been solved: call learn first.")
@@ -214,17 +265,17 @@ class BlockRidge:
         self._last = None
         row_weights = None if self._row_weights is None else self._row_weights[rows]
         factor = self._kernel.among(rows, row_weights)
-        if self._features.is_centred and not self._lift:
-            self._lift = float(factor.diagonal.mean())
-        if self._lift:
-            factor.lift(self._lift)
+        if self._features.is_centred and not self.lift:
+            self.lift = float(factor.diagonal.mean())
+        if self.lift:
+            factor.lift(self.lift)
         for decades in range(_RAISES):
             # a step with more noise than the problem has is shorter, and phi still falls
             if factor.factorise(self.alpha * 10.0**decades):
                 change = factor.solve_for(residuals, STEPS)
                 if change is not None:
                     core = slice(self._core.size)
-                    self._core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
+                    self.core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
                     return factor, change
         raise DataError(
             Message(
@@ -233,3 +284,6 @@ class BlockRidge:
                 self.alpha, rows[-1] + 1 - rows.size, rows[-1] + 1,
             )
         )  # fmt: skip
+
+
+register(Swept)

@@ -145,3 +145,26 @@ def test_rows_without_rare_columns_take_no_part_in_sparse_matrices(monkeypatch):
     kept.gram_into(square, None)
     np.testing.assert_allclose(out, expected[:7], atol=1e-12)
     np.testing.assert_allclose(np.tril(square, -1), np.tril(expected, -1), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", ["exp-chi2", "gaussian", "minmax", "exp-jensen_shannon"])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize("way", ["keeper", "extend"])
+def test_rows_to_come_may_fill_columns_that_the_first_rows_lack(kernel, kind, way):
+    X = wide(40)
+    X[:10, :2] = 0
+    X[:10, 40:] = 0
+    features = ExactFeatures(kernel, n_terms=10, gamma=0.8, random_state=0).fit(kind(X[:10]))
+    if way == "keeper":
+        keeper = features.keeper(40)
+        for part in (np.arange(20, 40), np.arange(20)):
+            keeper.put(part, kind(X[part]))
+        keeper.close()
+    else:
+        for part in (slice(10, 25), slice(25, 40)):
+            features.extend(kind(X[part]))
+    square = np.empty((40, 40))
+    diagonal = features.gram_into(square)
+    below = np.tril(square, -1)
+    np.testing.assert_allclose(below + below.T + np.diag(diagonal), features.kernel_(X), atol=0.01)
+    np.testing.assert_allclose(features.transform(kind(X[5:30])), features.kernel_(X[5:30], X), atol=0.01)

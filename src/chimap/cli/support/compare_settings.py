@@ -111,7 +111,7 @@ class CompareSettings:
             flag_values.check_map(name, str(self.kernel), "--maps")
         if self.terms is not None:
             flag_values.whole_numbers(self.terms, "--terms")
-        flag_values.check_seconds(self.time_limit, "--time-limit")
+        flag_values.seconds_of(self.time_limit, "--time-limit")
         flag_values.check_least(self.jobs, "--jobs")
         flag_values.check_least(self.seed, "--seed", 0)
         assert self.sizes
@@ -190,15 +190,16 @@ class CompareSettings:
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap._validation import DataError
 
+        seconds = flag_values.seconds_of(self.time_limit, "--time-limit")
         if task is not Task.classify:
-            return HistogramRegressor(scoring=self.scoring, time_limit=self.time_limit, **self._common())
+            return HistogramRegressor(scoring=self.scoring, time_limit=seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(
                 f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs at least two."
             )
         weights = flag_values.class_weight_of(self.class_weight, y)
         return HistogramClassifier(
-            scoring=self.scoring, time_limit=self.time_limit, class_weight=weights, **self._common()
+            scoring=self.scoring, time_limit=seconds, class_weight=weights, **self._common()
         )
 
     def _common(self) -> JSON:

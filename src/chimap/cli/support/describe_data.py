@@ -192,11 +192,12 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
 
     Raise MemoryBudgetError if the budget is too small.
     """
-    from chimap._memory import parse_memory
+    from chimap._memory import parse_memory, room_in
     from chimap.cli.support.fit_settings import Settings
     from chimap.engines import chunk_rows_within
     from chimap.estimators.internals import recipe_for
-    from chimap.fit.automatic import bytes_of_exact
+    from chimap.fit.automatic import block_plan, bytes_of_exact
+    from chimap.fit.blocks import BLOCKS
     from chimap.fit.plan import largest_job
     from chimap.fit.settling import keeps_rows
 
@@ -207,6 +208,10 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
     given, recipe = recipe_for(model, source)
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
+    if given.get("solver") == BLOCKS:
+        plan = block_plan(given, source, room_in(parse_memory(memory)))
+        return {**facts, "components": plan.n_rows, "features": "exact", "chunk_rows": plan.block_rows,
+                "peak_bytes": plan.n_bytes, "seconds": plan.first_seconds + plan.seconds}  # fmt: skip
     if keeps_rows(given):
         peak = bytes_of_exact(given, source)
         return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
@@ -225,7 +230,13 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
 def _plan_line(plan: JSON) -> str:
     libraries = show.size(plan["library_bytes"])
     beside = f"plus {libraries} for libraries" if libraries else "libraries not counted"
-    if plan["features"] == "exact":
+    if "seconds" in plan:
+        time = show.duration(float(f"{plan['seconds']:.2g}"))
+        reads = (
+            f"an exact fit learns {plan['components']:,} rows in blocks of up to {plan['chunk_rows']:,}, takes about "
+            f"{time} of two cores"
+        )
+    elif plan["features"] == "exact":
         reads = f"an exact fit keeps all {plan['chunk_rows']:,} rows"
     else:
         reads = f"a fit with {plan['components']:,} landmarks reads {plan['chunk_rows']:,} rows at a time"

@@ -44,11 +44,14 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
         "tables": None if tables is None else _tables_line(tables),
         "classes": _classes_line(facts["classes"]),
         "tasks": _classes_line(facts["tasks"]),
-        "rows": None if facts["rows"] is None else f"{facts['rows']:,}",
+        "rows": None
+        if facts["rows"] is None
+        else _rows_line(facts["rows"], facts["block_rows"], facts["unlearned"]),
         "loss": facts["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
         "class weights": show.class_weights(facts["classes"] or facts["tasks"], facts["class_weight"]),
         "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
+        "fitted in": None if facts["seconds"] is None else show.duration(facts["seconds"]),
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {facts['version']}",
         "size": show.size(facts["bytes"]),
@@ -81,6 +84,7 @@ def _found(path: Path) -> JSON:
             about = meta["about"]
             coef = fitted.get("_coef")
             chosen = fitted.get("chosen_") or {}  # settings that the race chose
+            blocks, seconds = fitted.get("block_rows_"), fitted.get("stage_seconds_")
             weights, of_classes = fitted.get("bin_weights_"), fitted.get("class_weight_")
             return {
                 "version": meta["version"],
@@ -95,6 +99,9 @@ def _found(path: Path) -> JSON:
                 "normalize": chosen.get("normalize", fitted.get("normalize")),
                 "precision": _precision(fitted),
                 "rows": fitted.get("n_rows_"),
+                "block_rows": None if blocks is None else file.get_tensor(blocks["array"]).tolist(),
+                "unlearned": fitted.get("n_unlearned_", 0),
+                "seconds": sum(seconds.values()) if seconds else None,
                 "loss": _loss_name(chosen.get("loss", fitted["loss"])) if "loss" in fitted else None,
                 "alpha": fitted.get("alpha_"),
                 "bin_weights": None if weights is None else file.get_tensor(weights["array"]).tolist(),
@@ -179,6 +186,12 @@ def _classes_line(classes: list[object] | None, most: int = 12) -> str | None:
         return None
     more = ", ..." if len(classes) > most else ""
     return f"{len(classes):,}: {', '.join(map(str, classes[:most]))}{more}"
+
+
+def _rows_line(rows: int, block_rows: list[int] | None, unlearned: int) -> str:
+    return f"{rows:,}{show.in_blocks(block_rows)}" + (
+        f"; {unlearned:,} left out, as the work was limited" if unlearned else ""
+    )
 
 
 def _training_line(training: JSON) -> str:

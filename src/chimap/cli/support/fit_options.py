@@ -51,10 +51,11 @@ BinWeights = Annotated[
     ),
 ]
 TimeLimit = Annotated[
-    float | None,
+    str | None,
     options.optional(
-        "S",
-        "Time limit of race and fit together. The best machine so far is kept. By default, work is counted "
+        "TIME",
+        "Time limit of race and fit together: 10m, 90s, 1h30m, or a number of seconds. The best machine so far is "
+        "kept. By default, work is counted "
         "instead of time, so that every computer makes the same choice.",
     ),
 ]

@@ -190,7 +190,7 @@ class Settings:
         flag_values.one_or_several(self.principal, "--principal")
         if self.bin_weights not in ("auto", "learn", "none"):
             raise InputError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
-        flag_values.check_seconds(self.time_limit, "--time-limit")
+        flag_values.seconds_of(self.time_limit, "--time-limit")
         flag_values.class_weight_of(self.class_weight)
         flag_values.threshold_of(self.threshold)
         flag_values.check_share(self.test_fraction, "--test-fraction")
@@ -222,7 +222,7 @@ class Settings:
             normalize=self.preparation,
             blocks=flag_values.blocks_of(self.blocks),
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
-            time_limit=self.time_limit,
+            time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
             n_principal=flag_values.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             weights=self.weights,

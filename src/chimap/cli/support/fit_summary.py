@@ -37,10 +37,10 @@ def summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
-    rows = f"{model.n_rows_:,}" + (f" plus {held_out:,} held out" if held_out else "")
+    rows = f"{model.n_rows_:,}{show.in_blocks(getattr(model, 'block_rows_', None))}"
+    rows += f" plus {held_out:,} held out" if held_out else ""
     unlearned = getattr(model, "n_unlearned_", 0)
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
-    absent -= unlearned
     rows += f"; {absent:,} of weight 0" if absent > 0 else ""
     rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
@@ -117,7 +117,8 @@ def race_lines(model: BaseEstimator) -> str | None:
 def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
     """Return the numbers of held-out rows and of rows with weight 0."""
     held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
-    return held_out, fitted.source.n_rows - fitted.model.n_rows_ - held_out
+    unlearned = getattr(fitted.model, "n_unlearned_", 0)
+    return held_out, fitted.source.n_rows - fitted.model.n_rows_ - unlearned - held_out
 
 
 def bin_weights_line(model: BaseEstimator) -> str | None:
@@ -166,6 +167,8 @@ def as_dict(fitted: FittedModel, output: Path) -> JSON:
         "model_bytes": output.stat().st_size,
         "data": source.name,
         "rows": model.n_rows_,
+        "block_rows": getattr(model, "block_rows_", None),
+        "rows_unlearned": getattr(model, "n_unlearned_", 0),
         "rows_held_out": _not_learned_from(fitted)[0],
         "rows_of_weight_0": _not_learned_from(fitted)[1],
         "rows_left_out": source.n_left_out,

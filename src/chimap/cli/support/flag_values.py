@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -79,10 +80,31 @@ def check_share(value: float, flag: str) -> None:
         raise InputError(f"{flag} must be at least 0 and below 1; got {value:g}.")
 
 
-def check_seconds(value: float | None, flag: str) -> None:
-    """Raise ValueError, naming the flag, unless the number is above 0 or None."""
-    if value is not None and not value > 0:
-        raise InputError(f"{flag} must be above 0; got {value:g}.")
+_DURATION = re.compile(r"(?:(?P<h>[\d.]+)h)?(?:(?P<m>[\d.]+)m(?:in)?)?(?:(?P<s>[\d.]+)s?)?")
+_SECONDS = {"h": 3600, "m": 60, "s": 1}
+
+
+def seconds_of(text: str | None, flag: str) -> float | None:
+    """Return the seconds of a duration such as "10m", "90s", "1h30m" or "600"; None stays None.
+
+    Raise ValueError, naming the flag, for other text, and for a duration that is not above 0.
+
+    >>> seconds_of("1h30m", "--time-limit"), seconds_of("0.5m", "--time-limit"), seconds_of("90", "--time-limit")
+    (5400.0, 30.0, 90.0)
+    """
+    if text is None:
+        return None
+    found = _DURATION.fullmatch(text.strip().lower().replace(" ", ""))
+    parts = {} if found is None else {unit: part for unit, part in found.groupdict().items() if part}
+    try:
+        seconds = sum(float(part) * _SECONDS[unit] for unit, part in parts.items())
+    except ValueError:  # two dots
+        seconds = 0.0
+    if not seconds > 0:
+        raise InputError(
+            f"{flag} must be a time above 0, such as 10m, 90s, 1h30m or 600 (seconds); got {text!r}."
+        )
+    return seconds
 
 
 def check_known(name: object, known: Iterable[str], flag: str) -> None:

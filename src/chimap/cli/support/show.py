@@ -143,6 +143,17 @@ def duration(seconds: float) -> str:
     return _plain.seconds(seconds).replace(_plain.NARROW_SPACE, " ")
 
 
+def in_blocks(block_rows: Sequence[int] | None) -> str:
+    """Return ' in 7 blocks of up to 10,000' for the rows of each block; nothing for a machine without blocks."""
+    if block_rows is None or not len(block_rows):
+        return ""
+    return (
+        f" in {len(block_rows)} blocks of up to {max(block_rows):,}"
+        if len(block_rows) > 1
+        else " in one block"
+    )
+
+
 def percent(share: float, digits: int = 1) -> str:
     """Format a share: 0.9312 becomes '93.1 %'."""
     return f"{100 * share:.{digits}f} %"

@@ -150,6 +150,16 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         for fitted in self.features_:
             fitted.add_outputs(places, stop, weights, out)
 
+    def add_outputs_of(self, others: ExactBlocks, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of all blocks; see ``ExactFeatures.add_outputs_of``."""
+        for fitted, other in zip(self.features_, others.features_, strict=True):
+            fitted.add_outputs_of(other, weights, out)
+
+    def extend(self, rows: Rows) -> None:
+        """Add checked rows (m, bins) to the training rows; maps and gammas stay."""
+        for fitted, columns in zip(self.features_, self.columns_, strict=True):
+            fitted.extend(_arrays.take_columns(rows, columns))
+
     def keeper(self, n_rows: int) -> BlockKeeper:
         """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
         return BlockKeeper(self, n_rows)

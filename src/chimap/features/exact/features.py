@@ -194,6 +194,13 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         else:
             self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, stop)
 
+    def add_outputs_of(self, others: ExactFeatures, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of the training rows of the same features with others, by these; see ``add_outputs``."""
+        if self.map_ is None:
+            self._add_outputs_of(others.rows_, weights, out, self._n_features_out)
+        else:
+            self.rows_.add_outputs(others.rows_.at(slice(None)), self._gamma, weights, out)
+
     def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, stop: int) -> None:
         """Add sum_{j < stop} K(x, x_j) weights_j for rows x (m, bins), where the kernel has no map."""
 
@@ -204,6 +211,14 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
                 out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ weights[tile]
 
         _threads.over_rows(rows.shape[0], stop, part)
+
+    def extend(self, rows: Rows) -> None:
+        """Add checked rows (m, bins) to the training rows; map and gamma stay."""
+        if self.map_ is None:
+            self.rows_ = _arrays.stack_rows([self.rows_, rows])
+        else:
+            self.rows_ = self.rows_.joined(mapped(self.map_, rows))
+        self._n_features_out = self.rows_.shape[0]
 
     def keeper(self, n_rows: int) -> FeatureKeeper:
         """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""

@@ -119,13 +119,31 @@ class KeptRows:
         """
         self.values_of(self.others(rows), gamma, out)
 
+    def joined(self, rows: Rows) -> KeptRows:
+        """Return these rows and then others (m, p), dense or CSR, about the same means."""
+        others = self.in_full(rows)
+        both = copy(self)
+        both.__dict__.pop("_made", None)
+        both.dense = np.concatenate([self.dense, others.dense])
+        both.squares = np.concatenate([self.squares, others.squares])
+        if others.rare is not None:
+            rare = sp.vstack([self._rare, others.rare], format="csc")
+            both.data, both.rows, both.starts = rare.data, rare.indices, rare.indptr
+        return both
+
     def others(self, rows: Rows) -> OtherRows:
         """Return other rows (m, p), dense or CSR, about the same means."""
+        is_full = self.columns.size == self.n_columns
+        if is_full or _arrays.is_sparse(rows) or np.delete(rows, self.columns, axis=1).any():
+            return self.in_full(rows)
+        dense = _dense_columns(rows, self.columns) - self.means
+        return OtherRows(dense, None, _scaling.row_squares(dense))
+
+    def in_full(self, rows: Rows) -> OtherRows:
+        """Return other rows with their rare columns, even if these are empty, so that pieces of rows can be joined."""
         dense = _dense_columns(rows, self.columns) - self.means
         squares = _scaling.row_squares(dense)
         if self.columns.size == self.n_columns:
-            return OtherRows(dense, None, squares)
-        if not _arrays.is_sparse(rows) and not np.delete(rows, self.columns, axis=1).any():
             return OtherRows(dense, None, squares)
         rare = _without(rows, self.columns)
         # these squares include columns that kept rows lack
@@ -336,7 +354,7 @@ class RowKeeper:
 
     def put(self, places: np.ndarray, rows: Rows) -> None:
         """Keep rows (m, p), dense or CSR, at these places (m,)."""
-        others = self._like.others(rows)
+        others = self._like.in_full(rows)
         self._dense[places], self._squares[places] = others.dense, others.squares
         if others.rare is not None:
             self._rare.append(others.rare)

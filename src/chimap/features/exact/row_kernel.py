@@ -56,6 +56,10 @@ class RowKernel(FittedFeatures, Protocol):
         """Keep the training rows at the places ``rows`` alone."""
         ...
 
+    def extend(self, rows: Rows) -> None:
+        """Add checked rows (m, bins) to the training rows; what was learned of the first ones stays."""
+        ...
+
     def keeper(self, n_rows: int) -> Keeper:
         """Return an object that replaces the training rows by ``n_rows`` others, which come in pieces."""
         ...
@@ -68,6 +72,13 @@ class RowKernel(FittedFeatures, Protocol):
         """Add sum_{j < stop} K(x_i, x_j) weights_j to ``out``, float64, for the training rows i at ``places``.
 
         ``weights`` are (stop, t). For additive kernels the means are subtracted, as in ``gram_into``.
+        """
+        ...
+
+    def add_outputs_of(self, others: Self, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add sum_j K(x_i, x_j) weights_j to ``out``, for the training rows i of the same features with others.
+
+        ``weights`` are (n, t), j goes over these training rows, and ``out`` is (m, t), float64.
         """
         ...
 

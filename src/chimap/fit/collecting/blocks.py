@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
@@ -13,13 +14,14 @@ from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.backends.base import RowFeatures
+from chimap.data.rows import RunningDigest
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan
 from chimap.fit.blocks import can_sweep, core_rows
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
-from chimap.fit.collecting.kernel import KernelCollector, order_of
+from chimap.fit.collecting.kernel import CHUNK_ROWS, KernelCollector, order_of
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
@@ -28,8 +30,6 @@ from chimap.moments import of_rows
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.kernel_matrix import KernelRows
-
-_CHUNK_ROWS = 2048
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,8 @@ class BlocksCollector:
                 )
             )
         order, groups = order_of(rows.folds, source.n_rows, recipe.seed)
-        borders = _borders(plan, source.n_rows, groups)
+        begun = None if standing is None else standing.swept
+        borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
@@ -107,6 +108,8 @@ class BlocksCollector:
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
+        if standing is not None:
+            return Sample(None)
         places = self.order[: self.borders[1]]
         ascending = np.sort(places)
         rows = _arrays.take_rows(self.rows.take(ascending), np.searchsorted(ascending, places))
@@ -118,12 +121,18 @@ class BlocksCollector:
         recipe, codec, y, source = self.recipe, self.rows.codec, self.rows.labels, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
         kept = unscaled(features)
+        known = replace(
+            passes.known, features=passes.known.features.take(slice(0))
+        )  # for a checkpoint: no rows
         keeper = kept.keeper(self.order.size)
         place_of = np.full(source.n_rows, -1)
         place_of[self.order] = np.arange(self.order.size)
+        seen = None if passes.checkpoint is None else RunningDigest()
         passes.progress.stage("reading", source.n_rows)
         with passes.clock("reading"):
-            for chunk in source.chunks(_CHUNK_ROWS):
+            for chunk in source.chunks(CHUNK_ROWS):
+                if seen is not None:
+                    seen.add(chunk.X)
                 places = place_of[chunk.start : chunk.start + chunk.X.shape[0]]
                 chosen = np.flatnonzero(places >= 0)
                 if chosen.size:
@@ -139,9 +148,15 @@ class BlocksCollector:
             self.rows.unit, self.rows.has_rare, codec.has_noise, codec.units,
             None if source.counts is None else source.counts[self.order],
         )  # fmt: skip
+        standing, digest = passes.standing, "" if seen is None else seen.result()
+        if standing is not None:
+            standing.check_rows(digest, source.name)
         evidence = Evidence(
-            kernel=rows, borders=self.borders, n_rows=source.n_rows, device=recipe.device, seed=recipe.seed
-        )
+            kernel=rows, borders=self.borders, n_rows=source.n_rows, device=recipe.device, seed=recipe.seed,
+            begun=None if standing is None else standing.swept,
+            reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
+            hold=getattr(passes.engine, "hold", None),
+        )  # fmt: skip
         return Collected(evidence)
 
     def curve(

@@ -28,7 +28,7 @@ from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.kernel_matrix import KernelRows
 
-_CHUNK_ROWS = 2048
+CHUNK_ROWS = 2048  # rows that are read at once, beside those that are there
 
 
 @dataclass(frozen=True)
@@ -56,16 +56,13 @@ class KernelCollector:
 
     @classmethod
     def check(cls, request: Request) -> None:
-        """Refuse what would need chunks or sums."""
-        if request.has_checkpoint or request.has_unlabelled:
+        """Refuse what would need sums."""
+        if request.has_unlabelled:
             raise InputError(
                 Message(
-                    "{features='exact'} supports neither a checkpoint nor unlabelled rows: leave them out."
+                    "{features='exact'} does not support unlabelled rows, which contribute to sums of features: leave "
+                    "them out."
                 )
-            )
-        if not request.can_keep:
-            raise InputError(
-                Message("{features='exact'} keeps all rows in one process: use {engine='local'}.")
             )
 
     @classmethod
@@ -92,7 +89,7 @@ class KernelCollector:
         source = self.rows.source
         progress.stage("sampling", source.n_rows)
         prepared = []
-        for chunk in source.chunks(_CHUNK_ROWS):
+        for chunk in source.chunks(CHUNK_ROWS):
             prepared.append(self.rows.prepare(chunk.X, chunk.start, source.name))
             progress.advance(chunk.X.shape[0])
         rows: Rows = _arrays.take_rows(_arrays.stack_rows(prepared), self.order)
