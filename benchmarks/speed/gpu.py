@@ -158,7 +158,7 @@ def narrow(torch, device, n_rows):
         torch, device, lambda: host.to(device, copy=True, non_blocking=True), repeats=20
     )
     model = HistogramClassifier(
-        "chi2", features="additive", n_terms=3, alpha=1.0, device=device, random_state=0
+        "chi2", features="additive", n_terms=3, alpha=1.0, memory="8GiB", device=device, random_state=0
     )
     model.fit(X[: len(block)], y[: len(block)])
     began = time.perf_counter()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from pathlib import Path
@@ -11,11 +12,8 @@ from mkdocs.structure.files import File
 
 TOP = Path(__file__).resolve().parents[2]
 RESULTS = TOP / "benchmarks" / "results"
-PLACE = "<!-- against_others -->"
 FIELDS = "<!-- fields: {} -->"
-NOT_YET = (
-    "No figures are stored yet. Run `python -m benchmarks.accuracy.against_others --keep` to measure them."
-)
+NOT_YET = "No figures are stored yet. Run `python -m benchmarks.accuracy.{}` to measure them."
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -25,20 +23,30 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
+def module(name: str) -> Any:
+    """Return a module of ``benchmarks.accuracy``, which is not installed."""
+    sys.path.insert(0, str(TOP))
+    try:
+        return importlib.import_module(f"benchmarks.accuracy.{name}")
+    finally:
+        sys.path.remove(str(TOP))
+
+
+def by_rows() -> str:
+    """Return score and seconds by data set and number of rows, in Markdown."""
+    lines = module("by_rows").kept_or_none()
+    return module("by_rows").table(lines) if lines else NOT_YET.format("by_rows")
+
+
 def against_others() -> str:
     """Return the tables of all data sets, in Markdown."""
     path = RESULTS / "against_others.jsonl"
     if not path.exists():
-        return NOT_YET
-    sys.path.insert(0, str(TOP))
-    try:
-        from benchmarks.accuracy.against_others import METHODS
-        from benchmarks.accuracy.plot_against_others import MEASURES, NAMES, kept_lines
-    finally:
-        sys.path.remove(str(TOP))
-    lines = kept_lines(path)
-    by_set = {NAMES[name]: [line for line in lines if line["set"] == name] for name in NAMES}
-    return "\n\n".join(one_set(name, fits, list(METHODS), MEASURES) for name, fits in by_set.items() if fits)
+        return NOT_YET.format("against_others --keep")
+    plot, methods = module("plot_against_others"), list(module("against_others").METHODS)
+    lines = plot.kept_lines(path)
+    by_set = {shown: [line for line in lines if line["set"] == name] for name, shown in plot.NAMES.items()}
+    return "\n\n".join(one_set(name, fits, methods, plot.MEASURES) for name, fits in by_set.items() if fits)
 
 
 def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: dict[str, str]) -> str:
@@ -63,7 +71,7 @@ def fields(page: str) -> str:
     """Return the table of the tables that the guide ``page`` is about, in Markdown."""
     path = RESULTS / "fields.jsonl"
     if not path.exists():
-        return "No figures are stored yet. Run `python -m benchmarks.accuracy.fields` to measure them."
+        return NOT_YET.format("fields")
     sys.path.insert(0, str(TOP))
     try:
         from benchmarks.accuracy.fields import PAGES, means
@@ -75,8 +83,10 @@ def fields(page: str) -> str:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replace the placeholders by the tables."""
-    if PLACE in markdown:
-        markdown = markdown.replace(PLACE, against_others())
+    for make in (against_others, by_rows):
+        place = f"<!-- {make.__name__} -->"
+        if place in markdown:
+            markdown = markdown.replace(place, make())
     for page in ("microbes", "cells", "molecules", "text"):
         if (place := FIELDS.format(page)) in markdown:
             markdown = markdown.replace(place, fields(page))

@@ -125,6 +125,8 @@ def test_normalisations_are_those_that_suit_the_rows():
 
 def test_many_rows_are_told_what_they_will_be_fitted_with(monkeypatch):
     monkeypatch.setattr(race_candidates, "MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.estimators.race_choice.takes_blocks", lambda *given: False)
     monkeypatch.setattr(full_race, "landmarks_of", lambda n: 40)
     found = compare(model(), ArraySource(X, y), kernel="exp-chi2", sizes=[16])
     exact = [e for e in found.finalists if e.method == "exact"]

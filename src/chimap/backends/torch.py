@@ -68,9 +68,7 @@ class TorchCholesky:
 class Torch:
     """See ``base.Backend``. Matrices that do not fit the device's memory are factorised on the CPU."""
 
-    speed = (
-        100.0  # an H100 multiplies 250 times as fast, factorises 100 times and makes exponentials 60 times
-    )
+    speed = 100.0  # an H200 sweeps over 60,000 rows of 784 bins in .37 s, two cores in 35 s
 
     def __init__(self, device: str):
         self.device = device

@@ -107,9 +107,12 @@ class Units:
             now.median > max(_TIMES_APART * self.median, self.largest)
             or now.median < min(self.median / _TIMES_APART, self.least)
         ):
-            yield (
-                f"{where}: rows sum to {now.median:.3g} (the median), but to {self.median:.3g} where the model was "
-                "fitted. Are the units the same? If totals mean nothing, fit with normalize='l1'."
+            yield Message(
+                "{}: rows sum to {:.3g} (the median), but to {:.3g} where the model was fitted. Are the units the same? "
+                "If totals mean nothing, fit with {normalize='l1'}.",
+                where,
+                now.median,
+                self.median,
             )
 
 

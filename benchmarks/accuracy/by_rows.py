@@ -1,0 +1,200 @@
+"""Do more rows bring more accuracy? Score and seconds of the default settings as the rows grow, and of others.
+
+Official splits; 1, 3, 10, 30, 100 thousand rows where the set has more, and all rows. Each fit runs in a process of its
+own. Seconds are those of the processor, on all threads together: other work on the machine adds little to them. For
+threads that wait for each other, as those of LightGBM do, run it on one core (``taskset -c 0``). Each cell is kept as a
+line of ``results/by_rows.jsonl`` when it is done, and a later run goes on with the cells that are missing.
+
+python -m benchmarks.accuracy.by_rows                                  # hours for all cells
+python -m benchmarks.accuracy.by_rows --sets mnist,hiv --methods chimap,lightgbm --rows 1000,3000 --for 300
+python -m benchmarks.accuracy.by_rows --methods chimap --again         # measure cells that are kept once more
+python -m benchmarks.accuracy.by_rows --draw                           # no fits: docs/assets/by_rows.png and the table
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+import numpy as np
+
+from benchmarks.accuracy.against_others import in_a_process
+from benchmarks.accuracy.plot_against_others import MEASURES, NAMES, kept_lines
+
+TOP = Path(__file__).resolve().parents[2]
+RESULTS = TOP / "benchmarks" / "results" / "by_rows.jsonl"
+PICTURE = TOP / "docs" / "assets" / "by_rows.png"
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
+ROWS = {  # of the training part
+    "mnist": 60_000,
+    "fashion_mnist": 60_000,
+    "cifar words": 50_000,
+    "hiv": 33_524,
+    "moses logP": 700_000,
+    "newsgroups": 11_314,
+}
+# Method of against_others, label, marker and colour. The linear machine of a set is the one that scores better there.
+SHOWN = {
+    "chimap": ("chimap, no settings", "o", "tab:red"),
+    "8000 landmarks": ("chimap, 8000 landmarks", "D", "tab:orange"),
+    "lightgbm": ("LightGBM, early stopping", "^", "tab:green"),
+    "linear-svm sqrt": ("linear machine", "s", "tab:blue"),
+}
+LINEAR = {
+    "moses logP": "linear-svm raw"
+}  # ridge: the logarithm of a ratio of counts is nearly linear in them
+LIMIT = 3600.0  # seconds of a fit
+
+Line = dict[str, Any]
+
+
+def sizes_of(name: str) -> list[int]:
+    """Return the numbers of rows at which a set is measured, the last of which is all."""
+    return [*(n for n in SIZES if n < ROWS[name]), ROWS[name]]
+
+
+def methods_of(name: str) -> list[str]:
+    """Return the methods that are compared on a set, in the order of ``SHOWN``."""
+    return [LINEAR.get(name, method) if method.startswith("linear") else method for method in SHOWN]
+
+
+def key(line: Line) -> tuple[str, str, int]:
+    return line["set"], line["method"], line["rows"]
+
+
+def cells(sets: list[str], methods: list[str], rows: list[int]) -> Iterator[tuple[str, str, int]]:
+    """Yield set, method and rows of each cell; the methods of a cell follow one another, on the same machine."""
+    for name in sets:
+        for n in sizes_of(name):
+            if not rows or n in rows or (n == ROWS[name] and 0 in rows):
+                for shown, method in zip(SHOWN, methods_of(name), strict=True):
+                    if shown in methods:
+                        yield name, method, n
+
+
+def keep(lines: list[Line]) -> None:
+    """Write the lines, a line for each cell, in the order of the table."""
+    order = list(cells(list(ROWS), list(SHOWN), []))
+    lines = sorted(lines, key=lambda line: order.index(key(line)))
+    RESULTS.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def table(lines: list[Line]) -> str:
+    """Return score and processor seconds by set and rows, in Markdown, with the best score of each line in bold."""
+    found = {key(line): line for line in lines}
+    text = f"| data set | rows | {' | '.join(label for label, *_ in SHOWN.values())} |\n"
+    text += "|---|--:" + "|---" * len(SHOWN) + "|\n"
+    for name in ROWS:
+        for n in sizes_of(name):
+            row = [found.get((name, method, n)) for method in methods_of(name)]
+            if any(row):
+                best = max(line["score"] for line in row if line)
+                text += f"| {NAMES[name]} | {n:,} | {' | '.join(_cell(line, best) for line in row)} |\n"
+    return text
+
+
+def _cell(line: Line | None, best: float) -> str:
+    if line is None:
+        return "-"
+    score = f"**{line['score']:.4f}**" if line["score"] == best else f"{line['score']:.4f}"
+    return f"{score}, {line['processor_seconds']:.{0 if line['processor_seconds'] >= 10 else 1}f} s"
+
+
+def draw(lines: list[Line], output: Path) -> None:
+    """Draw score against rows, a panel for each set; the last point of a method shows its processor seconds."""
+    by_method = defaultdict(list)
+    for line in lines:
+        by_method[line["set"], line["method"]].append(line)
+    names = [name for name in ROWS if any(line["set"] == name for line in lines)]
+    columns = min(3, len(names))
+    n_rows = -(-len(names) // columns)
+    size = (3.9 * columns + 0.4, 2.9 * n_rows + 0.6)
+    figure, axes = plt.subplots(n_rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for ax in axes.flat[len(names) :]:
+        ax.axis("off")
+    for ax, name in zip(axes.flat, names, strict=False):
+        for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
+            points = sorted(
+                (line["rows"], line["score"], line["processor_seconds"]) for line in by_method[name, method]
+            )
+            if not points:
+                continue
+            n, scores, seconds = np.array(points).T
+            ax.plot(n, scores, color=colour, marker=marker, label=label, linewidth=1.5)
+            ax.annotate(
+                f" {seconds[-1]:.0f} s", (n[-1], scores[-1]), color=colour, fontsize=8, xytext=(5, 0),
+                textcoords="offset points", va="center", annotation_clip=False,
+            )  # fmt: skip
+        ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[scoring_of(lines, name)])
+        ax.margins(x=0.18, y=0.08)
+        ax.grid(alpha=0.3)
+    for ax in axes[-1]:
+        ax.set_xlabel("training rows")
+    handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False
+    )
+    figure.savefig(output, dpi=130)
+
+
+def scoring_of(lines: list[Line], name: str) -> str:
+    return str(next(line["scoring"] for line in lines if line["set"] == name))
+
+
+def measure(todo: list[tuple[str, str, int]], seconds: float) -> None:
+    """Measure cells one after the other, and keep each; none begins after so many seconds."""
+    ends_at = time.monotonic() + seconds
+    for name, method, n in todo:
+        if time.monotonic() > ends_at:
+            return
+        line = in_a_process([name, method, str(n), "0"], LIMIT)
+        if line is None:
+            continue
+        assert key(line) == (name, method, n), f"{name} has {line['rows']} rows, not {n}"
+        print(json.dumps(line), flush=True)
+        keep([*(kept for kept in kept_or_none() if key(kept) != key(line)), line])
+
+
+def kept_or_none() -> list[Line]:
+    return kept_lines(RESULTS) if RESULTS.exists() else []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--sets", default=",".join(ROWS))
+    parser.add_argument("--methods", default=",".join(SHOWN))
+    parser.add_argument(
+        "--rows", default="", help='numbers such as "1000,3000,all"; all of them if not given'
+    )
+    parser.add_argument(
+        "--for", type=float, default=np.inf, dest="seconds", help="begin no fit after so many seconds"
+    )
+    parser.add_argument("--again", action="store_true", help="measure cells that are kept once more")
+    parser.add_argument("--draw", action="store_true", help="only draw the picture and print the table")
+    options = parser.parse_args()
+    sets, methods = options.sets.split(","), options.methods.split(",")
+    for given, known in ((sets, ROWS), (methods, SHOWN)):
+        if unknown := [name for name in given if name not in known]:
+            parser.error(f"{unknown[0]!r} is none of {', '.join(known)}")
+    rows = [0 if n == "all" else int(n) for n in options.rows.split(",") if n]
+    if not options.draw:
+        kept = set() if options.again else {key(line) for line in kept_or_none()}
+        measure([cell for cell in cells(sets, methods, rows) if cell not in kept], options.seconds)
+    lines = kept_or_none()
+    print(table(lines))
+    draw(lines, PICTURE)
+
+
+if __name__ == "__main__":
+    main()
