@@ -154,7 +154,7 @@ def test_smallest_budget_that_is_named_would_do():
         ({"n_terms": 0}, "n_terms must be a positive whole number"),
         ({"sampling": "quasi"}, "sampling must be one of 'orthogonal', 'structured', 'iid', 'qmc'"),
         ({"form": "sine"}, "form must be one of 'pair', 'offset'"),
-        ({"normalize": "l2"}, "normalize must be one of 'l1', 'log1p', 'sqrt', None"),
+        ({"normalize": "l2"}, "normalize must be one of 'l1', 'log1p', 'sqrt', 'log-cpm', .*None"),
         ({"precision": "float16"}, "precision must be one of"),
         ({"alpha": -1.0}, "alpha must be a positive number"),
         ({"alpha": "best"}, "alpha must be one of 'auto'"),

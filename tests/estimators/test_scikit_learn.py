@@ -57,6 +57,9 @@ def fails_by_the_check(estimator):
     if hasattr(estimator, "predict_proba") and estimator.__sklearn_tags__().input_tags.positive_only:
         negative = ("check_decision_proba_consistency", "check_class_weight_classifiers")
         found |= dict.fromkeys(negative, DataError)
+    if getattr(estimator, "kernel", None) == "auto":
+        # An exact machine wins, whose products of float32 rows round with the rows that they are multiplied with: 2e-6.
+        found["check_methods_subset_invariance"] = AssertionError
     return found
 
 

@@ -203,7 +203,7 @@ def test_compiled_models_answer_with_tasks(rows):
 def test_the_race_scores_the_mean_of_the_tasks(rows):
     X, Y, _, labels = rows
     fitted = HistogramClassifier(random_state=0).fit(X, labels)
-    assert fitted.race_.measure == "mean accuracy"
+    assert fitted.race_.measure == "mean roc_auc"  # of few rows
     assert fitted.score(X, labels) > 0.6
     regressor = HistogramRegressor(random_state=0).fit(X, Y)
     assert regressor.race_.measure == "mean R2"

@@ -130,7 +130,7 @@ class Race:
         is_few = source.n_rows < FEW and places.size == source.n_rows and keeps_rows and shares_products
         if is_few:  # rows that are left out together have to be adjacent
             order = in_groups(sampled, places.size, seed)
-            rows, y = _arrays.take_rows(rows, order), y[order]
+            rows, y, places = _arrays.take_rows(rows, order), y[order], places[order]
             sampled = None if sampled is None else sampled[order]
             weights = None if weights is None else weights[order]
         scoring = scoring_of(model, labels, is_few)
@@ -141,7 +141,7 @@ class Race:
         trials = Trials(
             rows, y, codec, codec.score(y, scoring, weights), weights,
             np.dtype("float64" if model.precision == "float64" else "float32"),
-            _alphas(model.alpha), model.n_terms, seed,
+            _alphas(model.alpha), model.n_terms, seed, places,
         )  # fmt: skip
         return cls(
             model, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, seed, weights,

@@ -77,6 +77,8 @@ class Trials:
         Features of each bin in maps.
     seed : int
         Seed of random numbers.
+    numbers : array of shape (n,) or None, default=None
+        Numbers of the rows in the source, which errors name; None for their places in the sample.
     work : float, default=0.0
         Estimated seconds of all trials so far, see ``Machine``.
     """
@@ -90,6 +92,7 @@ class Trials:
     alphas: Sequence[float] | None
     n_terms: int | str
     seed: int
+    numbers: np.ndarray | None = None
     work: float = 0.0
     # (what identifies the rows and the kernel, the scale of the rows, products of each split)
     _shared: tuple[object, Scale, list[Products]] = _NOTHING
@@ -317,8 +320,11 @@ class Trials:
         parts, rows = PlainDesign(settings).parts(self.rows.shape[1]), self.rows
         if taken.size < rows.shape[0]:
             rows = _arrays.take_rows(rows, taken)
+        numbers = taken if self.numbers is None else self.numbers[taken]
         normalization = self.normalization(normalize)
-        return Preparation(parts, self.dtype, normalization, bin_weights)(rows, 0, "the sample of the race")
+        return Preparation(parts, self.dtype, normalization, bin_weights)(
+            rows, numbers, "the sample of the race"
+        )
 
     def normalization(self, name: str | None) -> Normalization | None:
         """Return a normalisation, fitted to the sample: to more rows than a split learns from, but to no labels."""
