@@ -157,7 +157,7 @@ def test_variances_of_groups_that_are_left_out(weights):
     rows = np.arange(80)
     groups = [rows[:7], rows[7:8], rows[8:]]
     noise = ALPHA / (np.ones(N) if weights is None else weights)
-    K = gram(ridge._features)[:80, :80] + ridge._lift + np.diag(noise[:80])
+    K = gram(ridge._features)[:80, :80] + ridge.lift + np.diag(noise[:80])
     expected = []
     for group in groups:
         rest = np.setdiff1d(rows, group)
