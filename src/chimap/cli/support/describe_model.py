@@ -51,7 +51,7 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
         "alpha": None if alpha is None else f"{alpha:.4g}",
         "class weights": show.class_weights(facts["classes"] or facts["tasks"], facts["class_weight"]),
         "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
-        "fitted in": None if facts["seconds"] is None else show.duration(facts["seconds"]),
+        "fitted in": None if facts["seconds"] is None else f"{facts['seconds']:.3g} s",
         "trained on": _training_line(training) if training else None,
         "version": f"chimap {facts['version']}",
         "size": show.size(facts["bytes"]),
@@ -60,6 +60,8 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
 
 def _normalised(name: str | None) -> str:
     """Return what a normalisation makes of a row, after a comma; empty for none."""
+    if name is None:
+        return ""
     from chimap.normalizations import CATALOGUE
 
     return f", {CATALOGUE[name].about}" if name in CATALOGUE else ""
