@@ -253,7 +253,7 @@ def _split(
         groups is not None
         and len(set(zip(groups.tolist(), folds.tolist(), strict=True))) > np.unique(groups).size
     ):
-        raise ValueError(
+        raise InputError(
             Message(
                 "{selection=} parts rows of a group, whose held-out answers would know them. Use GroupKFold or the "
                 "like, or a number of folds, or leave {groups} out.",
