@@ -141,7 +141,7 @@ def test_a_column_of_labels_is_no_bin(folder, tmp_path):
     )  # fmt: skip
     np.testing.assert_array_equal(named.out.splitlines()[1:], chimap.load(folder / "names.model").predict(X))
     assert (left.code, (tmp_path / "p.csv").exists()) == (2, False)
-    assert "new.csv: 65 bins per row, but the model was fitted on 64" in left.err
+    assert "new.csv: 65 bins per row, but HistogramClassifier was fitted on 64" in left.err
 
 
 def test_only_columns_that_training_did_not_have_are_told_of(folder, tmp_path):

@@ -59,12 +59,14 @@ def test_all_kernels_on_one_table_of_80_columns(results, pages):
     table = found.out.partition("\nUse ")[0].splitlines()
     assert max(map(len, table)) <= 80
     names = {line.lstrip("> ").split("  ")[0] for line in table}
-    assert {"exp-chi2", "gaussian", "linear", "linear, roots"} <= names
+    assert {"exp-chi2", "gaussian", "linear"} <= names, names
     assert not any("…" in line for line in table)
     assert sum(line.startswith("> ") for line in table) == 1
     page = (pages / "a.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>")
-    assert page.count("<svg") == 2  # by rows and by prediction time
+    assert (
+        page.count("<svg") == 1
+    )  # by prediction time; few rows are scored in one round, without a curve by rows
 
 
 def test_it_says_what_to_take_and_how_long_that_takes(results):

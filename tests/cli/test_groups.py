@@ -204,7 +204,7 @@ def test_images_have_no_such_columns(signs):
 
 def test_a_column_that_looks_like_a_group_is_told_of_where_none_is_named(signs):
     told = (
-        "warning: column 'film' looks like a group: rows that share its value are nearly equal. Name it with --groups "
+        "column 'film' looks like a group: rows that share its value are nearly equal. Name it with --groups "
         "film, or scores will be too optimistic."
     )
     splits = ["--labels", "kind", "--exclude", "film,part", "--splits", "2", "--json"]

@@ -154,7 +154,7 @@ REFUSED = {
     "one class": "one class only: all 20 labels are 1",
     "no labels": "has no labels. Put the images of each class into a folder",
     "per class": "class flat has 20 rows, too few for --per-class 30",
-    "other labels": "labels such as 1",
+    "other labels": "label 1 (whole numbers) is not among the 2 classes",
 } | {name: message for name, (_, message) in BAD_FLAGS.items()}
 
 

@@ -47,12 +47,19 @@ def say(doubts: Iterable[str], stacklevel: int = 3) -> None:
         warnings.warn(DataWarning(doubt), stacklevel=stacklevel + 1)
 
 
-def first_look(source: Source) -> tuple[Rows, np.ndarray | None]:
+def first_look(source: Source, most_bytes: float = LOOK_BYTES) -> tuple[Rows, np.ndarray | None]:
     """Return some rows of a source, and their labels, without reading all of it.
 
-    They are spread over the source in runs where it can seek and rows are not stored in large groups.
+    They take at most ``most_bytes``, unless even a few take more, and are spread over the source in runs where it can
+    seek and rows are not stored in large groups.
     """
-    n = int(min(source.n_rows, LOOK_ROWS, max(FEWEST_ROWS, LOOK_BYTES / max(1.0, source.row_bytes))))
+    n = int(
+        min(
+            source.n_rows,
+            LOOK_ROWS,
+            max(FEWEST_ROWS, min(LOOK_BYTES, most_bytes) / max(1.0, source.row_bytes)),
+        )
+    )
     if not source.can_seek or source.stored_rows > n or n == source.n_rows:
         chunk = next(iter(source.chunks(n)))
         return chunk.X, chunk.y

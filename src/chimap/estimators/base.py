@@ -54,6 +54,9 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
 
 # Kernels that take negative entries; for "auto", the race drops the kernels that do not.
+_LOOK_SHARE = (
+    1 / 32
+)  # of the memory of a fit, for rows that are looked at first, and for what is made of them
 _SIGNED = ("auto", "linear", "gaussian")
 
 
@@ -232,9 +235,7 @@ class HistogramModel(RecipeModel):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
         if source.held_bytes < parse_memory(self.memory):  # the fit refuses others before it reads a row
-            rows, y = first_look(source)
-            self.units_ = Units.of(rows)
-            say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
+            self._look_at(source)
         if groups is None:
             say(doubts_of_groups(source))
         self._look_for_gaps(source)
@@ -292,6 +293,12 @@ class HistogramModel(RecipeModel):
         if checkpoint is not None:
             choice = Choice(self._seed, self.chosen_, getattr(self, "race_", None))
             checkpoint.keep(name, given, choice)
+
+    def _look_at(self, source: Source) -> None:
+        """Say what looks doubtful about some rows, and keep their units; the rows take a share of the memory."""
+        rows, y = first_look(source, _LOOK_SHARE * parse_memory(self.memory))
+        self.units_ = Units.of(rows)
+        say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
 
     def _fit_settled(
         self,

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import accuracy_score
 
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
 from chimap.data.label_kinds import alike, is_text
@@ -165,6 +164,8 @@ class ClassTargets(Encoding, ClassifierMixin):
         X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
         if not self.multilabel_:
             true, predicted = alike(check_labels(y, np.shape(y)[0], "y"), self.predict(X))
+            from sklearn.metrics import accuracy_score
+
             return float(accuracy_score(true, predicted, sample_weight=sample_weight))
         Y = clean_targets(y, len(self.classes_), "y")
         right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)

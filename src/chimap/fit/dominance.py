@@ -15,7 +15,7 @@ from chimap.kernels import Exponential, Kernel
 
 _SHARE = 0.9  # of what all rows sum up to: then their mean distance is that to a single row
 _FEWEST_ROWS = 10  # among fewer rows, one may well be the largest by far
-_BLOCK = 256  # rows whose powers are in memory at once
+_PIECE = 2**17  # entries whose powers are in memory at once
 
 
 def warn_of_dominance(
@@ -79,8 +79,9 @@ def _sums_of_powers(rows: Rows, degree: float) -> np.ndarray:
     """Return the sum of (|x| / largest)^degree of each row, (n,)."""
     largest = float(_arrays.column_maxima(rows).max(initial=0.0)) or 1.0
     sums = np.empty(rows.shape[0])
-    for first in range(0, rows.shape[0], _BLOCK):
-        some = _arrays.as_rows(_arrays.take_rows(rows, slice(first, first + _BLOCK)), np.float64)
+    step = max(1, _PIECE // max(1, rows.shape[1]))
+    for first in range(0, rows.shape[0], step):
+        some = _arrays.as_rows(_arrays.take_rows(rows, slice(first, first + step)), np.float64)
         powers = _arrays.map_values(some, lambda values: np.abs(values / largest) ** degree)
-        sums[first : first + _BLOCK] = np.asarray(powers.sum(axis=1)).ravel()
+        sums[first : first + step] = np.asarray(powers.sum(axis=1)).ravel()
     return sums
