@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.selection.race import expected_score, preferred, race
-from chimap.selection.race_trials import Candidate, Outcome, is_behind
+from chimap.race.rounds import expected_score, preferred, race
+from chimap.race.trials import Candidate, Outcome, is_behind
 
 ROUNDS = [10, 20, 40]
 
@@ -121,7 +121,7 @@ def test_candidates_that_share_work_run_together_and_ties_are_as_listed():
 
 def test_a_round_that_is_cut_short_does_not_decide(monkeypatch):
     clock = iter([0.0, *[1.0] * 3, *[2.0] * 6, *[1e6] * 50])
-    monkeypatch.setattr("chimap.selection.race.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("chimap.race.rounds.time.perf_counter", lambda: next(clock))
     scores = {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
     result = halved(scores, candidates(*"abcd"), seconds=1000.0)
     assert result.winner.name == "d"

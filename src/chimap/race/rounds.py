@@ -2,7 +2,7 @@
 
 Estimators that choose their kernel or features run it before the fit, and the winner's settings become the recipe of
 the fit. ``race`` decides only which candidates run on how many rows: a ``Runner`` fits and scores them, mostly by way
-of ``fit.trials``, and ``race_trials`` defines candidates, trials and results.
+of ``fit.trials``, and ``race.trials`` defines candidates, trials and results.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.race_trials import (
+from chimap.race.trials import (
     SAME,
     Candidate,
     Outcome,

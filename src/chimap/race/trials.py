@@ -144,7 +144,7 @@ class RaceResult:
 
     Examples
     --------
-    >>> from chimap.selection.race import race
+    >>> from chimap.race.rounds import race
     >>> def run(candidate, n_rows):
     ...     return Outcome(0.5 + (candidate.name == "b") / n_rows)
     >>> result = race([Candidate("a", {}), Candidate("b", {})], run, [10, 20], measure="accuracy", n_held_out=100)
