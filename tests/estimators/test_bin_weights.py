@@ -16,8 +16,8 @@ from chimap.export.parts import parts_of
 from chimap.export.tables import bin_tables
 from chimap.features.weighted import BinWeights
 from chimap.kernels import Exponential, chi2
+from chimap.race.trials import Candidate, Outcome, Trial
 from chimap.selection.jackknife import standard_error
-from chimap.selection.race_trials import Candidate, Outcome, Trial
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, y = DIGITS[:300], LABELS[:300]

@@ -16,8 +16,8 @@ from chimap.estimators.race_candidates import Look, candidates, most_candidates,
 from chimap.estimators.race_rows import held_out_rows, n_repeated, rounds_of, rows_of_round, scoring_of
 from chimap.estimators.race_work import work_of_fit
 from chimap.losses import SquaredHinge
-from chimap.selection.race import race
-from chimap.selection.race_trials import Candidate, Outcome
+from chimap.race.rounds import race
+from chimap.race.trials import Candidate, Outcome
 
 DIGITS = load_digits(return_X_y=True)
 

@@ -18,7 +18,7 @@ from chimap.estimators.race import Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.estimators.race_promotion import _leader
 from chimap.features.screened import screened_weights
-from chimap.selection.race_trials import Candidate, RaceResult, Trial
+from chimap.race.trials import Candidate, RaceResult, Trial
 
 DIGITS = load_digits(return_X_y=True)
 

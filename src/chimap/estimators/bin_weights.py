@@ -12,8 +12,8 @@ import numpy as np
 from chimap._types import ArrayLike
 from chimap._validation import check_choice, checked_weights
 from chimap.features.weighted import ROUNDS, learn_weights
+from chimap.race.trials import SAME, Candidate, Outcome, Trial
 from chimap.selection.jackknife import standard_error
-from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
 
 _ERRORS = 2  # a gain must exceed this number of standard errors
 

@@ -43,10 +43,10 @@ from chimap.fit.trial_machines import Split
 from chimap.fit.trial_search import BestSetting
 from chimap.fit.trials import Trials
 from chimap.moments import of_rows
+from chimap.race.rounds import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
+from chimap.race.trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
-from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
 from chimap.selection.scoring import OutputScore
 
 if TYPE_CHECKING:

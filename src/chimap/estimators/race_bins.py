@@ -26,7 +26,7 @@ from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trial_machines import Split
 from chimap.fit.trials import Trials
 from chimap.normalizations import Roots
-from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
+from chimap.race.trials import SAME, Candidate, Outcome, Trial
 
 _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows
 # float64 arrays of a mapped row, and of its features, that gradients take

@@ -39,8 +39,8 @@ from chimap.features.base import FeatureSettings
 from chimap.fit.automatic import holds_matrix, is_automatic, takes_blocks, takes_wide
 from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trials import Trials
+from chimap.race.trials import SAME, Candidate, RaceResult, Trial
 from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -11,11 +11,11 @@ from sklearn.base import RegressorMixin
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
+from chimap.data.catalogue import check_rows_order
 from chimap.data.label_kinds import as_targets
 from chimap.data.labelling import with_numbers
-from chimap.data.layouts import check_rows_order
+from chimap.data.labels import clean_targets
 from chimap.data.source import Source
-from chimap.data.targets import clean_targets
 from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows

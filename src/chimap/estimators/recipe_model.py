@@ -40,8 +40,8 @@ from chimap.kernels import as_kernel
 from chimap.losses import Loss, Observed, named
 
 if TYPE_CHECKING:
+    from chimap.race.trials import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
-    from chimap.selection.race_trials import RaceResult
 
 
 class RecipeModel(Encoding, LinearModel):

@@ -31,12 +31,11 @@ from chimap.moments import Moments, of_entries, of_rows
 from chimap.selection.leave_one_out import OCTAVES, ChosenSetting, LeaveOut
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.exact import DualSolution
+from chimap.solvers.exact import DualSolution, is_shared
 from chimap.solvers.exact_machines import has_exact_machine
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import HeldOut, noise_of
 from chimap.solvers.kernel_matrix import KernelMatrix, KernelRows
-from chimap.solvers.observed_exact import is_shared
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor
 

@@ -20,8 +20,8 @@ from sklearn.utils.validation import column_or_1d
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
 from chimap.data.label_kinds import kind_of
+from chimap.data.labels import clean_targets
 from chimap.data.source import Source
-from chimap.data.targets import clean_targets
 from chimap.fit.precision import check_targets
 from chimap.losses import Loss, Square
 from chimap.model_files import register
