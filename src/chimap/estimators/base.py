@@ -27,11 +27,10 @@ from chimap._types import (
 )
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
-from chimap.data.doubts import Units, doubts_at_fit, first_look, say
-from chimap.data.group_columns import doubts_of_groups
-from chimap.data.ids import check_order
+from chimap.data.catalogue import check_rows_order
+from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.labelling import labelled
-from chimap.data.layouts import check_rows_order
+from chimap.data.table import check_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
 from chimap.estimators.beyond_limit import asks_for_rival, rival_of
