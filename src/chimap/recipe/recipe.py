@@ -187,10 +187,18 @@ class Recipe:
         """The settings of the features of one kernel, or of all kernels of a list."""
         # a search for gamma starts at the mean
         gamma = "mean" if self.keeps_rows and is_auto(self.gamma) else self.gamma
+        kernel: Any = self.kernel  # blocks take a list apart
         return FeatureSettings(
-            self.kernel, gamma, self.n_components, self.n_terms, self.map, self.sampling, self.form, self.features,
+            kernel,
+            gamma,
+            self.n_components,
+            self.n_terms,
+            self.map,
+            self.sampling,
+            self.form,
+            self.features,
             self.landmarks,
-        )  # type: ignore[arg-type]  # fmt: skip
+        )
 
     @property
     def given_bin_weights(self) -> np.ndarray | None:
