@@ -205,8 +205,8 @@ def test_defaults_are_those_of_the_package(owner, declared_by, options):
 
 
 def test_what_is_not_declared_is_missed():
-    with pytest.raises(LookupError, match=r"comparison/entrants\.py assigns nothing to SIZE"):
-        declared.constant("comparison/entrants.py", "SIZE")
+    with pytest.raises(LookupError, match=r"comparison/full_race\.py assigns nothing to SIZE"):
+        declared.constant("comparison/full_race.py", "SIZE")
     with pytest.raises(KeyError):
         declared.default("n_trees")
 

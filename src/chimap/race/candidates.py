@@ -1,10 +1,10 @@
-"""The candidates of the race of kernel="auto": settings of an estimator that suit the rows."""
+"""The candidates of a race: recipes that suit the rows, and what the winner becomes on all rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
 from chimap.features.base import FeatureSettings
 from chimap.features.exact import has_map
 from chimap.features.exact.family import MOST_ROWS
-from chimap.features.families import family_of
+from chimap.features.families import FAMILIES, family_of
 from chimap.fit.automatic import MOST_SUMMED
 from chimap.fit.exact import exact_bytes
+from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.race.trials import Candidate
+from chimap.recipe import AUTO, Recipe, is_auto
+from chimap.recipe.recipe import checked_normalizations
 from chimap.solvers.exact_machines import bytes_beside
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 MOST_CLASSES = 50  # LIBLINEAR fits classes one after the other: more would take minutes
@@ -155,8 +155,77 @@ class Look:
         )
 
 
-def candidates(look: Look, most: int | None = None) -> list[Candidate]:
-    """Return the candidates, simpler ones first: of equal scores the first wins.
+@dataclass(frozen=True)
+class Entry:
+    """A machine that may enter a race: a kernel on normalised rows, and what its weights minimise.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of the kernel.
+    normalize : str or None
+        What is done to the rows first.
+    way : {"ridge", "margins", "exact margins"}, default="ridge"
+        Squares on the kernel matrix, LIBLINEAR's margins on explicit features, or margins on the kernel matrix.
+    title : str, default=""
+        Name for tables; empty for that of the kernel and the rows.
+    is_baseline : bool, default=False
+        See ``Candidate``.
+    """
+
+    kernel: str
+    normalize: str | None
+    way: Literal["ridge", "margins", "exact margins"] = "ridge"
+    title: str = ""
+    is_baseline: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name for tables."""
+        return self.title or _name(self.kernel, self.normalize) + ("" if self.way == "ridge" else ", SVM")
+
+    @property
+    def features(self) -> str:
+        """Features of the machine."""
+        return "additive" if self.way == "margins" else "exact"
+
+    @property
+    def has_gamma(self) -> bool:
+        """Whether the machine chooses the width of its kernel."""
+        return self.kernel.startswith(("exp-", "gaussian"))
+
+    @property
+    def shares(self) -> str:
+        """The additive kernel, normalisation and features, whose maps and products candidates share."""
+        base = "linear" if self.kernel == "gaussian" else self.kernel.removeprefix("exp-")
+        return f"{base} {self.normalize} {self.features}"
+
+    @property
+    def family(self) -> str:
+        """Margins, or additive or exponential kernels with one normalisation; linear ridge has no family."""
+        if self.way != "ridge":
+            return self.way
+        if self.kernel in ("linear", "gaussian", "minmax"):
+            return "" if self.kernel == "linear" else self.name
+        form = "exponential" if self.kernel.startswith("exp-") else "additive"
+        return f"{form} {self.normalize}"
+
+    def candidate(self, asked: Recipe) -> Candidate:
+        """Return the candidate of a race for this recipe."""
+        loss = {"ridge": "square", "margins": "hinge", "exact margins": "squared_hinge"}[self.way]
+        recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
+        if self.has_gamma:
+            recipe = recipe.chosen(gamma=AUTO)
+        return Candidate.of(recipe, self.name, self.is_baseline, self.shares, self.family)
+
+    def candidate_within(self, asked: Recipe) -> Candidate:
+        """Return the candidate with this kernel and normalisation; features, loss and gamma are those of the recipe."""
+        recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize)
+        return Candidate.of(recipe, _name(self.kernel, self.normalize), self.is_baseline)
+
+
+def entries(look: Look, most: int | None = None) -> list[Entry]:
+    """Return the machines that suit the rows, simpler ones first: of equal scores the first wins.
 
     Of few rows, those come first that win most often on tables of the kind: see ``PREFERRED``.
 
@@ -173,12 +242,8 @@ def candidates(look: Look, most: int | None = None) -> list[Candidate]:
     ]
     kept = entered if most is None else sorted(entered, key=_rank)[:most]
     if look.is_few:
-        entered = sorted(entered, key=lambda candidate: _preference(candidate, look))
-    return [
-        replace(candidate, shares=_shared(candidate), family=_family(candidate))
-        for candidate in entered
-        if candidate in kept
-    ]
+        entered = sorted(entered, key=lambda entry: _preference(entry, look))
+    return [entry for entry in entered if entry in kept]
 
 
 def most_candidates(n_rows: int) -> int:
@@ -186,141 +251,108 @@ def most_candidates(n_rows: int) -> int:
     return max(FEWEST, n_rows // ROWS_A_CANDIDATE)
 
 
-def _shared(candidate: Candidate) -> str:
-    """Return the additive kernel, normalisation and features, whose maps and products candidates share."""
-    settings = candidate.settings
-    base = "linear" if settings["kernel"] == "gaussian" else settings["kernel"].removeprefix("exp-")
-    return f"{base} {settings['normalize']} {settings['features']}"
-
-
-def _family(candidate: Candidate) -> str:
-    """Return the family: margins, or additive or exponential kernels with one normalisation.
-
-    Linear machines by ridge have no family.
-    """
-    settings = candidate.settings
-    if settings["loss"] != "square":
-        return "margins" if settings["features"] == "additive" else "exact margins"
-    if settings["kernel"] in ("linear", "gaussian", "minmax"):
-        return "" if settings["kernel"] == "linear" else candidate.name
-    form = "exponential" if settings["kernel"].startswith("exp-") else "additive"
-    return f"{form} {settings['normalize']}"
-
-
 def on_normalizations(
-    entered: list[Candidate], normalizations: Sequence[str | None], look: Look
-) -> list[Candidate]:
-    """Return the candidates on these normalisations: those that enter anyway, and the most different kernels."""
-    kept = [c for c in entered if c.settings["normalize"] in normalizations]
-    names = {(c.settings["kernel"], c.settings["normalize"]) for c in kept}
+    entered: Sequence[Entry], normalizations: Sequence[str | None], look: Look
+) -> list[Entry]:
+    """Return the machines on these normalisations: those that enter anyway, and the most different kernels."""
+    kept = [entry for entry in entered if entry.normalize in normalizations]
+    names = {(entry.kernel, entry.normalize) for entry in kept}
     kernels = (
         ("linear", "gaussian") if look.is_signed else ("linear", "gaussian", "exp-chi2", "exp-hellinger")
     )
-    for normalize in normalizations:
-        for kernel in kernels:
-            if (kernel, normalize) not in names:
-                settings: Parameters = {"kernel": kernel, "normalize": normalize, **_squares()}
-                settings |= {} if kernel == "linear" else {"gamma": "auto"}
-                kept.append(Candidate(_name(kernel, normalize), settings, kernel == "linear"))
-    return [replace(each, shares=_shared(each), family=_family(each)) for each in kept]
+    return kept + [
+        Entry(kernel, normalize, is_baseline=kernel == "linear")
+        for normalize in normalizations
+        for kernel in kernels
+        if (kernel, normalize) not in names
+    ]
 
 
-def within(entered: list[Candidate]) -> list[Candidate]:
-    """Return only the kernels and normalisations of candidates: features, loss and gamma are the user's."""
-    unique: dict[tuple[object, object], Candidate] = {}
-    for candidate in entered:
-        kernel, normalize = candidate.settings["kernel"], candidate.settings["normalize"]
-        if kernel == "minmax":
-            continue  # it has only some of the features that the user may ask for
-        settings = {"kernel": kernel, "normalize": normalize}
-        name = f"{kernel}, {normalize or 'raw'} rows"
-        unique.setdefault((kernel, normalize), Candidate(name, settings, candidate.is_baseline))
-    return list(unique.values())
+def within(entered: Sequence[Entry], asked: Recipe) -> list[Candidate]:
+    """Return the kernels and normalisations as candidates of a recipe that has features, loss or gamma of its own.
+
+    The min-max kernel is not among them: it has only some of the features that a recipe may ask for.
+    """
+    unique: dict[tuple[str, str | None], Entry] = {}
+    for entry in entered:
+        if entry.kernel != "minmax":
+            unique.setdefault((entry.kernel, entry.normalize), entry)
+    return [entry.candidate_within(asked) for entry in unique.values()]
 
 
 def within_room(
-    entered: list[Candidate], density: float, source: Source, room: int, in_race: int
-) -> list[Candidate]:
-    """Return the candidates that fit into memory.
+    entered: Sequence[Entry], density: float, source: Source, room: int, in_race: int
+) -> list[Entry]:
+    """Return the machines that fit into memory.
 
     Margins keep the features of all rows, with LIBLINEAR's copy, or a kernel matrix and linear systems of its rows,
     which landmarks do not replace. in_race: bytes that the trials take.
     """
 
-    def fits(candidate: Candidate) -> bool:
-        settings = candidate.settings
-        if settings["loss"] == "square":
+    def fits(entry: Entry) -> bool:
+        if entry.way == "ridge":
             return True
-        if settings["features"] == "exact":
-            beside = bytes_beside(settings["loss"], source.n_rows)
+        if entry.way == "exact margins":
+            beside = bytes_beside("squared_hinge", source.n_rows)
             needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
             return source.n_rows <= MOST_MARGIN_ROWS and beside + max(needed, in_race) <= room
-        mapped = FeatureSettings(settings["kernel"], features=settings["features"])
+        mapped = FeatureSettings(entry.kernel, features=entry.features)
         n_features = family_of(mapped).footprint(mapped, source.n_features).features
         return density * source.n_rows * n_features * LIBLINEAR_ENTRY_BYTES <= room
 
-    return [candidate for candidate in entered if fits(candidate)]
+    return [entry for entry in entered if fits(entry)]
 
 
-def on_device(entered: list[Candidate], device: str) -> list[Candidate]:
-    """Return the candidates that can be fitted with a device: LIBLINEAR's margins are for the host alone."""
-    return [candidate for candidate in entered if on_host(device) or candidate.settings["loss"] != "hinge"]
+def on_device(entered: Sequence[Entry], device: str) -> list[Entry]:
+    """Return the machines that can be fitted with a device: LIBLINEAR's margins are for the host alone."""
+    return [entry for entry in entered if on_host(device) or entry.way != "margins"]
 
 
-def _preference(candidate: Candidate, look: Look) -> int:
-    """Return the place of a candidate of few rows in the list for the kind of table; others follow those listed."""
+def _preference(entry: Entry, look: Look) -> int:
+    """Return the place of a machine of few rows in the list for the kind of table; others follow those listed."""
     order = PREFERRED
     if look.has_log_shares and look.has_tail:
         order = PREFERRED_CELLS if look.n_classes > 2 else PREFERRED_AMOUNTS
-    machine = candidate.settings["kernel"], candidate.settings["normalize"]
+    machine = entry.kernel, entry.normalize
     return order.index(machine) if machine in order else len(order)
 
 
-def _rank(candidate: Candidate) -> tuple[bool, int, bool]:
+def _rank(entry: Entry) -> tuple[bool, int, bool]:
     """Return the sort key: baselines first, then kernels in the order of ``_ORDER``, normalised rows first."""
-    settings = candidate.settings
-    return not candidate.is_baseline, _ORDER.index(settings["kernel"]), settings["normalize"] is None
+    return not entry.is_baseline, _ORDER.index(entry.kernel), entry.normalize is None
 
 
-def _baselines(look: Look) -> list[Candidate]:
+def _baselines(look: Look) -> list[Entry]:
     """Return linear ridge on the rows as they are and on their square roots: its strength is the cheapest to find."""
-    baselines = [
-        Candidate("linear ridge, raw rows", {"kernel": "linear", "normalize": None, **_squares()}, True)
-    ]
-    if not look.is_signed:
-        roots = {"kernel": "linear", "normalize": "sqrt", **_squares()}  # the Hellinger kernel without a map
-        baselines.append(Candidate("linear ridge, square roots", roots, True))
+    baselines = [Entry("linear", None, title="linear ridge, raw rows", is_baseline=True)]
+    if not look.is_signed:  # the Hellinger kernel without a map
+        baselines.append(Entry("linear", "sqrt", title="linear ridge, square roots", is_baseline=True))
     return baselines
 
 
-def _linear_margins(look: Look) -> list[Candidate]:
+def _linear_margins(look: Look) -> list[Entry]:
     """Return the same by LIBLINEAR, square roots first: they are better for sparse counts; and tf-idf for words.
 
     Few rows are compared by left-out rows, which LIBLINEAR does not have in closed form.
     """
     if not look.takes_margins or look.is_few:
         return []
-    raw = Candidate("linear SVM, raw rows", {"kernel": "linear", "normalize": None, **_margins()})
-    roots = Candidate("linear SVM, square roots", {"kernel": "linear", "normalize": "sqrt", **_margins()})
-    words = [Candidate("linear SVM, tf-idf rows", {"kernel": "linear", "normalize": "tf-idf", **_margins()})]
-    return [raw] if look.is_signed else [roots, raw, *(words if look.has_words else [])]
+    raw = Entry("linear", None, "margins", "linear SVM, raw rows")
+    roots = Entry("linear", "sqrt", "margins", "linear SVM, square roots")
+    words = [Entry("linear", "tf-idf", "margins", "linear SVM, tf-idf rows")] if look.has_words else []
+    return [raw] if look.is_signed else [roots, raw, *words]
 
 
-def _additive(look: Look) -> list[Candidate]:
+def _additive(look: Look) -> list[Entry]:
     """Return additive kernels by ridge, and by margins too if rows are sparse; linear ridge on logarithms of counts."""
-    additive = []
-    if look.has_counts and not look.is_signed:
-        additive.append(
-            Candidate("linear, log1p rows", {"kernel": "linear", "normalize": "log1p", **_squares()})
-        )
     if look.is_signed:
-        return additive
-    for normalize in _normalisations(look):
+        return []
+    additive = [Entry("linear", "log1p")] if look.has_counts else []
+    for normalize in _normalizations(look):
         for kernel in HISTOGRAM_KERNELS:
             if kernel == "hellinger" and normalize is None:
                 continue  # this is the linear machine on square roots
-            settings = {"kernel": kernel, "normalize": normalize}
-            additive.append(Candidate(_name(kernel, normalize), {**settings, **_squares()}))
+            additive.append(Entry(kernel, normalize))
             # For raw rows, the baseline on square roots covers margins already.
             if (
                 look.takes_margins
@@ -328,29 +360,25 @@ def _additive(look: Look) -> list[Candidate]:
                 and kernel in ("chi2", "hellinger")
                 and (normalize or not look.has_sums)
             ):
-                additive.append(Candidate(f"{_name(kernel, normalize)}, SVM", {**settings, **_margins()}))
+                additive.append(Entry(kernel, normalize, "margins"))
     return additive
 
 
-def _exponential(look: Look) -> list[Candidate]:
-    """Return exponential kernels, whose fits choose gamma; the Gaussian one also on logarithms of counts."""
-    exponential = [
-        Candidate("gaussian, raw rows", {"kernel": "gaussian", "normalize": None, **_squares(gamma="auto")})
-    ]
+def _exponential(look: Look) -> list[Entry]:
+    """Return exponential kernels; the Gaussian one also on logarithms of counts."""
+    raw = Entry("gaussian", None)
     if look.is_signed:
-        return exponential
-    for transformed, is_there in (("log1p", look.has_counts), ("tf-idf", look.has_words)):
-        if is_there:
-            settings = {"kernel": "gaussian", "normalize": transformed, **_squares(gamma="auto")}
-            exponential.append(Candidate(_name("gaussian", transformed), settings))
-    for normalize in _normalisations(look):
-        for kernel in HISTOGRAM_KERNELS:
-            settings = {"kernel": f"exp-{kernel}", "normalize": normalize, **_squares(gamma="auto")}
-            exponential.append(Candidate(_name(f"exp-{kernel}", normalize), settings))
-    return exponential
+        return [raw]
+    logs = [Entry("gaussian", "log1p")] if look.has_counts else []
+    words = [Entry("gaussian", "tf-idf")] if look.has_words else []
+    return [raw, *logs, *words] + [
+        Entry(f"exp-{kernel}", normalize)
+        for normalize in _normalizations(look)
+        for kernel in HISTOGRAM_KERNELS
+    ]
 
 
-def _shares_of_rows(look: Look) -> list[Candidate]:
+def _shares_of_rows(look: Look) -> list[Entry]:
     """Return what the fields of species, genes and molecules compare rows by.
 
     These are logarithms of shares, and of counts, which differ by orders of magnitude; which bins are filled; and the
@@ -360,31 +388,20 @@ def _shares_of_rows(look: Look) -> list[Candidate]:
     presence = ["presence"] if look.has_presence else []
     counts = ["log1p"] if look.has_counts and not look.is_signed and (look.is_few or look.has_tail) else []
     words = ["tf-idf"] if look.has_words and look.is_few else []
-    shares = [
-        Candidate(_name("linear", normalize), {"kernel": "linear", "normalize": normalize, **_squares()})
-        for normalize in [*logs, *presence, *words]
-    ]
-    exponential = [
-        *(("exp-hellinger", normalize) for normalize in [*logs, *counts]),
-        *(("exp-chi2", normalize) for normalize in counts),
-        *(("gaussian", normalize) for normalize in presence),
-    ]
-    shares += [
-        Candidate(
-            _name(kernel, normalize), {"kernel": kernel, "normalize": normalize, **_squares(gamma="auto")}
-        )
-        for kernel, normalize in exponential
-    ]
-    if not look.compares_pairs:
-        return shares
-    raw = [None] if look.is_few or not look.is_wide else []
-    return shares + [
-        Candidate(_name("minmax", normalize), {"kernel": "minmax", "normalize": normalize, **_squares()})
-        for normalize in [*logs, *presence, *(counts if look.is_few else []), *raw]
-    ]
+    shares = [Entry("linear", normalize) for normalize in [*logs, *presence, *words]]
+    shares += [Entry("exp-hellinger", normalize) for normalize in [*logs, *counts]]
+    shares += [Entry("exp-chi2", normalize) for normalize in counts]
+    shares += [Entry("gaussian", normalize) for normalize in presence]
+    if look.compares_pairs:
+        raw = [None] if look.is_few or not look.is_wide else []
+        shares += [
+            Entry("minmax", normalize)
+            for normalize in [*logs, *presence, *(counts if look.is_few else []), *raw]
+        ]
+    return shares
 
 
-def _exact_margins(look: Look) -> list[Candidate]:
+def _exact_margins(look: Look) -> list[Entry]:
     """Return margins on kernel matrices, for more classes than LIBLINEAR takes.
 
     Each class is then a small share of the rows, and ridge wastes effort on keeping the others at -1. The strongest
@@ -394,21 +411,14 @@ def _exact_margins(look: Look) -> list[Candidate]:
         return []
     kernels: list[tuple[str, str | None]] = [("gaussian", None), ("linear", None)]
     if not look.is_signed:
-        normalize = _normalisations(look)[-1]
+        normalize = _normalizations(look)[-1]
         kernels = [("exp-chi2", normalize), ("chi2", normalize), ("linear", "sqrt"), *kernels]
         if look.has_counts:
             kernels.insert(1, ("gaussian", "log1p"))
-    return [
-        Candidate(
-            f"{_name(kernel, normalize)}, SVM",
-            {"kernel": kernel, "normalize": normalize, "features": "exact", "loss": "squared_hinge"}
-            | ({"gamma": "auto"} if kernel not in ("linear", "chi2") else {}),
-        )
-        for kernel, normalize in kernels
-    ]
+    return [Entry(kernel, normalize, "exact margins") for kernel, normalize in kernels]
 
 
-def _normalisations(look: Look) -> list[str | None]:
+def _normalizations(look: Look) -> list[str | None]:
     return [None, "l1"] if look.has_sums else [None]
 
 
@@ -416,55 +426,154 @@ def _name(kernel: str, normalize: str | None) -> str:
     return f"{kernel}, {normalize or 'raw'} rows"
 
 
-def _squares(**more: object) -> Parameters:
-    return {"features": "exact", "loss": "square", **more}
+# --- kernels that the user named
 
 
-def _margins() -> Parameters:
-    return {"features": "additive", "loss": "hinge"}
+def named_candidate(
+    asked: Recipe, normalize: str | None, takes: Callable[[Recipe], bool] | None
+) -> Candidate:
+    """Return the candidate with the kernel of a recipe: an exact machine, or the recipe as it is.
+
+    takes: whether there are machines of a recipe that share their products, and can do what is asked of them; None if
+    there are none.
+    """
+    kernel = asked.kernel
+    recipe = asked.chosen(kernel=kernel, gamma=asked.gamma, normalize=normalize)
+    name = kernel.name if isinstance(kernel, Kernel) else str(kernel)
+    if not isinstance(asked.normalize, str | None):
+        name += f", {normalize or 'raw'} rows"
+    exact = recipe.chosen(features="exact", loss="square")
+    is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
+    return Candidate.of(exact if is_exact else recipe, name)
 
 
-def settings_for(
-    winner: Candidate, learned: Parameters, n_rows: int, n_bins: int, fits: bool, is_sparse: bool = False
-) -> Parameters:
-    """Return the settings of the winner for all rows.
+def candidates_of_kernel(
+    asked: Recipe,
+    kernel: str,
+    gamma: float | str | None,
+    look: Look,
+    normalize: str | Sequence[str | None] | None = None,
+) -> list[Candidate]:
+    """Return the exact machine of a kernel for every normalisation that suits the rows, and the linear machines.
+
+    ``gamma`` is a number, or "auto" for each fit to choose. ``normalize``, if given, are the only normalisations.
+    """
+    resolved = as_kernel(kernel, 1.0)
+    normalizations = _normalizations_of(resolved, look)
+    if normalize is not None:
+        normalizations = [None if each is None else each.name for each in checked_normalizations(normalize)]
+    exact = asked.chosen(kernel=kernel, features="exact", loss="square")
+    if isinstance(resolved, Exponential | Gaussian):
+        exact = exact.chosen(gamma=gamma)
+    return [
+        *(entry.candidate(asked) for entry in entries(look) if entry.is_baseline),
+        *(
+            Candidate.of(exact.chosen(normalize=normalization), _name(kernel, normalization))
+            for normalization in normalizations
+        ),
+    ]
+
+
+def _normalizations_of(kernel: Kernel, look: Look) -> list[str | None]:
+    """Return the normalisations that suit a kernel and the rows."""
+    if look.is_signed:
+        return [None]
+    if isinstance(kernel, Linear | Gaussian):
+        return [None, "log1p"] if look.has_counts else [None]
+    return _normalizations(look)
+
+
+def features_of_kernel(
+    asked: Recipe, winner: Candidate, learned: Parameters, look: Look, sizes: Sequence[int], n_rows: int
+) -> list[Candidate]:
+    """Return the other features of the kernel of an exact machine, at the gamma that the machine chose.
+
+    ``sizes`` are the numbers of landmarks and random features to try. ``n_rows`` is the number of rows to learn from,
+    which bounds the landmarks.
+    """
+    exact = winner.recipe(asked)
+    kernel, recipe = (
+        as_kernel(exact.feature_settings.kernel, 1.0),
+        exact.unchosen("features", "loss", of=asked),
+    )
+    if "gamma" in recipe.raced:
+        recipe = recipe.chosen(gamma=learned.get("gamma", recipe.gamma))
+    recipes: list[Recipe] = []
+    if isinstance(kernel, AdditiveKernel) and any(f.takes(kernel) for f in FAMILIES["additive"]):
+        losses = ["square", *(["hinge"] if look.takes_margins else [])]
+        recipes += [recipe.chosen(features="additive", loss=loss) for loss in losses]
+    for features in ("landmarks", "fourier"):
+        has_features = any(family.takes(kernel) for family in FAMILIES[features])
+        if has_features and not isinstance(kernel, AdditiveKernel | Linear):
+            recipes += [
+                recipe.chosen(features=features, loss="square", n_components=n)
+                for n in sizes
+                if features == "fourier" or n <= n_rows
+            ]
+    return [variant_of(winner, recipe) for recipe in recipes]
+
+
+def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
+    """Return a candidate of the same kernel and normalisation with other settings, which are part of its name."""
+    is_sized = "n_components" in recipe.raced
+    size = f" {recipe.n_components:,}" if is_sized else ""
+    way = "SVM" if recipe.loss != "square" else f"{recipe.features}{size}"
+    return Candidate.of(recipe, f"{winner.name}, {way}", winner.is_baseline)
+
+
+# --- what a candidate becomes
+
+
+def recipe_for_all(
+    recipe: Recipe,
+    asked: Recipe,
+    learned: Parameters,
+    *,
+    n_rows: int,
+    n_bins: int,
+    fits: bool,
+    is_sparse: bool = False,
+) -> Recipe:
+    """Return the recipe of a candidate for all rows.
 
     Exact machines of additive kernels become ridge on the map where rows are many, and others landmarks where memory
-    holds neither their matrix nor blocks of it. learned: what its last trial chose. fits: whether it does.
-    is_sparse: whether rows are sparse; they may then have any number of mapped bins.
+    holds neither their matrix nor blocks of it. asked: the recipe before the race. learned: what the last trial of the
+    candidate chose. fits: whether memory does. is_sparse: whether rows are sparse; they may then have any number of
+    mapped bins.
     """
-    settings = dict(winner.settings)
-    if settings.get("features") == "landmarks":
-        settings.pop("n_components", None)  # chosen again to suit all rows
-    if settings.get("features") != "exact" or (fits and (n_rows <= MOST_ROWS or "gamma" in settings)):
-        return settings
-    if "gamma" in settings:
-        return {**settings, "features": "landmarks", "gamma": learned.get("gamma", "mean")}
-    if not has_map(FeatureSettings(settings["kernel"]).exact):
-        return {**settings, "features": "landmarks"}
-    return {**settings, "features": "additive", "n_terms": 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1}
+    if has_features(recipe, "landmarks"):
+        return recipe.unchosen("n_components", of=asked)  # chosen again to suit all rows
+    if not has_features(recipe, "exact") or (fits and (n_rows <= MOST_ROWS or "gamma" in recipe.raced)):
+        return recipe
+    if "gamma" in recipe.raced:
+        return recipe.chosen(features="landmarks", gamma=learned.get("gamma", "mean"))
+    if not has_map(recipe.feature_settings.exact):
+        return recipe.chosen(features="landmarks")
+    n_terms = 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1
+    return recipe.chosen(features="additive", n_terms=n_terms)
 
 
-def is_free(model: BaseEstimator, or_named: bool = False) -> bool:
+def has_features(recipe: Recipe, name: str) -> bool:
+    """Whether a candidate was entered with these features; those that the user named are not compared."""
+    return "features" in recipe.raced and recipe.features == name
+
+
+def is_free(recipe: Recipe, or_named: bool = False) -> bool:
     """Return whether features, loss and gamma are left open, and all settings are supported by exact machines.
 
     or_named: gamma may be given if the kernel is named.
     """
-    defaults = {
-        "features": "auto",
-        "gamma": "mean",
-        "loss": "square",
-        "map": None,
-        "blocks": None,
-        "n_principal": None,
-    }
-    parameters = model.get_params(deep=False)
-    if or_named and not _same(parameters["kernel"], "auto"):
-        del defaults["gamma"]
-    return model.precision != "bfloat16" and all(
-        _same(parameters[name], value) for name, value in defaults.items()
+    is_named = or_named and not is_auto(recipe.kernel)
+    return (
+        recipe.precision != "bfloat16"
+        and is_auto(recipe.features)
+        and (is_named or _is_word(recipe.gamma, "mean"))
+        and _is_word(recipe.loss, "square")
+        and recipe.map is None
+        and recipe.blocks is None
+        and recipe.n_principal is None
     )
 
 
-def _same(value: object, usual: object) -> bool:
-    return value is usual or (isinstance(value, str) and value == usual)
+def _is_word(value: object, word: str) -> bool:
+    return isinstance(value, str) and value == word

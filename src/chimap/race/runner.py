@@ -1,33 +1,34 @@
-"""The race of an estimator with kernel="auto": its candidates are the estimator itself with other settings."""
+"""A race on a sample: candidates learn from some of its rows, and are scored on others.
+
+``Race`` runs a candidate in a round (``rounds.successive_halving`` decides which): by machines that share their
+products where they take it, and else by a fit of its own.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays
-from chimap._memory import parse_memory, room_in
 from chimap._types import Parameters, Rows, Scoring
 from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
-from chimap.estimators.internals import codec_for, codec_of, seed_of, without_posterior
-from chimap.estimators.race_candidates import Look, is_free
-from chimap.fit.automatic import is_automatic
-from chimap.fit.recipe import checked_alpha, given_weights
-from chimap.fit.targets import Codec
-from chimap.fit.trials import Trials
+from chimap.features.additive.base import keeps_zeros
+from chimap.features.base import FittedFeatures
+from chimap.features.mapped import MappedModel
+from chimap.fit.targets import ClassCodec, Codec, RealCodec
 from chimap.moments import of_rows
+from chimap.race.candidates import Look, has_features, is_free
 from chimap.race.machines import Split
-from chimap.race.rounds import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
+from chimap.race.rounds import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, successive_halving
 from chimap.race.rows import (
     FEW,
     ROUNDS,
@@ -42,38 +43,115 @@ from chimap.race.rows import (
     scoring_of,
     shared_tasks,
 )
-from chimap.race.search import BestSetting
+from chimap.race.shared import BestSetting, SharedMachines
 from chimap.race.trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
-from chimap.race.work import work_of_fit
+from chimap.recipe import Recipe, is_auto
+from chimap.selection import SelectionResult
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.scoring import OutputScore
 
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
-
 FEWEST_SAMPLED = 200  # rows of a sample, if there are as many
-_SHARE = 8  # the sample may take an eighth of the memory budget
+SAMPLE_SHARE = 8  # the sample may take an eighth of the memory budget
 RACE_SHARE = 1 / 3  # of the time limit of a fit: the machine of all rows needs the rest
 MOST_SECONDS = 20.0  # seconds of counted work that a race may do
+
+UNCOUNTED_SECONDS = 0.07  # seconds of a fit that are not counted as operations
+
+# Operations per second of two cores: on kernel matrices, on features and their sums, and entries that LIBLINEAR visits.
+# The second rate covers what the estimate leaves out: landmarks or frequencies that are chosen, traces, refinement.
+_ON_KERNELS, _ON_FEATURES, _VISITS = 5e10, 2.2e10, 6e8
+
+# Passes of LIBLINEAR for a target at a strength: on features of landmarks and frequencies it converges more slowly.
+_DENSE_PASSES, _SPARSE_PASSES = 19, 10
+_READING = 3e-3  # seconds by which a pass over features in memory exceeds its products
+
+# Entries of dense rows that take as long as an entry of sparse ones: in a kernel matrix, and in products with features
+_SPARSE_IN_KERNEL, _SPARSE_IN_FEATURES = 20, 50
+
+
+class FittedCandidate(Protocol):
+    """What a race reads of the model that a fit returns."""
+
+    @property
+    def codec(self) -> Codec:
+        """How labels became numbers."""
+        ...
+
+    @property
+    def alpha(self) -> float:
+        """The strength."""
+        ...
+
+    @property
+    def gamma(self) -> float | None:
+        """Gamma of the kernel; None for a kernel without one."""
+        ...
+
+    @property
+    def features(self) -> FittedFeatures:
+        """The features."""
+        ...
+
+    @property
+    def coef(self) -> np.ndarray:
+        """Their weights, (t, D)."""
+        ...
+
+    @property
+    def selection(self) -> SelectionResult | None:
+        """Scores of the settings that were compared."""
+        ...
+
+    @property
+    def n_passes(self) -> int:
+        """Passes over the rows; 0 for those of LIBLINEAR."""
+        ...
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether it is an exact machine."""
+        ...
+
+    @property
+    def stage_seconds(self) -> Mapping[str, float]:
+        """Seconds of each stage of the fit."""
+        ...
+
+    def outputs(self, source: Source) -> np.ndarray:
+        """Return linear outputs (n, t) of rows."""
+        ...
+
+    def prepared(self, rows: Rows) -> Rows:
+        """Return rows as they enter the features."""
+        ...
+
+    def mapped(self) -> MappedModel | None:
+        """Return the outputs as a function of mapped rows; None if they are not such a function."""
+        ...
+
+
+Fit = Callable[[Recipe, Source, np.ndarray | None], FittedCandidate]
+"""Fits a recipe to the rows of a source, in groups if these are given."""
 
 
 @dataclass(frozen=True)
 class Race:
     """A race on a sample of a source.
 
-    rows, y, groups, weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows
-    to score); there are several if rows are few. splits_of: number of splits that a round takes, by its number of rows.
-    trials: machines that share their products; None if the estimator has settings that these do not support.
+    asked: the recipe whose open settings are raced. fit: fits what has no machine among ``shared``. rows, y, groups,
+    weights: the sample. codec: how its labels become numbers. splits: pairs (rows to learn from, rows to score); there
+    are several if rows are few. splits_of: number of splits that a round takes, by its number of rows. shared: machines
+    that share their products; None if the recipe has settings that these do not support.
     leaves_out: whether these learn from all rows, and are scored by the outputs of left-out ones. left_out: adjacent
     rows that are left out together; None for single rows.
 
-    Few rows have one round: every machine of ``trials`` learns from all of them, and its outputs for the rows that are
+    Few rows have one round: every machine of ``shared`` learns from all of them, and its outputs for the rows that are
     left out, in closed form, are scored. Rounds on parts of them would choose by some dozen rows.
     """
 
-    model: BaseEstimator
+    asked: Recipe
+    fit: Fit
     rows: Rows
     y: np.ndarray
     codec: Codec
@@ -82,9 +160,8 @@ class Race:
     splits_of: dict[int, int]
     scoring: Scoring
     column_names: Sequence[str] | None
-    seed: int
     weights: np.ndarray | None
-    trials: Trials | None
+    shared: SharedMachines | None
     leaves_out: bool = False
     left_out: Sequence[np.ndarray] | None = None
     best: dict[str, Setting] = field(default_factory=dict)  # setting of each candidate in its last round
@@ -97,24 +174,23 @@ class Race:
     @classmethod
     def on(
         cls,
-        model: BaseEstimator,
+        asked: Recipe,
         source: Source,
         groups: np.ndarray | None,
+        fit: Fit,
         most_rows: int | None = None,
         keeps_rows: bool = True,
     ) -> Race:
-        """Return the race of an estimator on a sample of a source. Raise DataError as ``race_of`` does.
+        """Return the race for a recipe on a sample of a source. Raise DataError as ``choose.race`` does.
 
         most_rows: largest sample, if memory allows fewer rows than its share of it holds. keeps_rows: whether the fit
         may keep all rows in memory; else it is not the machine that a race on few rows leaves rows out of.
         """
         labels = source.labels()
         assert labels is not None
-        seed = seed_of(model)
-        room = room_in(parse_memory(model.memory)) // _SHARE
-        held = max(FEWEST_SAMPLED, int(room / max(1.0, source.row_bytes)))
+        held = max(FEWEST_SAMPLED, int(asked.room // SAMPLE_SHARE / max(1.0, source.row_bytes)))
         n_sampled = min(ROUNDS[-1] + most_held_out(labels), held, most_rows or source.n_rows)
-        places = choose_rows(source.n_rows, n_sampled, seed)
+        places = choose_rows(source.n_rows, n_sampled, asked.seed)
         rows, y = source.take(places), labels[places]
         check_histograms(
             rows,
@@ -126,34 +202,31 @@ class Race:
         )
         sampled = None if groups is None else np.asarray(groups)[places]
         weights = None if source.weights is None else of_rows(source.weights[places])
-        shares_products = is_free(model, or_named=True)
+        shares_products = is_free(asked, or_named=True)
         is_few = source.n_rows < FEW and places.size == source.n_rows and keeps_rows and shares_products
         if is_few:  # rows that are left out together have to be adjacent
-            order = in_groups(sampled, places.size, seed)
+            order = in_groups(sampled, places.size, asked.seed)
             rows, y, places = _arrays.take_rows(rows, order), y[order], places[order]
             sampled = None if sampled is None else sampled[order]
             weights = None if weights is None else weights[order]
-        scoring = scoring_of(model, labels, is_few)
-        splits = held_out_rows(y, sampled, is_classifier(model), seed)
+        scoring = scoring_of(asked.scoring, asked.is_classifier, labels, is_few)
+        splits = held_out_rows(y, sampled, asked.is_classifier, asked.seed)
         rounds = {places.size: len(splits)} if is_few else rounds_of(splits)
-        y = shared_tasks(y, splits, min(rounds), is_classifier(model))
-        codec = codec_for(model, y)
-        trials = Trials(
-            rows, y, codec, codec.score(y, scoring, weights), weights,
-            np.dtype("float64" if model.precision == "float64" else "float32"),
-            _alphas(model.alpha), model.n_terms, seed, places,
-        )  # fmt: skip
+        y = shared_tasks(y, splits, min(rounds), asked.is_classifier)
+        codec = (ClassCodec if asked.is_classifier else RealCodec).of(y)
+        score = codec.score(y, scoring, weights)
+        shared = SharedMachines(rows, y, codec, score, weights, asked, places)
         return cls(
-            model, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, seed, weights,
-            trials if shares_products else None,
-            is_few, left_out_together(sampled, trials.Y) if is_few else None,
+            asked, fit, rows, y, codec, sampled, splits, rounds, scoring, source.column_names, weights,
+            shared if shares_products else None,
+            is_few, left_out_together(sampled, shared.Y) if is_few else None,
         )  # fmt: skip
 
     @property
     def look(self) -> Look:
         """Properties of the sample on which settings depend."""
         n_classes = 0
-        if is_classifier(self.model):
+        if self.asked.is_classifier:
             n_classes = np.unique(self.y).size if self.y.ndim == 1 else self.y.shape[1] + 1
         return Look.at(self.rows, n_classes, self.leaves_out)
 
@@ -166,9 +239,9 @@ class Race:
         """
         return (
             self.leaves_out
-            and is_classifier(self.model)
-            and self.trials is not None
-            and (self.y.ndim == 2 or self.trials.Y.shape[1] == 1)
+            and self.asked.is_classifier
+            and self.shared is not None
+            and (self.y.ndim == 2 or self.shared.Y.shape[1] == 1)
         )
 
     @property
@@ -177,19 +250,24 @@ class Race:
         return sum(test.size for _, test in self.splits)
 
     @property
+    def measure(self) -> str:
+        """Name of the score."""
+        return score_name(self.scoring, self.asked.is_classifier, self.y)
+
+    @property
     def footprint(self) -> int:
         """Bytes of the largest machines that share their products: those of the last round."""
-        if self.trials is None:
+        if self.shared is None:
             return 0
         everything = np.arange(self.rows.shape[0])
-        return self.trials.footprint(
+        return self.shared.footprint(
             [(everything, everything[:0])] if self.leaves_out else self.splits_at(max(self.splits_of))
         )
 
     @property
     def work(self) -> float:
         """Estimated seconds of all trials so far, counted in operations."""
-        return sum(self.separate) + (0.0 if self.trials is None else self.trials.work)
+        return sum(self.separate) + (0.0 if self.shared is None else self.shared.work)
 
     def splits_at(self, n_rows: int) -> list[Split]:
         """Return the splits of the round that learns from ``n_rows`` rows."""
@@ -209,54 +287,56 @@ class Race:
             if on_trial is not None:
                 on_trial(trial)
 
-        return race(
-            entered, self, sorted(self.splits_of), measure=score_name(self.scoring, self.model, self.y),
+        return successive_halving(
+            entered, self, sorted(self.splits_of), measure=self.measure,
             n_held_out=self.n_held_out, families_to_the_end=len(self.splits) > 1, on_trial=tell,
             work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2, **self._end(),
         )  # fmt: skip
 
     def _end(self) -> Parameters:
         """Return when to stop starting trials: after a share of the user's seconds, or after a fixed amount of work."""
-        seconds = getattr(self.model, "time_limit", None)
-        if seconds is not None:
-            return {"seconds": RACE_SHARE * seconds}
+        if self.asked.time_limit is not None:
+            return {"seconds": RACE_SHARE * self.asked.time_limit}
         return {"seconds": MOST_SECONDS, "clock": lambda: self.work}
+
+    def machines_of(self, recipe: Recipe) -> SharedMachines | None:
+        """Return the machines that share their products if they take the recipe of a candidate, else None."""
+        return self.shared if self.shared is not None and self.shared.takes(recipe) else None
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """Return the mean outcome over the splits; see ``Runner``."""
-        if self.trials is not None and self.trials.takes(candidate.settings):
-            return self._run_trials(self.trials, candidate, n_rows)
-        if self.trials is not None:
-            self.trials.let_go()  # a separate fit needs the whole budget
-        chosen = self.splits_at(n_rows)
-        scores, deviations, seconds, learned = [], [], [], {}
-        for train, test in chosen:
+        recipe = candidate.recipe(self.asked)
+        if (machines := self.machines_of(recipe)) is not None:
+            return self._run_shared(machines, candidate, recipe, n_rows)
+        return self.run_fits(recipe, n_rows)
+
+    def run_fits(self, recipe: Recipe, n_rows: int) -> Outcome:
+        """Return the mean outcome of separate fits over the splits of a round."""
+        if self.shared is not None:
+            self.shared.let_go()  # a separate fit needs the whole budget
+        outcomes = []
+        for train, test in self.splits_at(n_rows):
             with catch_warnings():
                 simplefilter("ignore", ConvergenceWarning)  # the score shows how well a trial did
-                fitted = self.fitted(candidate, train)
+                fitted = self.fitted(recipe, train)
             self.separate.append(work_of_fit(fitted, _arrays.take_rows(self.rows, train)))
-            score, deviation, taken = self.scored(fitted, test)
-            scores.append(score)
-            deviations.append(deviation / len(chosen))  # of the mean of scores on disjoint rows
-            seconds.append(taken)
-            gamma = getattr(fitted.kernel_, "gamma", None)
-            learned = {"alpha": fitted.alpha_} | ({} if gamma is None else {"gamma": float(gamma)})
-        all_deviations = tuple(np.concatenate(deviations).tolist())
-        return Outcome(float(np.mean(scores)), learned, all_deviations, float(np.median(seconds)))
+            outcomes.append(self.scored(fitted, test))
+        return mean_of(outcomes)
 
-    def _run_trials(self, trials: Trials, candidate: Candidate, n_rows: int) -> Outcome:
+    def _run_shared(
+        self, machines: SharedMachines, candidate: Candidate, recipe: Recipe, n_rows: int
+    ) -> Outcome:
         """Run a candidate by machines that share their products.
 
         The first round searches for the best setting, starting from that of the first candidate of the family. Later
         rounds keep it, because strength and gamma depend little on the number of rows. If few rows are held out in
         turn, the last round, which covers all of them, searches beyond it.
         """
-        leaves_out = self.leaves_out and trials.leaves_out(candidate.settings)
+        leaves_out = self.leaves_out and recipe.keeps_rows
         everything = np.arange(self.rows.shape[0])
         splits = [(everything, everything)] if leaves_out else self.splits_at(n_rows)
         last_setting = self.best.get(candidate.name)
         start = self._starts.get(candidate.family) if last_setting is None else last_setting
-        settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
 
         def looks_on(score: float, outputs: Sequence[np.ndarray]) -> bool:
             if last_setting is not None and (n_rows < max(self.splits_of) or len(splits) == 1):
@@ -264,27 +344,27 @@ class Race:
             leader = self.leaders.get(n_rows)
             if leader is None:
                 return True
-            deviations = self._all_deviations(trials, splits, outputs)
+            deviations = self._all_deviations(splits, outputs)
             errors = HOPELESS if last_setting is None else CLOSE
             return not is_behind(Outcome(score, deviations=tuple(deviations)), leader, errors)
 
         if leaves_out:
-            fitted = trials.best_left_out(settings, self.left_out, start, looks_on, self.by_error)
+            fitted = machines.best_left_out(recipe, self.left_out, start, looks_on, self.by_error)
         else:
-            fitted = trials.best(settings, splits, start, looks_on)
+            fitted = machines.best(recipe, splits, start, looks_on)
         self.best[candidate.name] = fitted.setting
         self._starts.setdefault(candidate.family or candidate.name, fitted.setting)
-        outcome = self.outcome_of(trials, fitted, splits)
-        self.compared.setdefault(n_rows, {})[candidate.name] = self._tried(trials, fitted, splits)
+        outcome = self.outcome_of(fitted, splits)
+        self.compared.setdefault(n_rows, {})[candidate.name] = self._tried(fitted, splits)
         if n_rows not in self.leaders or outcome.score > self.leaders[n_rows].score:
             self.leaders[n_rows] = outcome
         return outcome
 
-    def _tried(self, trials: Trials, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
+    def _tried(self, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
         """Return the outcomes of the settings among which the score chose: one if the squared error did."""
         among = [(fitted.score, fitted.outputs)] if self.by_error else [(s, o) for s, _, o in fitted.tried]
         return [
-            Outcome(score, deviations=tuple(self._all_deviations(trials, splits, outputs).tolist()))
+            Outcome(score, deviations=tuple(self._all_deviations(splits, outputs)))
             for score, outputs in among
         ]
 
@@ -294,7 +374,7 @@ class Race:
 
         Many rows tell candidates apart, and need no preference; those that a user lists have no order.
         """
-        if not self.leaves_out or not is_automatic(self.model.kernel):
+        if not self.leaves_out or not is_auto(self.asked.kernel):
             return 0.0
         return BELIEVED if self.by_error else CLOSE
 
@@ -321,73 +401,129 @@ class Race:
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""
         first = result.trials[0]
-        if self.trials is None or not self.trials.takes(first.candidate.settings) or len(self.splits) > 1:
+        machines = self.machines_of(first.candidate.recipe(self.asked))
+        if machines is None or len(self.splits) > 1:
             return result
 
         def run(candidate: Candidate, n_rows: int) -> Outcome:
-            assert self.trials is not None
             splits = self.splits_at(n_rows)
-            settings = {"bin_weights": given_weights(self.model.get_params(deep=False))} | candidate.settings
-            fitted = self.trials.best(settings, splits, self.best.get(candidate.name))
+            fitted = machines.best(candidate.recipe(self.asked), splits, self.best.get(candidate.name))
             self.best[candidate.name] = fitted.setting
-            return self.outcome_of(self.trials, fitted, splits)
+            return self.outcome_of(fitted, splits)
 
         return result.in_place_of(first, trial_of(first.candidate, run, first.round, first.n_rows))
 
-    def outcome_of(self, trials: Trials, fitted: BestSetting, splits: list[Split]) -> Outcome:
+    def outcome_of(self, fitted: BestSetting, splits: list[Split]) -> Outcome:
         """Return the outcome of machines that share their products, on these splits."""
-        learned = {"alpha": fitted.alpha} | ({} if fitted.gamma is None else {"gamma": fitted.gamma})
-        deviations = self._all_deviations(trials, splits, fitted.outputs)
-        return Outcome(fitted.score, learned, tuple(deviations.tolist()), fitted.seconds)
+        deviations = tuple(self._all_deviations(splits, fitted.outputs))
+        return Outcome(fitted.score, learned_by(fitted.alpha, fitted.gamma), deviations, fitted.seconds)
 
-    def _all_deviations(
-        self, trials: Trials, splits: list[Split], outputs: Sequence[np.ndarray]
-    ) -> np.ndarray:
-        """Return the jackknife deviations of the mean score over the splits."""
-        return np.concatenate(
-            [
-                self._deviations(trials.score, test, split_outputs) / len(splits)
-                for (_, test), split_outputs in zip(splits, outputs, strict=True)
-            ]
-        )
+    def _all_deviations(self, splits: list[Split], outputs: Sequence[np.ndarray]) -> list[float]:
+        """Return the jackknife deviations of the mean score over the splits of machines that share products."""
+        assert self.shared is not None
+        return [
+            deviation / len(splits)
+            for (_, test), split_outputs in zip(splits, outputs, strict=True)
+            for deviation in self._deviations(self.shared.score, test, split_outputs)
+        ]
 
-    def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> np.ndarray:
+    def _deviations(self, score: OutputScore, test: np.ndarray, outputs: np.ndarray) -> list[float]:
         """Return the jackknife deviations of the score of ``outputs``, the outputs for the rows ``test``."""
         groups = None if self.groups is None else self.groups[test]
-        parts = parts_of_rows(test.size, groups, self.seed)
-        return deviations_of(score.without_each(outputs, test, parts))
+        parts = parts_of_rows(test.size, groups, self.asked.seed)
+        deviations: list[float] = deviations_of(score.without_each(outputs, test, parts)).tolist()
+        return deviations
 
-    def fitted(self, candidate: Candidate, chosen: np.ndarray) -> BaseEstimator:
-        """Return the estimator with the settings of a candidate, fitted on the rows ``chosen`` of the sample."""
-        weights = given_weights(self.model.get_params(deep=False))
-        settings = {"bin_weights": weights} | candidate.settings | {"scoring": self.scoring, "verbose": False}
-        # Row weights include class weights already, and a candidate needs no threshold.
-        model = without_posterior(self.model).set_params(
-            **settings, class_weight=None, threshold=None, weights="importance"
-        )
-        keeps = candidate.settings.get("features") == "exact"
-        if not keeps:
-            model.set_params(scoring=None)
+    def fitted(self, recipe: Recipe, chosen: np.ndarray) -> FittedCandidate:
+        """Return the model of a candidate's recipe, fitted on the rows ``chosen`` of the sample."""
+        recipe = replace(
+            recipe, bin_weights=recipe.given_bin_weights, verbose=False, keeps_posterior=False, threshold=None,
+            scoring=self.scoring if has_features(recipe, "exact") else None,
+            class_weight=None, weights="importance",  # the weights of the rows include those of classes already
+        )  # fmt: skip
         groups = None if self.groups is None else self.groups[chosen]
         source = ArraySource(
             _arrays.take_rows(self.rows, chosen), self.y[chosen], column_names=self.column_names
         )
         source.weights = None if self.weights is None else self.weights[chosen]
-        if groups is None or np.unique(groups).size < 2:
-            return model.fit_source(source)
-        return model.fit_source(source, groups=groups)
+        is_grouped = groups is not None and np.unique(groups).size > 1
+        return self.fit(recipe, source, groups if is_grouped else None)
 
-    def scored(self, fitted: BaseEstimator, test: np.ndarray) -> tuple[float, np.ndarray, float]:
-        """Return the score on the rows ``test``, its deviations, and the seconds of one prediction."""
+    def scored(self, fitted: FittedCandidate, test: np.ndarray) -> Outcome:
+        """Return the outcome of a model, by its score on the rows ``test``."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
-        outputs = fitted.predict_source(ArraySource(rows, column_names=self.column_names))
+        outputs = fitted.outputs(ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
-        score = codec_of(fitted).score(self.y, self.scoring, self.weights)
-        return score(outputs, test), self._deviations(score, test, outputs), seconds
+        score = fitted.codec.score(self.y, self.scoring, self.weights)
+        deviations = tuple(self._deviations(score, test, outputs))
+        return Outcome(score(outputs, test), learned_by(fitted.alpha, fitted.gamma), deviations, seconds)
 
 
-def _alphas(alpha: Any) -> list[float] | None:
-    """Return the strengths to choose from; None for "auto"."""
-    alphas = checked_alpha(alpha)
-    return None if alphas is None else sorted(float(strength) for strength in np.atleast_1d(alphas))
+def learned_by(alpha: float, gamma: float | None) -> Parameters:
+    """Return what a fit chose by itself, by name."""
+    return {"alpha": alpha} | ({} if gamma is None else {"gamma": gamma})
+
+
+def mean_of(outcomes: Sequence[Outcome]) -> Outcome:
+    """Return the mean outcome over disjoint rows, with what the last fit learned."""
+    return Outcome(
+        float(np.mean([outcome.score for outcome in outcomes])), outcomes[-1].learned,
+        tuple(deviation / len(outcomes) for outcome in outcomes for deviation in outcome.deviations),
+        float(np.median([outcome.predict_seconds for outcome in outcomes])),
+    )  # fmt: skip
+
+
+# --- how much work a separate fit was, by the operations that it took
+
+
+def work_of_fit(fitted: FittedCandidate, rows: Rows) -> float:
+    """Return the estimated seconds of a fit of n rows on two cores: the same number on every machine.
+
+    An exact machine with p bins, s strengths and g gammas takes 2 g n^2 p operations for kernel values and s n^3/3 for
+    factors. Other machines with D features take 2 n p D for the features, n D^2 for their sums, and s D^3/3 for factors
+    or 4 n D t for a pass over t targets. LIBLINEAR visits the entries of the features that are not zero.
+
+    With the strength chosen by the default rule, the estimate is within a factor of about two of the time.
+
+    Parameters
+    ----------
+    fitted : FittedCandidate
+        The model.
+    rows : array or sparse matrix of shape (n, bins)
+        The rows that it was fitted on.
+    """
+    # Folds share the strengths, but each takes a factor.
+    n_scored = 1 if fitted.selection is None else max(np.shape(fitted.selection.scores))
+    if fitted.keeps_rows:
+        return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
+    n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
+    # A map that keeps zeros works bin by bin, which takes no time beside what follows.
+    is_sparse = keeps_zeros(fitted.features)
+    mapped = 0.0 if is_sparse else 2 * n * _bins(rows, _SPARSE_IN_FEATURES) * n_features
+    outputs = n * n_features * fitted.coef.size / fitted.coef.shape[-1]
+    if fitted.n_passes == 0:  # LIBLINEAR counts none
+        entries = _SPARSE_PASSES * _density(rows) if is_sparse else _DENSE_PASSES
+        return UNCOUNTED_SECONDS + mapped / _ON_FEATURES + (n_scored + 1) * entries * outputs / _VISITS
+    sums = n * n_features**2 + n_scored * n_features**3 / 3
+    passes = fitted.n_passes
+    return UNCOUNTED_SECONDS + (mapped + sums + 4 * passes * outputs) / _ON_FEATURES + _READING * passes
+
+
+def _of_kernel_matrix(fitted: FittedCandidate, rows: Rows, n_scored: int) -> float:
+    """Return the operations of an exact machine."""
+    n, settings = float(rows.shape[0]), {} if fitted.selection is None else fitted.selection.settings
+    n_gammas = max(1, np.unique(settings.get("gamma", [])).size)
+    return 2 * n_gammas * n**2 * _bins(rows, _SPARSE_IN_KERNEL) + n_scored * n**3 / 3
+
+
+def _bins(rows: Rows, sparse_entry: float) -> float:
+    """Return how many bins of dense rows take as long as those of ``rows``."""
+    if not _arrays.is_sparse(rows):
+        return float(rows.shape[1])
+    return min(float(rows.shape[1]), sparse_entry * rows.nnz / rows.shape[0])
+
+
+def _density(rows: Rows) -> float:
+    """Return the share of bins that are not 0."""
+    return float(np.count_nonzero(_arrays.stored_values(rows)) / (rows.shape[0] * rows.shape[1]))

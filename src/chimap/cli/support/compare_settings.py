@@ -56,7 +56,7 @@ class CompareSettings:
     ] = "auto"
     components: Annotated[
         str, options.value("N,N", "Numbers of landmarks and of random features to try.")
-    ] = _listed("comparison/entrants.py", "SIZES")
+    ] = _listed("comparison/full_race.py", "SIZES")
     normalization: fit_options.Normalization = None
     scoring: fit_options.Scoring = None
     class_weight: fit_options.ClassWeight = None
