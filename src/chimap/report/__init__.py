@@ -3,8 +3,8 @@
 Three steps, a file each for what they are about:
 
 - measures: ``measures``, ``ranking``, ``segmentation`` and ``splits`` compare predictions with the truth.
-- values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything that
-  a page shows. Each gives its numbers as JSON with ``as_dict``.
+- values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
+  that a page shows. Each gives its numbers as JSON with ``as_dict``.
 - pages: ``render_...`` returns the HTML of a value and ``write_...`` writes it. ``page`` has what all pages share,
   ``figures`` turns figures of matplotlib into SVG, and ``templates`` holds the HTML.
 
