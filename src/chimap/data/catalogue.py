@@ -1,4 +1,4 @@
-"""Files and objects of other ecosystems that are recognised by what they hold, rather than by their ending."""
+"""The catalogue of what holds rows: files by their ending or content, and objects of other libraries by their type."""
 
 from __future__ import annotations
 
@@ -8,23 +8,30 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._frames import is_collection
-from chimap.data.column_choice import chosen
-from chimap.data.formats.anndata import AnnDataSource, is_anndata_store
-from chimap.data.formats.anndata_objects import anndata_source, is_anndata
+from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
+from chimap.data.formats.arrow import ArrowSource
+from chimap.data.formats.arrow_files import IPC, PARQUET
+from chimap.data.formats.batches import is_stream, stream_source
 from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
 from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
+from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order
+from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.named_counts import jsonl_source
+from chimap.data.formats.npy import NpySource
+from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.records import LINES
-from chimap.data.formats.streams import is_stream, stream_source
+from chimap.data.formats.stored_arrays import Hdf5Source, ZarrSource
+from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
-from chimap.data.ids import check_order
-from chimap.data.io.compressed import COMPRESSIONS
+from chimap.data.io.containers import is_store
+from chimap.data.io.files import COMPRESSIONS, existing_file, is_folder
 from chimap.data.labels import Labels
-from chimap.data.remedies import refuse_unreadable
+from chimap.data.remedies import refuse_unreadable, unread_file
 from chimap.data.source import Source
-from chimap.data.table import ColumnChoice
+from chimap.data.table import ColumnChoice, check_order
+from chimap.data.views import chosen
 
 Opener = Callable[..., Source]
 
@@ -69,6 +76,24 @@ _IDS: tuple[tuple[Callable[[object], bool], Callable[..., np.ndarray], str], ...
 MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
 
 
+_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+
+ENDINGS: dict[str, Callable[..., Source]] = {
+    ".npy": NpySource,
+    ".npz": NpzSource,
+    **LAYOUT_ENDINGS,
+    **dict.fromkeys(PARQUET + IPC, ArrowSource),
+    ".zarr.zip": ZarrSource,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
+    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
+    **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
+    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
+}
+
+CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
+WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
+
+
 def layout_of(path: str) -> Opener | None:
     """Return the function that opens a file or folder, chosen by its content, or None."""
     return next((opener for holds, opener in LAYOUTS if holds(path)), None)
@@ -99,3 +124,16 @@ def check_rows_order(X: object, **given: object) -> None:
         for fits, ids, call in _IDS:
             if fits(X):
                 check_order(ids(X), values, type(X).__name__, call, argument)
+
+
+def kind_of(path: str) -> Callable[..., Source]:
+    """Return the class or function that reads this file or folder."""
+    if is_folder(path):
+        return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
+    name = existing_file(path).name.lower()
+    if (opener := layout_of(path)) is not None:
+        return opener
+    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
+    if kind is None:
+        raise unread_file(path, ENDINGS)
+    return kind

@@ -10,8 +10,8 @@ from sklearn.base import is_classifier
 from chimap import _arrays
 from chimap._types import Rows, Scoring
 from chimap._validation import DataError
-from chimap.selection.left_out_rows import parts_of
-from chimap.solvers.observed_exact import is_shared
+from chimap.selection.leave_one_out import parts_of
+from chimap.solvers.exact import is_shared
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -7,9 +7,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from chimap import Exponential, chi2
-from chimap.solvers import filling
-from chimap.solvers.exact import DualRidge
-from chimap.solvers.observed_exact import ObservedDualRidge, exact_ridge, is_shared
+from chimap.solvers import exact_observed
+from chimap.solvers.exact import DualRidge, is_shared
+from chimap.solvers.exact_observed import ObservedDualRidge, exact_ridge
 
 from ..histograms import histograms
 
@@ -129,7 +129,7 @@ def test_a_small_strength_does_not_know_rows_that_are_left_out():
 
 
 def test_rows_whose_search_does_not_end_are_not_known(monkeypatch):
-    monkeypatch.setattr(filling, "_MOST_STEPS", 1)
+    monkeypatch.setattr(exact_observed, "_MOST_STEPS", 1)
     K, Y, _ = problem()
     machine = exact_ridge(K, np.diag(K).copy(), Y)
     (residuals,) = machine.leave_out(machine.solve(1e-3), [np.arange(10)])

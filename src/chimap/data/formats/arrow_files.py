@@ -18,7 +18,6 @@ from chimap.data.remedies import counting
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 PARQUET = (".parquet", ".pq")
 IPC = (".feather", ".arrow", ".ipc")
 # Parquet is read page by page, not a whole row group at once. Writers limit pages and dictionaries to 1 MiB each.

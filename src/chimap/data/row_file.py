@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import IO
 
 import numpy as np
 
+from chimap import _arrays
 from chimap import _sparse as sp
+from chimap._types import JSON, Rows
 from chimap._validation import DataError
-from chimap.data.rows import csr_rows
+from chimap.data.rows import csr_row_bytes, csr_rows
+from chimap.data.source import RangeSource, Read
 
 BUCKET_BYTES = 2**24  # size of the entries of a bucket in the file
 
@@ -157,3 +163,41 @@ def _read_into(file: IO[bytes], out: np.ndarray, offset: int) -> None:
                 "the temporary file of rows is shorter than when it was written. Open the data again."
             )
         view, offset = view[count:], offset + count
+
+
+class OrderedSource(RangeSource):
+    """A source whose stored entries are not in the order of rows; opening it sorts them into a ``RowFile``.
+
+    A subclass supplies all entries in ``_filled``.
+    """
+
+    is_sparse = True
+
+    def _open(self) -> None:
+        """Sort the entries, and set the memory that rows take.
+
+        ``n_rows``, ``n_features`` and ``dtype`` must be set before.
+        """
+        self._file: RowFile | None = self._filled()
+        sparse_bytes = csr_row_bytes(self._file.n_entries, self.n_rows, self.dtype)
+        self.row_bytes = sparse_bytes if self.is_sparse else float(self.n_features * self.dtype.itemsize)
+        self.held_bytes = self._file.held_bytes
+
+    def __getstate__(self) -> JSON:
+        # A copy in another process reads the original file: the temporary file cannot be sent.
+        return {**self.__dict__, "_file": None}
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows with these increasing indices."""
+        with self._reading() as read:
+            return _arrays.stack_rows([read(row, row + 1) for row in np.asarray(rows).tolist()])
+
+    @contextmanager
+    def _reading(self) -> Iterator[Read]:
+        self._check_unchanged()
+        file = self._file = self._file or self._filled()
+        yield file.read if self.is_sparse else lambda start, stop: _arrays.to_dense(file.read(start, stop))
+
+    @abstractmethod
+    def _filled(self) -> RowFile:
+        """Return a finished ``RowFile`` with all entries."""
