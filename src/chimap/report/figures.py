@@ -1,4 +1,4 @@
-"""Convert matplotlib figures to SVG for a page: one unit per pixel, text as text, the page's colours.
+"""Figures as SVG for a page: one unit per pixel, text as text, the page's colours.
 
 Every colour of the palette is written as ``var(--name, #hex)``: a page may redefine it, for example in dark mode, and
 a program that shows only the SVG uses the light colours.
@@ -14,7 +14,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+import numpy as np
+
+from chimap.report.formatting import number, power_of_ten
+
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
@@ -172,3 +178,37 @@ def _finish_root(root: ElementTree.Element, alt: str) -> None:
             "style": f"--natural: {width:.0f}px; stroke-linejoin: round; stroke-linecap: butt",
         }
     )
+
+
+def log_axis(axis: Axis, low: float, high: float) -> None:
+    """Label at most seven powers of ten, or plain numbers at 1, 2 and 5 within less than two decades."""
+    from matplotlib.ticker import FixedFormatter, FixedLocator, NullLocator
+
+    first, last = int(np.ceil(np.log10(low))), int(np.floor(np.log10(high)))
+    if last - first >= 2:
+        exponents = range(first, last + 1, (last - first) // 7 + 1)
+        ticks, labels = [10.0**e for e in exponents], [power_of_ten(e) for e in exponents]
+    else:
+        candidates = [m * 10.0**e for e in range(first - 1, last + 1) for m in (1, 2, 5)]
+        ticks = [t for t in candidates if low <= t <= high]
+        labels = [number(t) for t in ticks]
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(FixedFormatter(labels))
+    axis.set_minor_locator(NullLocator())
+
+
+MARKERS = "osD^vPX*"
+
+SIZE = (380, 250)
+
+_NARROW = 30  # longest label, in characters, for a legend of two columns
+
+
+def legend_below(axes: Axes) -> None:
+    """Place the legend below the axes, in two columns if there are many short names."""
+    labels = axes.get_legend_handles_labels()[1]
+    is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW
+    axes.legend(
+        loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, fontsize=11.5, handlelength=2.2,
+        labelspacing=0.45, ncols=2 if is_long else 1,
+    )  # fmt: skip

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from chimap.report import classification_metrics, examples, ranking_metrics
-from chimap.report.examples import small_jpeg
+from chimap.report.pictures import small_jpeg
 
 
 def test_surest_confusions_and_rankings():
