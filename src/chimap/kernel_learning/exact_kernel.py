@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chimap.estimators.class_targets import ClassTargets
-from chimap.estimators.exact_learner import ExactKernelModel
 from chimap.estimators.real_targets import RealTargets
+from chimap.kernel_learning.exact_learner import ExactKernelModel
 
 
 class ExactKernelLearner(ClassTargets, ExactKernelModel):

@@ -10,7 +10,7 @@ from sklearn.kernel_ridge import KernelRidge
 
 from chimap import Exponential, chi2
 from chimap._validation import DataError
-from chimap.estimators import ExactKernelLearner, ExactKernelRegressor
+from chimap.kernel_learning import ExactKernelLearner, ExactKernelRegressor
 from chimap.solvers.exact_widths import dual_ridge, exact_held_out, exact_training
 
 from ..features.fourier.test_widths import BLOCKS, difference

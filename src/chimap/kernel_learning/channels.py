@@ -10,9 +10,6 @@ import numpy as np
 
 from chimap._types import JSON, Blocks, ClassWeight, Parameters, RandomState, Rows
 from chimap._validation import check_choice, check_positive
-from chimap.estimators.channel_widths import ChannelDesign
-from chimap.estimators.kernel_learner import KernelLearner
-from chimap.estimators.kernel_weights import KernelWeights
 from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.width_groups import partition
@@ -21,6 +18,9 @@ from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.designing import Design
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.settling import check_sizes, feature_settings
+from chimap.kernel_learning.channel_widths import ChannelDesign
+from chimap.kernel_learning.kernel_learner import KernelLearner
+from chimap.kernel_learning.kernel_weights import KernelWeights
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from chimap.estimators.class_targets import ClassTargets
-from chimap.estimators.kernel_learner import KernelLearner
 from chimap.estimators.real_targets import RealTargets
+from chimap.kernel_learning.kernel_learner import KernelLearner
 
 
 class FourierKernelLearner(ClassTargets, KernelLearner):

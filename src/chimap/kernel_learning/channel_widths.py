@@ -11,11 +11,6 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 from chimap.engines import Job
-from chimap.estimators.adaptable import Adaptable
-from chimap.estimators.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
-from chimap.estimators.tuning_rows import TuningRows
-from chimap.estimators.width_design import WidthDesign
-from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
@@ -26,6 +21,11 @@ from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
+from chimap.kernel_learning.adaptable import Adaptable
+from chimap.kernel_learning.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
+from chimap.kernel_learning.tuning_rows import TuningRows
+from chimap.kernel_learning.width_design import WidthDesign
+from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21

@@ -12,10 +12,10 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.estimators.width_search import WidthSearch, WidthsFound, least_alpha
 from chimap.features.mapped import mapped_model
 from chimap.features.mapped_functions import Waves
 from chimap.features.weighted import Half, Relevance, output_mixtures
+from chimap.kernel_learning.width_search import WidthSearch, WidthsFound, least_alpha
 from chimap.moments import FoldMoments, Moments
 from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import ridge

@@ -14,10 +14,6 @@ from chimap._validation import DataError
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
-from chimap.estimators.adaptable import Adaptable
-from chimap.estimators.tuning_rows import TuningRows
-from chimap.estimators.width_rounds import WidthRounds
-from chimap.estimators.width_search import WidthObjective, WidthPenalty, WidthSearch, WidthsFound, least_alpha
 from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.scaled import Scale, ScaledWidths
@@ -25,6 +21,16 @@ from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
+from chimap.kernel_learning.adaptable import Adaptable
+from chimap.kernel_learning.tuning_rows import TuningRows
+from chimap.kernel_learning.width_rounds import WidthRounds
+from chimap.kernel_learning.width_search import (
+    WidthObjective,
+    WidthPenalty,
+    WidthSearch,
+    WidthsFound,
+    least_alpha,
+)
 from chimap.selection import choose_alpha
 
 _SMALL = 2**19  # with so few entries of features, one thread is done before two have synchronised

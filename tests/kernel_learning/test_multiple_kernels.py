@@ -18,7 +18,7 @@ from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines.rows import RowsInMemory
-from chimap.estimators.kernel_weights import held_out_loss
+from chimap.kernel_learning.kernel_weights import held_out_loss
 from chimap.losses import Logistic
 from chimap.moments import DealtFolds
 from chimap.solvers import LinearSolution
@@ -306,12 +306,12 @@ def test_joint_form_of_classes_and_its_model_file(tmp_path):
 @pytest.mark.parametrize("name", ["square", "logistic", "epsilon_insensitive"])
 def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.engines import Stopwatch
-    from chimap.estimators.channel_widths import ChannelObjective, ChannelWidths
-    from chimap.estimators.tuning_rows import TuningRows
-    from chimap.estimators.width_search import WidthPenalty
     from chimap.features.base import FeatureSettings
     from chimap.fit.design import parts_of
     from chimap.fit.rows import PreparedRows
+    from chimap.kernel_learning.channel_widths import ChannelObjective, ChannelWidths
+    from chimap.kernel_learning.tuning_rows import TuningRows
+    from chimap.kernel_learning.width_search import WidthPenalty
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
 

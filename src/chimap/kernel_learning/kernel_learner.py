@@ -10,14 +10,14 @@ from chimap._messages import Message
 from chimap._types import ArrayLike, Blocks, ClassWeight, Parameters, RandomState
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
-from chimap.estimators.width_search import WidthPenalty
 from chimap.features.additive.base import AdditiveMap
 from chimap.fit.designing import Design
 from chimap.fit.recipe import Objective, checked_alpha
 from chimap.fit.settling import check_sizes, feature_settings
 from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import ClassCodec
+from chimap.kernel_learning.width_design import SEARCHES, Tuning, WidthDesign
+from chimap.kernel_learning.width_search import WidthPenalty
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.selection import fold_count

@@ -14,12 +14,12 @@ from chimap import FourierKernelLearner, FourierKernelRegressor, HistogramRegres
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines import Progress, Stopwatch
-from chimap.estimators import tuning_rows
-from chimap.estimators.tuning_rows import TuningRows
-from chimap.estimators.width_rounds import WidthRounds
-from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.rows import PreparedRows
+from chimap.kernel_learning import tuning_rows
+from chimap.kernel_learning.tuning_rows import TuningRows
+from chimap.kernel_learning.width_rounds import WidthRounds
+from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
 from chimap.moments import DealtFolds
 
 from ..features.fourier.test_widths import BLOCKS, KERNELS, difference
@@ -214,7 +214,7 @@ def test_a_group_has_the_width_of_its_bins_however_many_they_are():
 
 def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
     """Rows may be sorted by class: the first say nothing of the others. The chunks are of 25 rows."""
-    monkeypatch.setattr("chimap.estimators.width_rounds._SLOPE_ROWS", 12)
+    monkeypatch.setattr("chimap.kernel_learning.width_rounds._SLOPE_ROWS", 12)
     objective = objective_of("gaussian", "gradients")
     rounds = WidthRounds(objective, None, False, Progress(), 1, 0.1, 1)
     np.testing.assert_array_equal(rounds._slope_rows(), histograms(60, 8)[::5])

@@ -13,9 +13,9 @@ from chimap._messages import Message
 from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.engines import Progress
-from chimap.estimators.adaptable import Adaptable
-from chimap.estimators.tuning_rows import TuningRows
 from chimap.features.base import FittedFeatures
+from chimap.kernel_learning.adaptable import Adaptable
+from chimap.kernel_learning.tuning_rows import TuningRows
 from chimap.moments import Moments
 from chimap.solvers import LinearSolution, ridge
 from chimap.solvers.lbfgs import stop_reason

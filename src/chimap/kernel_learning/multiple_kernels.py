@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from chimap.estimators.channels import MultipleKernelModel
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.real_targets import RealTargets
+from chimap.kernel_learning.channels import MultipleKernelModel
 from chimap.losses import CATALOGUE as LOSSES
 
 
