@@ -26,8 +26,7 @@ from chimap.race.choose import parameters_of, recipe_of_all
 from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
-from chimap.report.comparison import Comparison
-from chimap.report.entrants import Entrant, Run, recommended
+from chimap.report.comparison import Comparison, Entrant, Run, recommended
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
