@@ -22,8 +22,8 @@ from chimap.fit.checkpoint import Standing
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import Moments
+from chimap.selection.choose import Chosen
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 
@@ -159,7 +159,7 @@ class Collector(Protocol):
         ...
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, learned: Chosen, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return how the score ``shown`` grows with the rows, or None if this evidence does not tell."""
         ...

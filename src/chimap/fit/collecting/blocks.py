@@ -18,18 +18,18 @@ from chimap.data.rows import RunningDigest
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan
-from chimap.fit.blocks import can_sweep, core_rows
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.collecting.kernel import CHUNK_ROWS, KernelCollector, order_of
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import of_rows
+from chimap.selection.choose import Chosen
 from chimap.selection.learning_curve import LearningCurve
-from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.kernel_matrix import KernelRows
+from chimap.solvers.base import Evidence, KernelRows, Needs
+from chimap.solvers.blocks import core_rows
+from chimap.solvers.exact import is_shared
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class BlocksCollector:
     ) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
-        if not can_sweep(np.asarray(rows.codec.encode(rows.labels)), weights):
+        if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
             raise DataError(
                 Message(
                     "tasks with missing entries, or with a {class_weight} of their own, take one kernel matrix of all "
@@ -160,7 +160,7 @@ class BlocksCollector:
         return Collected(evidence)
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, learned: Chosen, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return the curve of the blocks that were predicted before they were learned."""
         return learned.curve

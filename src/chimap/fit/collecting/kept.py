@@ -20,10 +20,10 @@ from chimap.fit.passes import Passes, rounded
 from chimap.fit.plan import Plan, keeping_job, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import DealtFolds, RowFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
+from chimap.selection.choose import Chosen
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 
@@ -105,13 +105,13 @@ class KeptCollector:
             lambda work, row: None,
         )  # fmt: skip
         evidence = Evidence(
-            kept=kept, device=recipe.device, seed=recipe.seed, on_step=passes.progress.advance,
+            kept=kept, device=recipe.device, seed=recipe.seed, progress=passes.progress,
             asked=recipe.holding.asked, held_folds=held_folds, unit=rows.unit,
         )  # fmt: skip
         return Collected(evidence, no_shift if recipe.is_rounded else None)
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, learned: Chosen, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return None: each point of a curve would take a solution of its own."""
         return None

@@ -22,11 +22,10 @@ from chimap.fit.collecting.base import Collected, Request, Sample
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import RowFolds, of_rows
+from chimap.selection.choose import Chosen
 from chimap.selection.learning_curve import LearningCurve
-from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.kernel_matrix import KernelRows
+from chimap.solvers.base import Evidence, KernelRows, Needs
 
 CHUNK_ROWS = 2048  # rows that are read at once, beside those that are there
 
@@ -115,7 +114,7 @@ class KernelCollector:
         return Collected(Evidence(kernel=kernel, device=recipe.device, seed=recipe.seed))
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, learned: Chosen, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return the curve of the machines that were compared on fewer rows."""
         return learned.curve

@@ -16,9 +16,9 @@ from chimap.fit.passes import Passes
 from chimap.fit.plan import room_for
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.losses import FeatureRows
 from chimap.moments import FoldMoments
+from chimap.selection.choose import Chosen
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Needs
 
@@ -57,7 +57,7 @@ class ReplayedCollector(SumsCollector):
         return None if kept is None else kept.put, replay
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, learned: Chosen, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return None: each point of a curve would take passes of its own."""
         return None

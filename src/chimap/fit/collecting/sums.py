@@ -21,9 +21,9 @@ from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_an
 from chimap.fit.plan import Plan, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.losses import FeatureRows
 from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
+from chimap.selection.choose import Chosen
 from chimap.selection.learning_curve import LearningCurve, nested
 from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence, Needs
@@ -137,7 +137,7 @@ class SumsCollector:
             moments = FoldMoments.of(sums[-1:], self.recipe.dtype, self.recipe.is_rounded)
         evidence = Evidence(
             moments, replay(work), device=self.recipe.device, seed=self.recipe.seed,
-            on_step=passes.progress.advance, asked=self.recipe.holding.asked, unit=self.rows.unit,
+            progress=passes.progress, asked=self.recipe.holding.asked, unit=self.rows.unit,
             held_folds=self.rows.folds_to_hold_out(sample.places),
         )  # fmt: skip
         with passes.clock("held out"):
@@ -169,7 +169,7 @@ class SumsCollector:
         return replace(evidence, witnesses=witnesses, tried=tried)
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, learned: Chosen, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return the scores of ridge on the sums of more and more rows, if they are wanted or at hand."""
         if not self.has_curve and not collected.sums:
