@@ -370,6 +370,16 @@ def check_tasks(source: Source) -> None:
         )
 
 
+def check_varies(y: np.ndarray) -> None:
+    """Raise DataError if the targets of a regression, (n,) or (n, t), are the same in all of several rows."""
+    if y.shape[0] > 1 and np.array_equal(y, np.broadcast_to(y[0], y.shape), equal_nan=True):
+        shown = ", ".join(f"{value:g}" for value in np.ravel(y[0])[:4].tolist())
+        raise DataError(
+            f"y: every target is {shown}, so there is nothing to predict. Check which array or column the targets come "
+            "from."
+        )
+
+
 def checked_batch(y: ArrayLike, codec: Codec | None) -> ArrayLike:
     """Return the labels of a batch: those of one task as they are, a matrix as float64.
 

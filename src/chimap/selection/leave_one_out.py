@@ -401,6 +401,10 @@ class LeavingOut:
         chosen = problem.chosen
         if chosen is None:
             rows, matrix = problem.first, problem.matrix
+            if rows.order.size < 2:
+                raise DataError(
+                    "one row only: a machine is chosen by leaving rows out, which takes at least two rows."
+                )
             chosen = LeaveOut(
                 matrix,
                 rows.Y,

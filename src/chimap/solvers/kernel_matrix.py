@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple
 
@@ -34,6 +34,8 @@ from chimap.solvers.ridge import Factor, LinearSolution
 
 MOST_MAPPED = 4096  # features of a map whose scatter is still factorised for the deviations of predictions
 _PIECE_ROWS = 2048
+# Share of the rounding by large weights that is left in the sums of those of equal rows.
+_ROUNDING_IN_SUMS = 0.2
 _MOST_ROUNDING = 0.005  # share of the spread of the targets that rounding may move outputs by without a word
 
 # Limit of the operations of a step in a trial. Beyond it, most rows are within the margin, as with ridge.
@@ -212,22 +214,19 @@ class KernelProblem(Problem):
         """Return the mean scatter of a row."""
         return self.matrix.ridge(None, 0).scale() or 1.0
 
-    def adopt(self, chosen: ChosenMachine) -> LinearSolution | None:
+    def adopt(self, chosen: ChosenMachine) -> LinearSolution:
         """Take the machine that a rule has chosen, set the features to its gamma, and return its solution."""
         self.chosen = chosen
-        _warn_of_rounding(self.first, self.matrix.diagonal, chosen.solution)
+        machine = _rounded_little(self.first, self.matrix.diagonal, chosen.solution)
         self.first.features.set_octaves(chosen.octaves)
-        return self._of(chosen.solution)
+        self._solution = LinearSolution(machine.weights, machine.intercept + self.first.shift, machine.alpha)
+        return self._solution
 
     def solve(self, alpha: float) -> LinearSolution:
         """See ``Problem``; the weights are those of the rows, in the order of the matrix."""
         if self.chosen is None or self.chosen.solution.alpha != alpha:
-            self.adopt(solved_alone(self.matrix, alpha))
-        assert self.chosen is not None
-        return self._of(self.chosen.solution)
-
-    def _of(self, machine: DualSolution) -> LinearSolution:
-        return LinearSolution(machine.weights, machine.intercept + self.first.shift, machine.alpha)
+            return self.adopt(solved_alone(self.matrix, alpha))
+        return self._solution
 
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """See ``Problem``: the rows that were left out when the machine was chosen."""
@@ -327,17 +326,22 @@ class KernelSolver:
         return KernelProblem(loss, evidence)
 
 
-def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> None:
-    """Warn where the rounding of kernel values moves outputs f = sum_j K_j a_j noticeably.
+def _rounded_little(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> DualSolution:
+    """Return the machine such that rounding of kernel values moves its outputs f = sum_j K_j a_j little, or warn.
 
-    Each value K(x, x_j) is off by up to eps sqrt(K_xx K_jj), independently of the others, and an output by eps times
-    the root of K_xx sum_j K_jj a_j^2: much where strengths are small beside what rounding leaves of the kernel, as with
-    repeated rows, or with so small a gamma that all values are close to 1.
+    Each value K(x, x_j), or weight a_j, is off by up to eps of its size, independently of the others, and an output by
+    eps times the root of K_xx sum_j K_jj a_j^2: much where strengths are small beside what rounding leaves of the
+    kernel, as with repeated rows, or with so small a gamma that all values are close to 1. Repeated rows with unlike
+    targets have large weights of both signs, and only their sum matters: the first of equal rows takes it. Nothing
+    helps a tiny gamma, as the values of new rows are rounded as well.
     """
-    eps = float(np.finfo(rows.dtype).eps)
-    sizes = np.sqrt(diagonal.mean() * (diagonal[:, None] * np.square(machine.weights)).sum(axis=0))
-    spread = np.nanstd(rows.Y, axis=0)
-    share = float(np.max(eps * sizes / np.where(spread > 0, spread, np.inf)))
+    before = _share_of_rounding(rows, diagonal, machine)
+    if before <= _MOST_ROUNDING:
+        return machine
+    weights = np.zeros_like(machine.weights)
+    np.add.at(weights, rows.features.first_equal(), machine.weights)
+    machine = replace(machine, weights=weights)
+    share = max(_ROUNDING_IN_SUMS * before, _share_of_rounding(rows, diagonal, machine))
     if share > _MOST_ROUNDING:
         warnings.warn(
             Message(
@@ -350,6 +354,14 @@ def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolut
             ConvergenceWarning,
             stacklevel=2,
         )
+    return machine
+
+
+def _share_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> float:
+    """Return how far rounding moves outputs, as a share of the spread of the targets; see ``_rounded_little``."""
+    sizes = np.sqrt(diagonal.mean() * (diagonal[:, None] * np.square(machine.weights)).sum(axis=0))
+    spread = np.nanstd(rows.Y, axis=0)
+    return float(np.finfo(rows.dtype).eps * np.max(sizes / np.where(spread > 0, spread, np.inf)))
 
 
 def posterior_of_map(
