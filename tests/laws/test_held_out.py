@@ -30,12 +30,11 @@ FEATURES = {
 SELECTIONS = {
     "fixed": {"alpha": 0.03},
     "auto": {},
-    "gcv": {"selection": "gcv"},
     "folds": {"selection": 4},
     "holdout": {"selection": "holdout"},
     "splitter": {"selection": GroupKFold(5)},
 }
-OF_SQUARE = ("gcv", "holdout")  # selections of the square loss alone
+OF_SQUARE = ("holdout",)  # selections of the square loss alone
 
 
 def is_offered(loss, features, selection):
@@ -43,7 +42,7 @@ def is_offered(loss, features, selection):
     if features == "exact":
         return loss in ("square", "squared_hinge") and selection in ("fixed", "auto", "folds", "splitter")
     if features in ("more features than rows", "blocks"):
-        return loss == "square" and selection in ("fixed", "auto", "gcv")
+        return loss == "square" and selection in ("fixed", "auto")
     return loss in ("square", "epsilon_insensitive") or selection not in OF_SQUARE
 
 
