@@ -39,7 +39,7 @@ from chimap.fit.targets import Codec
 from chimap.losses import Observed, Square
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
 from chimap.selection.base import USUAL_FOLDS, OpenSettings
-from chimap.selection.choose import Chosen
+from chimap.selection.choose import ChosenSolution
 from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence, KernelRows, Swept
 from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, core_rows
@@ -227,7 +227,7 @@ class KeptBatches:
         self._borders = [0]  # of the blocks that are complete
         self._gathered: list[Rows] = []  # prepared rows that the features do not hold yet
         self._swept: Swept | None = None
-        self._latest: tuple[FittedFeatures, Chosen] | None = (
+        self._latest: tuple[FittedFeatures, ChosenSolution] | None = (
             None  # features and machine of the rows that were learned last
         )
 

@@ -19,7 +19,7 @@ from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import check_exact
 from chimap.losses import Loss
 from chimap.selection.base import OpenSettings
-from chimap.selection.choose import Chosen, choose
+from chimap.selection.choose import ChosenSolution, choose
 from chimap.solvers.base import Components, Evidence, Needs, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of
 
@@ -96,7 +96,9 @@ class PenalisedLoss:
         """See ``Objective``."""
         return job
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Chosen:
+    def learn(
+        self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress
+    ) -> ChosenSolution:
         """See ``Objective``."""
         evidence = replace(evidence, progress=progress, ends_at=self.ends_at)
         if np.ndim(self.n_principal):

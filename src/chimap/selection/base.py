@@ -195,7 +195,7 @@ class OpenSettings:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Compared:
     """What a rule found.
 
     Parameters
@@ -230,7 +230,7 @@ class Selection(Protocol[ProblemOfRule]):
         """Whether the rule chooses for this problem, where the choice was asked for in this way."""
         ...
 
-    def choose(self, problem: ProblemOfRule, open: OpenSettings) -> Comparison:
+    def choose(self, problem: ProblemOfRule, open: OpenSettings) -> Compared:
         """Score the strengths that are open, or (None) those of a search, on a problem that the rule serves."""
         ...
 

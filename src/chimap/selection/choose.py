@@ -21,7 +21,7 @@ from chimap.solvers.ridge import LinearSolution
 
 
 @dataclass(frozen=True)
-class Chosen:
+class ChosenSolution:
     """The solution at the chosen settings, for features and targets without shifts, and how they were chosen.
 
     Parameters
@@ -56,7 +56,7 @@ class Chosen:
     posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
     curve: LearningCurve | None = None
 
-    def in_units(self, units: np.ndarray | None) -> Chosen:
+    def in_units(self, units: np.ndarray | None) -> ChosenSolution:
         """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
         if units is None:
             return self
@@ -82,7 +82,7 @@ def choose(
     witnesses: Witnesses | None = None,
     clock: Stopwatch | None = None,
     progress: Progress | None = None,
-) -> Chosen:
+) -> ChosenSolution:
     """Choose what is open by the first rule that serves, and solve the problem there.
 
     If there are too few rows for any rule, the strength is ``problem.usual_alpha()``.
@@ -104,7 +104,7 @@ def choose(
 
     Returns
     -------
-    Chosen
+    ChosenSolution
         The solution, and how it was chosen.
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
@@ -127,7 +127,7 @@ def choose(
     with clock("held out"):
         held_out = problem.held_out(solution, witnesses)
     growth = problem.growth
-    return Chosen(
+    return ChosenSolution(
         solution,
         problem.loss,
         result,

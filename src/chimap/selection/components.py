@@ -15,7 +15,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
-from chimap.selection.base import Comparison, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
 from chimap.solvers.base import Asked, Problem, collected
 from chimap.solvers.from_moments import RidgeProblem
@@ -210,11 +210,11 @@ class ComponentFolds:
         """See ``Selection``."""
         return problem.needs == "moments" and problem.compares
 
-    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Comparison:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without given strengths, compare decades about the mean scatter."""
         alphas = problem.usual_alpha() * DECADES if open.alpha is None else np.atleast_1d(open.alpha)
         components = collected(problem.components, "numbers of components")
         result = score_leading(
             problem.moments, problem.whole, components.borders, components.numbers, alphas, self._on_score
         )
-        return Comparison(result, problem.leading(result.best["n_components"]))
+        return Compared(result, problem.leading(result.best["n_components"]))

@@ -17,7 +17,7 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
-from chimap.selection.base import Comparison, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
@@ -272,7 +272,7 @@ class Folds:
     def __init__(self, on_score: Callable[[], None] = lambda: None):
         self._on_score = on_score
 
-    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Comparison:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         result = choose_alpha(
             problem.moments,
@@ -280,7 +280,7 @@ class Folds:
             "auto" if open.alpha is None else np.asarray(open.alpha),
             lambda alpha, error: self._on_score(), problem.factor, problem.scale,
         )  # fmt: skip
-        return Comparison(result, problem)
+        return Compared(result, problem)
 
 
 def score_path(

@@ -25,7 +25,7 @@ from chimap._messages import Message
 from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
-from chimap.selection.base import Comparison, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.solvers.base import Asked, Problem, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
@@ -570,7 +570,7 @@ class GeneralisedCrossValidation:
         is_without_folds = problem.n_folds == 1 or asked == "gcv"
         return problem.needs == "moments" and is_without_folds and problem.n_rows >= FEWEST_ROWS
 
-    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Comparison:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         strengths = "auto" if open.alpha is None else np.atleast_1d(open.alpha).tolist()
         weights, result, left_out = _chosen(
@@ -579,4 +579,4 @@ class GeneralisedCrossValidation:
         )  # fmt: skip
         if left_out is not None:
             problem.left_out = weights.alpha, left_out
-        return Comparison(result, problem, problem.in_features(weights))
+        return Compared(result, problem, problem.in_features(weights))

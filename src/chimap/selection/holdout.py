@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.base import Comparison, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import Asked, Problem, TrialProblem, Tried
 from chimap.solvers.from_moments import RidgeProblem
@@ -42,7 +42,7 @@ class HoldOut:
         """See ``Selection``."""
         return problem.needs in ("rows", "features") and problem.n_folds > 1
 
-    def choose(self, problem: TrialProblem, open: OpenSettings) -> Comparison:
+    def choose(self, problem: TrialProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         losses: dict[float, float] = {}
 
@@ -54,7 +54,7 @@ class HoldOut:
         if open.alpha is not None:
             for alpha in sorted(np.atleast_1d(open.alpha).tolist(), reverse=True):
                 loss(alpha)
-            return Comparison(_of_losses(losses), problem)
+            return Compared(_of_losses(losses), problem)
         first = self._first(problem)
 
         def at(step: int) -> float:
@@ -65,7 +65,7 @@ class HoldOut:
             before = at(direction * k)
             if at(direction * (k + 1)) >= before - _LITTLE * abs(before):
                 break
-        return Comparison(_of_losses(losses), problem)
+        return Compared(_of_losses(losses), problem)
 
     def _first(self, problem: TrialProblem) -> float:
         """Return the strength to begin with."""
@@ -106,7 +106,7 @@ class HeldOutMoments:
         """See ``Selection``."""
         return problem.needs == "moments" and asked == "holdout" and problem.n_folds == 2
 
-    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Comparison:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``. Raises DataError if every strength is too small."""
         tried, rest = problem.tried, problem.moments.folds[1]
         if tried is None or not len(tried) or not rest.n_rows:
@@ -134,7 +134,7 @@ class HeldOutMoments:
                 step -= 2
             for neighbour in (step - 1, step + 1):
                 at(scale * 10 ** (neighbour / 2))
-        return Comparison(_of_scores(scores, tried.measure), problem)
+        return Compared(_of_scores(scores, tried.measure), problem)
 
     def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
         """Return (score, minus the squared error) of a strength; -inf if it is too small."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.base import Comparison, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.learning_curve import leading_sizes, score_if_any
 from chimap.solvers.base import Asked, Problem, within
@@ -396,7 +396,7 @@ class LeavingOut:
         """See ``Selection``."""
         return problem.needs in ("kernel", "blocks")
 
-    def choose(self, problem: KernelProblem | BlockProblem, open: OpenSettings) -> Comparison:
+    def choose(self, problem: KernelProblem | BlockProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; a problem that goes on from a checkpoint has its choice already."""
         chosen = problem.chosen
         if chosen is None:
@@ -418,7 +418,7 @@ class LeavingOut:
                 rows.has_rare,
                 rows.score.name,
             ).choose()
-        return Comparison(cast("SelectionResult", chosen.result), problem, problem.adopt(chosen))
+        return Compared(cast("SelectionResult", chosen.result), problem, problem.adopt(chosen))
 
 
 def strengths_of(open: OpenSettings) -> Sequence[float] | None:
