@@ -20,13 +20,13 @@ from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.estimators.internals import asked_of, fit_of, rows_that_count
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
-from chimap.fit.exact import exact_bytes
 from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, variant_of
 from chimap.race.choose import parameters_of, recipe_of_all
 from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
 from chimap.report.comparison import Comparison, Entrant, Run, recommended
+from chimap.solvers.kernel_matrix import exact_bytes
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

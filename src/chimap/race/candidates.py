@@ -18,12 +18,11 @@ from chimap.features.exact import has_map
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
 from chimap.fit.automatic import MOST_SUMMED
-from chimap.fit.exact import exact_bytes
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.race.trials import Candidate
 from chimap.recipe import AUTO, Recipe, is_auto
 from chimap.recipe.recipe import checked_normalizations
-from chimap.solvers.exact_machines import bytes_beside
+from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")
 MOST_CLASSES = 50  # LIBLINEAR fits classes one after the other: more would take minutes

@@ -50,7 +50,7 @@ from chimap.recipe.recipe import checked_alpha
 from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
-from chimap.solvers.exact_machines import has_exact_machine
+from chimap.solvers.kernel_matrix import has_exact_machine
 
 _HALF_DECADES = 12  # how far strengths may move from the scale of the machine
 # Neighbours of a setting, the cheapest first: half a decade of the strength reuses the matrix, an octave of gamma
