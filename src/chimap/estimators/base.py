@@ -34,7 +34,6 @@ from chimap.data.table import check_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
 from chimap.estimators.beyond_limit import asks_for_rival, rival_of
-from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.estimators.rows_given import source_of
 from chimap.estimators.rows_to_predict import bind_columns
@@ -47,6 +46,7 @@ from chimap.fit.settling import advice_on_components
 from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss
+from chimap.race.rows import scoring_of
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -10,12 +10,12 @@ from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
-from chimap.estimators.bin_weights import learn_bins
 from chimap.export import export_model
 from chimap.export.parts import parts_of
 from chimap.export.tables import bin_tables
 from chimap.features.weighted import BinWeights
 from chimap.kernels import Exponential, chi2
+from chimap.race.bins import learn_bins
 from chimap.race.trials import Candidate, Outcome, Trial
 from chimap.selection.jackknife import standard_error
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import _threads
 from chimap._validation import DataError
 from chimap.features.weighted import weights_of
-from chimap.fit.trial_machines import KernelMachine, Machine, Split
+from chimap.race.machines import KernelMachine, Machine, Split
 from chimap.selection.climb import Scored, Setting, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
