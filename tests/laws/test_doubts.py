@@ -63,7 +63,7 @@ WRONG = {
         "the bin 'code' alone tells every label",
     ),
     "ids": (
-        FRAME.assign(number=rng.permutation(N) + 77),
+        FRAME.assign(number=rng.permutation(N) + 1000),
         "column 'number' has another whole number in every row",
     ),
     "times": (
