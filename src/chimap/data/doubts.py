@@ -381,7 +381,11 @@ def are_nearly_equal(rows: Rows) -> bool:
     distances = _distances(rows)
     distances[distances < _SAME] = np.nan  # a row itself, and those that are equal to it
     distances.sort(axis=1)  # NaN last
-    nearest, typical = distances[:, : min(_NEIGHBOURS, n // 4)], np.nanmedian(distances, axis=1)
+    nearest, n_others = (
+        distances[:, : min(_NEIGHBOURS, n // 4)],
+        np.count_nonzero(~np.isnan(distances), axis=1),
+    )
+    typical = distances[np.arange(n), n_others // 2]
     with np.errstate(invalid="ignore"):
         has_gap = np.any(nearest[:, 1:] > _GAP * nearest[:, :-1], axis=1)
         is_near = nearest[:, 0] < _NEAR_NEIGHBOUR * typical
