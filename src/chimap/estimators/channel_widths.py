@@ -19,11 +19,10 @@ from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
-from chimap.features.fourier.pullback import Slopes
-from chimap.features.fourier.width_groups import partition
+from chimap.features.fourier.base import Slopes
+from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.design import FeatureBlock, parts_of
-from chimap.fit.designing import Conditions
+from chimap.fit.design import Conditions, FeatureBlock, parts_of
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.losses import Loss, Square

@@ -13,8 +13,8 @@ from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap.backends.base import RowFeatures, SplitRows, TrainingRows
 from chimap.features.additive.base import keeps_zeros
 from chimap.features.base import Folded, fold, simplified
+from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
-from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.fourier.widths import WidthFeatures
 from chimap.features.rounded import in_bfloat16

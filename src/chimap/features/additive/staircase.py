@@ -10,7 +10,7 @@ from chimap import _arrays, _loops
 from chimap._types import CSR, MatrixLike, Rows
 from chimap._validation import check_choice, validated_rows
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.quantise import steps_per_unit
+from chimap.features.additive.codes import steps_per_unit
 from chimap.kernels import Kernel
 from chimap.kernels.additive import signature_powers
 

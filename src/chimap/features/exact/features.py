@@ -19,7 +19,6 @@ from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import AdditiveMap, check_map, mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.base import Folded
-from chimap.features.exact.powers import raise_below
 from chimap.features.exact.products import KeptRows, OtherRows, Spread
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
@@ -28,6 +27,28 @@ from chimap.moments import rows_by_weight
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+_TILE = 512
+
+
+def raise_below(square: np.ndarray, octaves: int) -> None:
+    """Raise the entries below the diagonal to the power 2^octaves, in place."""
+    n, step = square.shape[0], np.square if octaves > 0 else np.sqrt
+
+    def part(first: int) -> None:
+        rows = slice(first, min(first + _TILE, n))
+        for start in range(0, rows.start, _TILE):
+            tile = square[rows, start : start + _TILE]
+            for _ in range(abs(octaves)):
+                step(tile, out=tile)
+        corner = np.tril(square[rows, rows], -1)
+        for _ in range(abs(octaves)):
+            step(corner, out=corner)
+        square[rows, rows] = corner
+
+    if octaves:
+        _threads.tasks(range(0, n, _TILE), part)
 
 
 _ROWS = 1024  # rows whose values are computed at once where a kernel has no map

@@ -12,8 +12,7 @@ from chimap._errors import InputError
 from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.fourier.base import RandomFeatures
-from chimap.features.fourier.quantiles import cauchy, sech
-from chimap.features.fourier.sampling import BY_QUANTILE
+from chimap.features.fourier.sampling import BY_QUANTILE, cauchy, sech
 from chimap.kernels import Kernel, SkewedChi2, SkewedIntersection, as_kernel
 from chimap.kernels.skewed import NEAR, Skewed
 
