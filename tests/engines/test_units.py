@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, _onednn, load
-from chimap.backends import base as backends
-from chimap.backends.base import automatic_precision, has_bfloat16_units, processor_flags
+from chimap.backends import units
+from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
 from chimap.cli.support.describe_model import describe
 from chimap.comparison.kernel_errors import kernel_errors
 from chimap.data import ArraySource
@@ -28,8 +28,8 @@ def machine(monkeypatch):
     """Says what the processor can do, whether oneDNN is there, and what the device is capable of."""
 
     def be(*flags, onednn=True, capability=(0, 0)):
-        monkeypatch.setattr(backends, "processor_flags", lambda: frozenset(flags))
-        monkeypatch.setattr(backends._onednn, "multiplies", lambda: onednn)
+        monkeypatch.setattr(units, "processor_flags", lambda: frozenset(flags))
+        monkeypatch.setattr(units._onednn, "multiplies", lambda: onednn)
         cuda = SimpleNamespace(get_device_capability=lambda device: capability)
         monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
 
@@ -101,11 +101,11 @@ def test_flags_are_those_of_the_first_processor(tmp_path, monkeypatch):
     path = tmp_path / "cpuinfo"
     path.write_text("processor\t: 0\nflags\t\t: fpu amx_bf16 sse\n\nprocessor\t: 1\nflags\t\t: fpu\n")
     read = processor_flags.__wrapped__  # each time; the flags of this processor are kept
-    monkeypatch.setattr(backends, "_CPUINFO", path)
+    monkeypatch.setattr(units, "_CPUINFO", path)
     assert read() == {"fpu", "amx_bf16", "sse"}
     path.write_text("Features : fp asimd\n")
     assert read() == set()
-    monkeypatch.setattr(backends, "_CPUINFO", tmp_path / "none")
+    monkeypatch.setattr(units, "_CPUINFO", tmp_path / "none")
     assert read() == set()
 
 

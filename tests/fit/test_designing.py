@@ -6,7 +6,7 @@ from typing import get_type_hints
 
 from chimap.estimators.channel_widths import ChannelDesign
 from chimap.estimators.width_design import WidthDesign
-from chimap.fit.design import Conditions, Design
+from chimap.fit.designing import Conditions, Design
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 

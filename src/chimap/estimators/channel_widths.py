@@ -22,7 +22,8 @@ from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.design import Conditions, FeatureBlock, parts_of
+from chimap.fit.design import FeatureBlock, parts_of
+from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.losses import Loss, Square

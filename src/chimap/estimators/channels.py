@@ -17,7 +17,8 @@ from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.fit.design import Design, PlainDesign, features_of
+from chimap.fit.design import PlainDesign, features_of
+from chimap.fit.designing import Design
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.settling import check_sizes, feature_settings
 from chimap.kernels import Kernel

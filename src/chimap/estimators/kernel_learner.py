@@ -13,7 +13,7 @@ from chimap.estimators.base import HistogramModel
 from chimap.estimators.width_design import SEARCHES, Tuning, WidthDesign
 from chimap.estimators.width_search import WidthPenalty
 from chimap.features.additive.base import AdditiveMap
-from chimap.fit.design import Design
+from chimap.fit.designing import Design
 from chimap.fit.recipe import Objective, checked_alpha
 from chimap.fit.settling import check_sizes, feature_settings
 from chimap.fit.solving import PenalisedLoss

@@ -26,7 +26,8 @@ from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.blocks import BLOCKS, BlockObjective
 from chimap.fit.checkpoint import Choice
-from chimap.fit.design import Design, FeatureBlock, PlainDesign, parts_of
+from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
+from chimap.fit.designing import Design
 from chimap.fit.exact import ExactObjective
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights

@@ -21,7 +21,8 @@ from chimap.estimators.width_search import WidthObjective, WidthPenalty, WidthSe
 from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.design import Conditions, FeatureBlock, parts_of
+from chimap.fit.design import FeatureBlock, parts_of
+from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.selection import choose_alpha

@@ -7,7 +7,7 @@ design does.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -17,69 +17,12 @@ from chimap._messages import Message
 from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
 from chimap.data import Source
-from chimap.engines import Progress, Stopwatch
 from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
 from chimap.features.families import family_of, joined_by, make_features, settings_of
 from chimap.features.scaled import Scale, ScaledFeatures
-from chimap.fit.rows import PreparedRows
 from chimap.selection.tried import TRIED_ROWS
-
-
-class Conditions(Protocol):
-    """What a design may know of a fit; a ``Recipe`` has it."""
-
-    @property
-    def seed(self) -> int:
-        """Seed of all random numbers of the fit."""
-        ...
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Precision of the features."""
-        ...
-
-    @property
-    def budget(self) -> int:
-        """Memory budget in bytes."""
-        ...
-
-    @property
-    def changes_rows(self) -> bool:
-        """Whether preparation changes the numbers of the rows."""
-        ...
-
-
-class Design(Protocol):
-    """How features are made: from settings, a sample of rows and, for some, the labels of more rows."""
-
-    def parts(self, n_columns: int) -> list[FeatureBlock]:
-        """Return the blocks of the columns, by which rows are checked and normalised."""
-        ...
-
-    def sized(self, n_columns: int) -> list[FeatureBlock]:
-        """Return parts whose features have the sizes of the model's features."""
-        ...
-
-    def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Any:
-        """Return features fitted on prepared rows, or an object for ``learn`` to adapt.
-
-        ``sample_weight`` are the weights (n,) of the rows, or None if they were drawn by weight.
-        """
-        ...
-
-    def learn(
-        self,
-        features: Any,
-        conditions: Conditions,
-        rows: PreparedRows,
-        sample: Rows,
-        clock: Stopwatch,
-        progress: Progress,
-    ) -> tuple[FittedFeatures, Parameters]:
-        """Return features adapted to ``rows``, and further attributes that were learned, by name."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,8 @@ from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FittedFeatures
-from chimap.fit.design import Design, FeatureBlock
+from chimap.fit.design import FeatureBlock
+from chimap.fit.designing import Design
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.fit.rows import Preparation
 from chimap.fit.solving import Learned

@@ -13,7 +13,7 @@ from chimap._memory import parse_memory, room_in
 from chimap._messages import Message
 from chimap._types import Parameters
 from chimap._validation import check_positive
-from chimap.backends.base import automatic_precision
+from chimap.backends.units import automatic_precision
 from chimap.data import Source
 from chimap.engines import chunk_rows_within
 from chimap.features.additive import check_map

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chimap import _blas, _loops, _onednn, _threads
-from chimap.backends.base import has_bfloat16_units
+from chimap.backends.units import has_bfloat16_units
 from chimap.moments.symmetric import PANEL, Symmetric
 
 MOST_ROWS = 8192  # rows summed in the precision of the features before they join the float64 sums

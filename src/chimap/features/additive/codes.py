@@ -1,4 +1,4 @@
-"""Codes: a small number for each bin in place of its features, the anchors that it numbers, and tables of linear models."""
+"""Codes: a small number for each bin in place of its features, and linear models of them as tables.
 
 A map that takes finitely many values in a bin is Psi(x) = concatenation of phi_i(code of x_i). A linear model of it is
 then a sum of table entries, one for each bin:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap import _arrays, _loops, _onednn, _products, _threads
 from chimap._types import Rows
-from chimap.backends.base import has_bfloat16_units
+from chimap.backends.units import has_bfloat16_units
 
 _LARGE_ANGLE = 4.0  # root of the mean square, in radians
 _LOST_BITS = 16  # significant bits of float32 that bfloat16 has not
