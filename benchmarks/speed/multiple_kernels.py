@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from benchmarks.measure import data_file, report
 from chimap import HistogramClassifier, MultipleKernelLearner
 from chimap.penalties import L21
-from chimap.solvers.group_path import SquareProblem, follow
+from chimap.solvers.groups import SquareProblem, follow
 from chimap.solvers.sparse import alphas_below, equivalent_rows
 
 D, STRENGTHS, PEER_CLASSES, PEER_STRENGTHS = 256, 30, 2, 10

@@ -292,6 +292,14 @@ def row_content(X: Rows, row: int) -> bytes:
     return X.indices[entries].tobytes() + X.data[entries].tobytes()
 
 
+def first_equal(parts: Sequence[Rows]) -> np.ndarray:
+    """Return the place of the first row that equals each row in all parts of the same n rows, (n,)."""
+    first: dict[bytes, int] = {}
+    n = parts[0].shape[0]
+    contents = (b"".join(row_content(part, row) for part in parts) for row in range(n))
+    return np.array([first.setdefault(content, row) for row, content in enumerate(contents)], dtype=np.intp)
+
+
 def with_short_indices(X: Rows) -> Rows:
     """Return X with 32-bit indices if it is CSR, for libraries that take no others. ValueError if they overflow."""
     if not is_sparse(X) or X.indices.dtype == np.int32:

@@ -98,7 +98,7 @@ def test_npz_cut_off_or_not_one(tmp_path):
 @pytest.mark.parametrize("held", [True, False])
 def test_npz_with_damaged_member(tmp_path, monkeypatch, method, held):
     if not held:
-        monkeypatch.setattr("chimap.data.io.archive.HELD_BYTES", 0)
+        monkeypatch.setattr("chimap.data.io.numpy_files.HELD_BYTES", 0)
     np.save(tmp_path / "X.npy", np.random.default_rng(0).random((500, 20)))
     with zipfile.ZipFile(tmp_path / "rows.npz", "w", method) as file:
         file.write(tmp_path / "X.npy", "X.npy")

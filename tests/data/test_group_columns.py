@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from chimap import open_source
 from chimap._validation import DataError
-from chimap.data.group_columns import group_column, looks_like_groups
+from chimap.data.doubts import group_column, looks_like_groups
 from tests.histograms import classes, signed_histograms, tracks
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"

@@ -5,9 +5,9 @@ import pytest
 
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
-from chimap.data import ArraySource, label_text
-from chimap.data.io.row_file import RowFile
+from chimap.data import ArraySource, label_kinds
 from chimap.data.label_kinds import (
+    TextLabels,
     alike,
     as_targets,
     is_real,
@@ -16,11 +16,12 @@ from chimap.data.label_kinds import (
     known_labels,
     numbers_of,
     places_among,
+    stands_for_missing,
     texts_of,
     why_text,
 )
-from chimap.data.label_text import TextLabels, stands_for_missing
 from chimap.data.labelling import with_numbers
+from chimap.data.row_file import RowFile
 
 from .small_sources import COUNTS, LABELS, N_ROWS
 
@@ -131,7 +132,7 @@ def test_targets_from_text():
 
 @pytest.fixture
 def few_words(monkeypatch):
-    monkeypatch.setattr(label_text, "_MOST_WORDS_OF_NUMBERS", 3)
+    monkeypatch.setattr(label_kinds, "_MOST_WORDS_OF_NUMBERS", 3)
 
 
 def read(*batches, **settings):

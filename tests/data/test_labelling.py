@@ -6,7 +6,7 @@ import pytest
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.data.label_text import TextLabels
+from chimap.data.label_kinds import TextLabels
 
 from .small_sources import COUNTS, LABELS, N_ROWS
 

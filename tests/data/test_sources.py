@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from chimap._arrays import to_dense
 from chimap.data import ArraySource, NpzSource
 from chimap.data.formats import svmlight
-from chimap.data.io import archive
+from chimap.data.io import numpy_files as archive
 
 from .formats.ecosystems import ECOSYSTEMS
 from .small_sources import COUNTS, LABELS, N_FEATURES, N_ROWS, SOURCES

@@ -6,7 +6,7 @@ import pytest
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import Hdf5Source, ZarrSource, open_source
-from chimap.data.formats import stored_array
+from chimap.data.formats import stored_arrays as stored_array
 
 from .small_sources import COUNTS, LABELS, N_ROWS, hdf5, zarr_array, zarr_store
 

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import Exponential, HistogramClassifier, HistogramRegressor, chi2, open_source
+from chimap import (
+    ExactKernelRegressor,
+    Exponential,
+    HistogramClassifier,
+    HistogramRegressor,
+    MomentsRidge,
+    MultipleKernelRegressor,
+    chi2,
+    open_source,
+)
 from chimap._validation import DataError, MemoryBudgetError
 
 from ..histograms import classes
@@ -73,11 +82,53 @@ def test_targets_whose_products_vanish_or_overflow_are_refused(scale, tasks):
         HistogramRegressor("chi2").fit(X, y)
 
 
-@pytest.mark.parametrize("constant", [0.0, 1e-300, 1 / 3, 1e20 / 3])
+@pytest.mark.parametrize("constant", [1e-300, 1 / 3, 1e20 / 3])
 def test_rounding_of_a_constant_target_is_no_deviation(constant):
     X, _ = classes(60)
-    predicted = HistogramRegressor("chi2").fit(X, np.full(60, constant)).predict(X)
+    y = np.full(60, constant)
+    y[7] = np.nextafter(constant, 1)
+    predicted = HistogramRegressor("chi2").fit(X, y).predict(X)
     np.testing.assert_allclose(predicted, constant)
+
+
+@pytest.mark.parametrize("constant", [0, 3, 1 / 3, 1e-300])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HistogramRegressor("chi2"),
+        HistogramRegressor,
+        lambda: HistogramRegressor("exp-chi2", features="exact"),
+        lambda: HistogramRegressor("chi2", loss="epsilon_insensitive"),
+        MomentsRidge,
+        ExactKernelRegressor,
+        MultipleKernelRegressor,
+    ],
+)
+def test_a_constant_target_is_refused(make, constant):
+    X, _ = classes(60)
+    y = np.full(60, constant)
+    with pytest.raises(DataError, match=r"every target is .*nothing to predict.*Check which array or column"):
+        make().fit(X, y)
+    y[:20] = 7  # of weight 0, so the others are all that is learned
+    with pytest.raises(DataError, match=r"nothing to predict"):
+        make().fit(X, y, sample_weight=np.repeat([0.0, 1.0], [20, 40]))
+
+
+def test_targets_of_one_row_and_of_a_batch_may_be_equal():
+    X, _ = classes(60)
+    HistogramRegressor("chi2", features="landmarks", alpha=1.0).fit(X[:1], [3.0])
+    with pytest.raises(DataError, match="at least two rows"):
+        HistogramRegressor("chi2", alpha=1.0).fit(X[:1], [3.0])
+    model = HistogramRegressor("chi2", alpha=1.0).partial_fit(X[:30], np.full(30, 3.0))
+    assert np.ptp(model.partial_fit(X[30:], np.full(30, 4.0)).predict(X)) > 0
+
+
+def test_one_constant_target_among_several_is_learned():
+    X, _ = classes(60)
+    Y = np.column_stack([X[:, 0], np.full(60, 3.0)])
+    np.testing.assert_allclose(HistogramRegressor("chi2").fit(X, Y).predict(X)[:, 1], 3.0)
+    with pytest.raises(DataError, match=r"every target is 3, 3, so"):
+        HistogramRegressor("chi2").fit(X, np.full((60, 2), 3))
 
 
 @pytest.mark.parametrize("nothing", [None, np.nan, ""])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
 from chimap import HistogramClassifier, HistogramRegressor, OptimalMap, load
@@ -248,6 +249,7 @@ def off(settings, rows, y, new):
     [
         ({"kernel": "exp-chi2", "alpha": 1e-2}, 2, False),
         ({"kernel": "exp-chi2", "alpha": 1e-5}, 2, True),
+        ({"kernel": "exp-chi2", "alpha": 1e-4}, 2, False),
         ({"kernel": "gaussian", "gamma": "1e-4*mean", "alpha": 1e-5}, 1, True),
         ({"kernel": "gaussian", "gamma": "mean", "alpha": 1e-5}, 1, False),
         ({"kernel": "chi2", "alpha": 1e-2}, 2, False),
@@ -265,6 +267,26 @@ def test_rounding_that_moves_outputs_is_said(settings, repeats, is_said):
     assert bool(said) == is_said
     assert (moved > 0.005) == is_said
     assert all("float32 moves the outputs" in text and "precision='float64'" in text for text in said)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+@pytest.mark.parametrize(
+    ("kernel", "blocks", "most"),
+    [  # .04, .06 and .08 by the weights of single rows
+        ("minmax", None, 0.001),
+        ("exp-chi2", None, 0.02),
+        ("exp-chi2", {"a": range(3), "b": range(3, 8)}, 0.04),
+    ],
+)
+def test_equal_rows_are_one_row_of_the_machine(kernel, blocks, most, kind):
+    """Their weights are large, of both signs and rounded; only the sum of them matters."""
+    rng = np.random.default_rng(0)
+    rows, new = rng.gamma(1, 1, (150, 8)), rng.gamma(1, 1, (100, 8))
+    rows[:, -1] *= rng.random(150) < 0.05  # a rare column is kept in another way
+    y = np.repeat(np.sin(rows[:, 0]), 2) + 0.3 * rng.standard_normal(300)
+    settings = {"kernel": kernel, "alpha": 1e-5, "blocks": blocks}
+    with pytest.warns(ConvergenceWarning, match="rounding to float32"):
+        assert off(settings, kind(np.repeat(rows, 2, axis=0)), y, kind(new)) < most
 
 
 def test_a_search_goes_up_where_rounding_makes_small_strengths_singular():

@@ -13,11 +13,11 @@ from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look, candidates, most_candidates, settings_for
-from chimap.estimators.race_rows import held_out_rows, n_repeated, rounds_of, rows_of_round, scoring_of
-from chimap.estimators.race_work import work_of_fit
 from chimap.losses import SquaredHinge
-from chimap.selection.race import race
-from chimap.selection.race_trials import Candidate, Outcome
+from chimap.race.rounds import race
+from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round, scoring_of
+from chimap.race.trials import Candidate, Outcome
+from chimap.race.work import work_of_fit
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -451,10 +451,10 @@ def test_kernels_that_are_much_alike_are_of_one_family():
 
 
 def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.race.rows.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.estimators.race_bins.ROUNDS", (100, 200, 400))
-    monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    monkeypatch.setattr("chimap.race.rows.FEW", 600)
     monkeypatch.setattr("chimap.estimators.race.FEW", 600)
     X, y = digits(1000)
     gains = {200: -0.1, 400: 0.1}
@@ -476,8 +476,8 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
 
 
 def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race_rows.ROUNDS", (100, 200, 400))
-    monkeypatch.setattr("chimap.estimators.race_rows.FEW", 600)
+    monkeypatch.setattr("chimap.race.rows.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.race.rows.FEW", 600)
     monkeypatch.setattr("chimap.estimators.race.FEW", 600)
     X, y = digits(1000)
     race = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y).race_

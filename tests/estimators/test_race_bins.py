@@ -13,12 +13,12 @@ from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.estimators import race_choice, race_promotion
-from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.estimators.race_promotion import _leader
 from chimap.features.screened import screened_weights
-from chimap.selection.race_trials import Candidate, RaceResult, Trial
+from chimap.race.bins import LearnedBins
+from chimap.race.trials import Candidate, RaceResult, Trial
 
 DIGITS = load_digits(return_X_y=True)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.estimators.race_rows import in_groups, left_out_together
 from chimap.fit.targets import ClassCodec, RealCodec, TaskCodec
 from chimap.fit.trials import Trials
 from chimap.kernels import MinMax
+from chimap.race.rows import in_groups, left_out_together
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(3.0, (40, 6)).astype(float)

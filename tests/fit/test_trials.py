@@ -16,9 +16,9 @@ from chimap._validation import DataError
 from chimap.features.additive import OptimalMap
 from chimap.features.exact import ExactFeatures
 from chimap.fit.targets import ClassCodec, RealCodec
-from chimap.fit.trial_machines import KernelMachine, MappedRows, Products
-from chimap.fit.trial_search import Search
 from chimap.fit.trials import Trials
+from chimap.race.machines import KernelMachine, MappedRows, Products
+from chimap.race.search import Search
 from chimap.selection.scoring import HeldOutScore
 
 X, LABELS = load_digits(return_X_y=True)
@@ -188,8 +188,8 @@ def test_machines_of_one_kernel_normalisation_and_split_share_their_products(mon
 def test_rows_to_score_are_mapped_some_at_a_time_with_the_same_answers(as_rows, monkeypatch):
     given = settings("exp-chi2", gamma="auto")
     whole = trials(rows=as_rows(X)).best(given, [SPLIT], None)
-    monkeypatch.setattr("chimap.fit.trial_machines.MAPPED_BYTES", 1)
-    monkeypatch.setattr("chimap.fit.trial_machines._FEWEST_MAPPED", 17)
+    monkeypatch.setattr("chimap.race.machines.MAPPED_BYTES", 1)
+    monkeypatch.setattr("chimap.race.machines._FEWEST_MAPPED", 17)
     found = trials(rows=as_rows(X)).best(given, [SPLIT], None)
     assert found.setting == whole.setting
     assert found.gamma == pytest.approx(whole.gamma, rel=1e-12)
@@ -203,8 +203,8 @@ def test_the_mean_distance_is_of_rows_to_learn_from_and_to_score():
 
 
 def test_products_take_no_matrix_of_all_mapped_rows(monkeypatch):
-    monkeypatch.setattr("chimap.fit.trial_machines._FEWEST_MAPPED", 32)
-    monkeypatch.setattr("chimap.fit.trial_machines.MAPPED_BYTES", 2**18)
+    monkeypatch.setattr("chimap.race.machines._FEWEST_MAPPED", 32)
+    monkeypatch.setattr("chimap.race.machines.MAPPED_BYTES", 2**18)
     rows = np.random.default_rng(0).dirichlet(np.ones(400), size=1000).astype(np.float32)
     of, split = MappedRows(OptimalMap("chi2", 4).fit(rows), rows), (np.arange(100), np.arange(100, 1000))
     Products.of(of, split)  # compiles

@@ -15,7 +15,7 @@ from chimap import HistogramClassifier, chi2, load, open_source
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.data.formats.table_batches import TableBatches, TableSource
+from chimap.data.formats.batches import TableBatches, TableSource
 from chimap.data.table import ColumnChoice
 
 from .estimators import ESTIMATORS, made

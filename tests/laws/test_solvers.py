@@ -14,8 +14,7 @@ from chimap.moments.kept import KeptFeatures
 from chimap.penalties import L1, L2, L21, PenaltySum
 from chimap.solvers.base import Evidence
 from chimap.solvers.catalogue import SOLVERS
-from chimap.solvers.group_passes import LossProblem
-from chimap.solvers.group_path import SquareProblem
+from chimap.solvers.groups import LossProblem, SquareProblem
 from chimap.solvers.sparse import elastic_net
 
 N, D, T = 90, 7, 2

@@ -18,7 +18,7 @@ from chimap._validation import DataError
 from chimap.model_files import model_file
 
 from .fuzzing import damaged, edited, parts_of, sealed
-from .models import MODELS, PIPELINES, X, Y
+from .models import ANSWERS, MODELS, PIPELINES, X, Y
 
 WRITTEN = Path(__file__).parent / "written"
 
@@ -189,3 +189,10 @@ def test_files_that_were_written_before_are_read(name):
         assert found == pytest.approx(expected, rel=1e-6)
     else:
         assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_files_that_were_written_before_answer_the_same(name):
+    model, expected = chimap.load(WRITTEN / f"{name}.model"), np.load(WRITTEN / "predictions.npz")
+    for what, answer in ANSWERS[name](model).items():
+        np.testing.assert_allclose(answer, expected[f"{name}: {what}"], rtol=1e-6, atol=1e-9, err_msg=what)

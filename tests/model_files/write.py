@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .models import MODELS, X
+from .models import ANSWERS, MODELS, X
 
 if __name__ == "__main__":
     folder = Path(__file__).parent / "written"
@@ -16,4 +16,6 @@ if __name__ == "__main__":
         model = make()
         model.save(folder / f"{name}.model", overwrite=True)
         answers[name] = model.predict(X)
+        if name in ANSWERS:
+            answers |= {f"{name}: {what}": answer for what, answer in ANSWERS[name](model).items()}
     np.savez_compressed(folder / "predictions.npz", **answers)

@@ -1,4 +1,8 @@
+"""Generalised cross-validation by its definition, its search on half of the features, and its final choice."""
+
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +10,23 @@ from sklearn.linear_model import Ridge, RidgeCV
 
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
-from chimap.selection import choose_alpha, gcv_score
-from chimap.selection.gcv import choose_by_gcv
+from chimap.selection import choose_alpha, gcv
+from chimap.selection.gcv import (
+    CoarseChoice,
+    FinalChoice,
+    GcvScore,
+    GcvScorer,
+    GeneralisedCrossValidation,
+    choose_by_gcv,
+    curvature_at,
+    half_of,
+    scaled,
+)
+from chimap.selection.scoring import HeldOutScore
+from chimap.selection.tried import TriedRows
+from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.held_out import Witnesses
+from chimap.solvers.ridge import ridge
 
 from ..moments.cases import moments_of
 
@@ -75,9 +94,9 @@ def test_is_the_choice_of_folds():
 
 def test_float32_and_float64_agree(monkeypatch):
     Z, Y = rows(900, 530)
-    single = gcv_score.GcvScorer(moments_of(Z, Y), 0, None)
-    monkeypatch.setattr(gcv_score, "_SINGLE_FROM", 1000)
-    double = gcv_score.GcvScorer(moments_of(Z, Y), 0, None)
+    single = gcv.GcvScorer(moments_of(Z, Y), 0, None)
+    monkeypatch.setattr(gcv, "_SINGLE_FROM", 1000)
+    double = gcv.GcvScorer(moments_of(Z, Y), 0, None)
     assert (single.dtype, double.dtype) == (np.float32, np.float64)
     for alpha in (0.1, 20.0, 3e4):
         one, other = single.at(alpha), double.at(alpha)
@@ -89,7 +108,7 @@ def test_float32_and_float64_agree(monkeypatch):
 
 def test_slope_is_the_derivative():
     Z, Y = rows(300, 40)
-    scorer = gcv_score.GcvScorer(moments_of(Z, Y), 0, None)
+    scorer = gcv.GcvScorer(moments_of(Z, Y), 0, None)
     for alpha in (0.3, 7.0, 400.0):
         step = 1e-4
         above, below = scorer.at(alpha * np.exp(step)), scorer.at(alpha * np.exp(-step))
@@ -150,3 +169,179 @@ def test_too_few_rows():
         choose_by_gcv(moments_of(np.eye(2), np.eye(2)))
     with pytest.raises(DataError, match="0 rows are too few"):
         choose_by_gcv(Moments(3, 1))
+
+
+@pytest.fixture
+def coarse(monkeypatch):
+    """Searches with as few features as the tests have begin with half of them, too."""
+    monkeypatch.setattr(gcv, "FROM_FEATURES", 2)
+
+
+@pytest.fixture
+def factors(monkeypatch):
+    """The orders of the matrices that are factorised."""
+    made = []
+    factorise = gcv.factorise
+    monkeypatch.setattr(gcv, "factorise", lambda square: made.append(len(square)) or factorise(square))
+    return made
+
+
+@pytest.mark.parametrize("shape", SHAPES[:3])
+@pytest.mark.parametrize("noise", [0.05, 1.0, 20.0])
+def test_comes_as_close_to_the_minimum_as_a_search_with_all_features(shape, noise, coarse):
+    Z, Y = rows(*shape, noise=noise)
+    _, result = choose_by_gcv(moments_of(Z, Y))
+    best = min(directly(Z, Y, alpha) for alpha in np.logspace(-3, 7, 31))
+    assert directly(Z, Y, result.best["alpha"]) < 1.05 * best
+
+
+def test_few_factors_are_of_all_features(coarse, factors):
+    Z, Y = rows(900, 60)
+    choose_by_gcv(moments_of(Z, Y))
+    assert factors.count(30) >= 2
+    assert 1 <= factors.count(60) <= 3
+
+
+def test_given_strengths_and_few_features_are_searched_as_they_are(factors):
+    Z, Y = rows(400, 30)
+    choose_by_gcv(moments_of(Z, Y), [1.0, 10.0])
+    choose_by_gcv(moments_of(Z, Y))
+    assert set(factors) == {30}
+
+
+def test_features_that_are_singular_by_half_are_searched_whole(coarse, monkeypatch):
+    Z, Y = rows(300, 12)
+    expected = choose_by_gcv(moments_of(Z, Y))[1]
+    monkeypatch.setattr(gcv, "_of_half", lambda *_: None)
+    _, result = choose_by_gcv(moments_of(Z, Y))
+    assert abs(np.log10(result.best["alpha"] / expected.best["alpha"])) < 0.5
+
+
+def test_a_strength_that_all_features_do_not_allow_is_searched_again(coarse, monkeypatch):
+    Z, Y = rows(300, 12)
+    Z = np.hstack([Z, Z])  # singular at next to no strength
+    monkeypatch.setattr(gcv, "_of_half", lambda *_: CoarseChoice(1e-300, 1.0))
+    solution, result = choose_by_gcv(moments_of(Z, Y))
+    assert solution.alpha > 1e-3
+    assert np.isinf(result.means[result.alphas == 1e-300]).all()
+
+
+def test_the_step_is_that_of_newton_and_bounded():
+    score = GcvScore(1.0, 1.0, slope=-0.6, df=1.0, coef=np.empty(0))
+    assert CoarseChoice(1.0, 0.5).step(score) == pytest.approx(1.2)
+    assert CoarseChoice(1.0, 0.1).step(score) == pytest.approx(np.log(10))  # 6 without the bound
+    assert CoarseChoice(1.0, 2.0).step(score) == 0  # by .3, which is near enough
+
+
+def test_curvature_is_the_second_derivative():
+    Z, Y = rows(400, 30)
+    scorer = GcvScorer(moments_of(Z, Y), 0, None)
+    near, far = 40.0, 70.0
+    scorer.at(near)
+    assert curvature_at(scorer, near) == 0
+    scorer.at(far)
+    other = GcvScorer(moments_of(Z, Y), 0, None)
+    slopes = [other.at(near * np.exp(step)).slope for step in (-0.01, 0.01)]
+    assert curvature_at(scorer, near) == pytest.approx((slopes[1] - slopes[0]) / 0.02, rel=0.1)
+
+
+def test_strengths_grow_by_the_root_of_the_scatters():
+    Z, Y = rows(200, 10)
+    Z[:, half_of(10)] *= 2
+    whole = moments_of(Z, Y)
+    half = whole.of_features(half_of(10))
+    variances = Z.var(axis=0)
+    assert scaled(half, whole) == pytest.approx(np.sqrt(variances.sum() / variances[::2].sum()))
+
+
+def test_the_score_decides_between_the_strength_and_the_share_of_the_half(coarse):
+    Z, Y = rows(200, 20, noise=8.0)
+    classes = (Y[:, 0] > np.median(Y[:, 0])).astype(int)
+    Y = np.where(classes == 1, 1.0, -1.0)[:, None]
+    whole = moments_of(Z, Y)
+    origin, target = whole.shifts
+    tried = TriedRows(Z - origin, Y - target, target, HeldOutScore(classes, np.array([0, 1]), "neg_log_loss"))
+    plain, _ = choose_by_gcv(whole)
+    chosen, result = choose_by_gcv(whole, tried=tried)
+    scores = result.settings["neg_log_loss"]
+    assert plain.alpha / 101 < chosen.alpha <= plain.alpha * 1.0001
+    assert scores[result.chosen] == np.nanmax(scores)
+    assert np.isfinite(scores).sum() <= 2
+
+
+def moments_about(Z, Y, shift):
+    made = FoldMoments(1, Z.shape[1], Y.shape[1], shift, np.zeros(Y.shape[1]), np.dtype(float))
+    made.add_shifted(0, np.ascontiguousarray(Z - shift), Y)
+    return made.whole()
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((60, 12)) @ rng.standard_normal((12, 12)) + 5
+    value = Z @ rng.standard_normal(12) + 4 * rng.standard_normal(60)
+    classes = (value > np.median(value)).astype(int)
+    shift = Z[:7].mean(axis=0)
+    Y = np.where(classes == 1, 1.0, -1.0)[:, None]
+    tried = TriedRows(Z - shift, Y, np.zeros(1), HeldOutScore(classes, np.array([0, 1]), "neg_log_loss"))
+    return Z, Y, shift, tried
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
+def test_a_row_left_out_is_predicted_as_by_a_fit_without_it(data, alpha):
+    Z, Y, shift, tried = data
+    outputs = GcvScorer(moments_about(Z, Y, shift), 0, None).left_out(tried, alpha)
+    for i in range(0, 60, 7):
+        rest = np.arange(60) != i
+        fitted = ridge(moments_about(Z[rest], Y[rest], shift), alpha)
+        np.testing.assert_allclose(outputs[i], Z[i] @ fitted.coef + fitted.intercept, rtol=1e-7)
+
+
+def test_the_best_score_below_the_least_error_is_taken(data):
+    Z, Y, shift, tried = data
+    whole = moments_about(Z, Y, shift)
+    plain, _ = choose_by_gcv(whole)
+    found, result = choose_by_gcv(whole, tried=tried)
+    scores = result.settings["neg_log_loss"]
+    assert plain.alpha / 101 < found.alpha <= plain.alpha
+    assert result.best["alpha"] == found.alpha
+    assert scores[result.chosen] == np.nanmax(scores)
+    assert np.isfinite(scores).sum() >= 3
+    again = ridge(whole, found.alpha)
+    np.testing.assert_allclose(found.coef, again.coef, rtol=1e-7)
+
+
+@pytest.mark.parametrize("at_hand", [1.0, 0.1])
+def test_the_factor_at_hand_has_its_word_before_it_is_overwritten(data, at_hand, monkeypatch):
+    Z, Y, shift, tried = data
+    scorer = GcvScorer(moments_about(Z, Y, shift), 0, None)
+    for alpha in sorted((1.0, 0.1), key=lambda alpha: alpha == at_hand):
+        scorer.at(alpha)
+    made = []
+    factorised = gcv.factorise
+    monkeypatch.setattr(gcv, "factorise", lambda square: made.append(1) or factorised(square))
+    word = FinalChoice(scorer, tried)
+    is_weaker = word._at_both(1.0, 0.1)
+    assert is_weaker == (word.scores[1.0] <= word.scores[0.1])
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch):
+    """Held-out outputs of the same rows at the same strength are those of the choice; of others they are computed."""
+    Z, Y, shift, tried = data
+    weights = np.random.default_rng(1).integers(1, 4, 60).astype(float) if weighted else None
+    tried = replace(tried, score=replace(tried.score, sample_weight=weights), weights=weights)
+    moments = FoldMoments(1, 12, 1, shift, np.zeros(1), np.dtype(float))
+    moments.folds[0].update(Z, Y, weights)
+    problem = RidgeProblem(moments, tried=tried)
+    _, solution = GeneralisedCrossValidation().choose(problem, None)
+    same = Witnesses(np.arange(60), tried.Z, Y, np.zeros(60, int), weights)
+    others = replace(same, Z=tried.Z.copy())
+    computed, elsewhere = problem.held_out(solution, others), ridge(moments.whole(), 2 * solution.alpha)
+    expected = problem.held_out(elsewhere, others).outputs
+    np.testing.assert_allclose(problem.held_out(elsewhere, same).outputs, expected, rtol=1e-9)
+    monkeypatch.setattr("chimap.solvers.from_moments.leverages", None)
+    taken = problem.held_out(solution, same)
+    np.testing.assert_allclose(taken.outputs, computed.outputs, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(taken.noise, computed.noise, rtol=1e-6)

@@ -8,10 +8,10 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
-from chimap.selection import learning_curve, leave_one_out, leave_out_stage, left_out_rows
+from chimap.selection import learning_curve, leave_one_out
 from chimap.selection.leave_one_out import LeaveOut
 from chimap.selection.scoring import HeldOutScore
-from chimap.solvers import filling
+from chimap.solvers import exact_observed
 from chimap.solvers.exact import DualRidge, DualSolution
 from chimap.solvers.kernel_matrix import KernelMatrix
 
@@ -120,7 +120,7 @@ def test_a_matrix_of_some_rows_is_let_go_before_there_is_another(monkeypatch):
 
 
 def test_of_equal_settings_the_solution_is_that_of_the_one_chosen(monkeypatch):
-    monkeypatch.setattr(leave_out_stage, "mean_square", lambda *_: 1.0)
+    monkeypatch.setattr(leave_one_out, "mean_square", lambda *_: 1.0)
     rule = problem(octaves=0)
     rule.score = lambda residuals, rows: 0.5
     choice = rule.choose()
@@ -244,7 +244,7 @@ def test_of_many_rows_a_settled_strength_leaves_out_the_last(grouped, monkeypatc
 @pytest.mark.parametrize("grouped", [False, True])
 def test_tasks_with_gaps_leave_out_parts_of_the_rows(grouped, monkeypatch):
     """Against a fit of each task without the part that a row is in."""
-    monkeypatch.setattr(left_out_rows, "_WORK", 0.0)  # as of many rows: five parts
+    monkeypatch.setattr(leave_one_out, "_WORK", 0.0)  # as of many rows: five parts
     groups = [np.arange(a, a + 8) for a in range(0, 120, 8)] if grouped else None
     rule = problem(groups=groups, octaves=0)
     rng = np.random.default_rng(1)
@@ -292,7 +292,7 @@ def test_of_many_rows_with_gaps_the_best_of_few_is_solved_once_on_all(monkeypatc
 def test_parts_keep_groups_whole_and_leave_rows_to_learn_from(sizes):
     edges = np.cumsum([0, *sizes])
     groups = [np.arange(a, b) for a, b in pairwise(edges)]
-    parts = left_out_rows.parts_of(groups, 100, 10**9)
+    parts = leave_one_out.parts_of(groups, 100, 10**9)
     np.testing.assert_array_equal(np.concatenate(parts), np.arange(100))
     assert 1 < len(parts) <= 5
     starts = {int(group[0]) for group in groups}
@@ -300,7 +300,7 @@ def test_parts_keep_groups_whole_and_leave_rows_to_learn_from(sizes):
 
 
 def test_a_strength_whose_rows_left_out_are_not_known_cannot_win(monkeypatch):
-    monkeypatch.setattr(filling, "_MOST_STEPS", 4)
+    monkeypatch.setattr(exact_observed, "_MOST_STEPS", 4)
     rule = problem(alphas=[1e-8, 1e3], octaves=0)
     rule.Y[::4, 0] = np.nan
     rule.score = lambda residuals, rows: 1.0 if np.isnan(residuals).mean() > 0.2 else 0.5

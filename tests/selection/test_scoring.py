@@ -1,3 +1,5 @@
+"""Scores of held-out outputs, and areas under ROC curves against scikit-learn's, column by column."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -12,7 +14,16 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from chimap.selection.scoring import HeldOutScore, best_temperature, labels_of, probabilities, r_squared
+from chimap.selection.jackknife import scores_without
+from chimap.selection.scoring import (
+    HeldOutScore,
+    MeanScore,
+    SortedOutputs,
+    best_temperature,
+    labels_of,
+    probabilities,
+    r_squared,
+)
 
 LABELS = np.array(["a", "b", "c"])
 
@@ -83,3 +94,49 @@ def test_probabilities_and_labels():
     np.testing.assert_allclose(two.sum(axis=1), 1)
     assert (labels_of(F[:, :1], LABELS[:2]) == np.where(two[:, 1] > 0.5, "b", "a")).all()
     assert (labels_of(F, LABELS) == LABELS[F.argmax(axis=1)]).all()
+
+
+RNG = np.random.default_rng(0)
+N_ROWS, N_TASKS = 300, 7
+WEIGHTS = {"none": None, "rows": RNG.random(N_ROWS), "entries": RNG.random((N_ROWS, N_TASKS))}
+
+
+def _tasks():
+    """(labels, NaN where missing, outputs): column 0 has ties, 1 is all equal, of 2 some outputs are missing, of 3 one
+    class is."""
+    Y = (RNG.random((N_ROWS, N_TASKS)) < 0.2).astype(float)
+    Y[RNG.random(Y.shape) < 0.25] = np.nan
+    Y[:, 3] = 0
+    outputs = RNG.normal(size=Y.shape) + np.nan_to_num(Y)
+    outputs[:, 0] = np.round(outputs[:, 0])
+    outputs[:, 1] = 0.5
+    outputs[:9, 2] = np.nan
+    return Y, outputs
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+def test_each_task_has_the_area_of_scikit_learn(weights):
+    Y, outputs = _tasks()
+    scores = MeanScore(Y, np.array([0, 1]), "roc_auc", weights).each(outputs)
+    for task in set(range(N_TASKS)) - {3}:
+        seen = ~np.isnan(Y[:, task]) & np.isfinite(outputs[:, task])
+        own = None if weights is None else (weights if weights.ndim == 1 else weights[:, task])[seen]
+        expected = roc_auc_score(Y[seen, task], outputs[seen, task], sample_weight=own)
+        assert scores[task] == pytest.approx(expected, abs=1e-12)
+    assert np.isnan(scores[3])
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS)
+@pytest.mark.parametrize("scoring", ["roc_auc", None])
+def test_scores_without_each_part_are_those_of_the_other_rows(scoring, weights):
+    Y, outputs = _tasks()
+    score = MeanScore(Y, np.array([0, 1]), scoring, weights)
+    rows, parts = np.arange(20, 220), RNG.integers(5, size=200)
+    expected = scores_without(lambda some: score(outputs[rows][some], rows[some]), parts)
+    assert score.without_each(outputs[rows], rows, parts) == pytest.approx(expected, abs=1e-12)
+    assert np.unique(expected).size == 5
+
+
+def test_no_rows_have_no_area():
+    curves = SortedOutputs.of(np.zeros((0, 2), bool), np.zeros((0, 2)))
+    assert np.isnan(curves.areas(np.zeros((0, 2)))).all()

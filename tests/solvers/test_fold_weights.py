@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from chimap.moments import fold_of_rows
-from chimap.solvers.fold import Fold
-from chimap.solvers.fold_weights import FoldWeights
+from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.ridge import Factor
 
 from ..moments.cases import rows

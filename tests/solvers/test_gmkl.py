@@ -12,10 +12,9 @@ from chimap._validation import DataError
 from chimap.features.blocks import BlockFeatures
 from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square
 from chimap.penalties import L21
-from chimap.solvers.gmkl import gmkl
-from chimap.solvers.group_passes import LossProblem
-from chimap.solvers.group_path import SquareProblem
+from chimap.solvers.groups import LossProblem, SquareProblem
 from chimap.solvers.lbfgs import over
+from tests.references.gmkl import gmkl
 
 from ..histograms import histograms
 from ..moments.cases import moments_of
@@ -111,7 +110,7 @@ def test_a_kernel_that_does_not_help_has_no_weight_and_a_positive_slope():
 
 
 def test_gradient_in_the_weights_is_the_derivative():
-    from chimap.solvers.gmkl import _GramObjective
+    from tests.references.gmkl import _GramObjective
 
     rows, Y, kernels = channels()
     grams = [kernel(rows[:, c]) for kernel, c in zip(kernels, CHANNELS, strict=True)]

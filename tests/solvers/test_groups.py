@@ -10,15 +10,15 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
-from chimap.solvers.group_descent import GroupQuadratic
-from chimap.solvers.group_lasso import largest_group_alpha
-from chimap.solvers.group_passes import LossProblem
-from chimap.solvers.group_path import (
+from chimap.solvers.groups import (
+    GroupQuadratic,
     KernelPath,
+    LossProblem,
     SquareProblem,
     follow,
     full_scatter,
     held_out_errors,
+    largest_group_alpha,
 )
 from chimap.solvers.lbfgs import over
 from chimap.solvers.sparse import alphas_below

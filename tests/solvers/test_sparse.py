@@ -10,7 +10,7 @@ from chimap._validation import DataError
 from chimap.moments import Moments, fold_of_rows
 from chimap.penalties import check_groups
 from chimap.selection import score_path
-from chimap.solvers.group_lasso import group_lasso, largest_group_alpha
+from chimap.solvers.groups import group_lasso, largest_group_alpha
 from chimap.solvers.sparse import (
     elastic_net,
     equivalent_rows,

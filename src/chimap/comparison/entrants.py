@@ -10,7 +10,7 @@ from chimap.estimators.race_candidates import Look, candidates
 from chimap.features.families import FAMILIES
 from chimap.fit.recipe import checked_normalizations
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
-from chimap.selection.race_trials import Candidate
+from chimap.race.trials import Candidate
 
 SIZES = (256, 1024)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from chimap.data.formats.arrow_parts import PARQUET, find_parts
+from chimap.data.formats.arrow_files import PARQUET, find_parts
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, files_under, is_folder, needed, split_member
 

@@ -1,16 +1,54 @@
-"""Labelled rows: leave out rows without a label, and join the labels of a table to rows by their ids."""
+"""Labelled rows: rows without a label are left out, and labels of another table are joined to rows by their ids."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TextIO
 
 import numpy as np
 
+from chimap._frames import is_frame, names_of
 from chimap._messages import Message
+from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.label_kinds import as_number, as_targets, is_finite_number, is_text, same_value, why_text
-from chimap.data.label_text import marks_of, stands_for_missing
+from chimap.data.catalogue import opener_of
+from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts
+from chimap.data.formats.batches import stream_columns
+from chimap.data.formats.csv import CsvSource
+from chimap.data.formats.fields import Reading
+from chimap.data.formats.records import LINES, ArrowRecords, has_records, records_of
+from chimap.data.io.files import (
+    base_name,
+    decompressed,
+    existing_file,
+    is_address,
+    needed,
+    split_member,
+    uncompressed_name,
+)
+from chimap.data.label_kinds import (
+    TextLabels,
+    as_number,
+    as_targets,
+    is_finite_number,
+    is_text,
+    marks_of,
+    same_value,
+    stands_for_missing,
+    texts_of,
+    why_text,
+)
+from chimap.data.labels import UNREAD, Labels, clean_labels, task_column
+from chimap.data.remedies import file_remedy
+from chimap.data.rows import check_distinct
 from chimap.data.source import Source
+from chimap.data.table import ColumnChoice, checked_ids, is_path, place_of, places_of, unique_ids
 from chimap.data.views import ChosenRows, Labelled
 
 
@@ -184,3 +222,329 @@ def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iter
         return
     row = source.places_in_file()[np.flatnonzero(y == why[0])[0]]
     yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."
+
+
+_TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv", ".txt"), PARQUET + IPC
+
+
+def is_join(labels: Labels) -> bool:
+    """Return whether labels name a column of a table in another file, such as ``meta.tsv::body_site``."""
+    if not isinstance(labels, str):
+        return False
+    address, member = split_member(labels)
+    name = uncompressed_name(base_name(address))
+    return bool(member) and name.endswith(_TEXT_TABLES + _ARROW_TABLES)
+
+
+def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:
+    """Return the rows of a source whose id is in a table, with the labels from that table.
+
+    Parameters
+    ----------
+    source : Source
+        The rows, with ids.
+    labels : str
+        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file, or of a ``.txt`` file as a TSV or CSV.
+        Several columns, ``TABLE::a,b`` or ``TABLE::task_*``, are the labels of several tasks.
+    id : str or int, default=None
+        Name of the column of ids. The table uses the same name if it has it, else its first column.
+    missing : object, default=None
+        A text that marks a missing label in a CSV or TSV table.
+
+    Raises
+    ------
+    DataError
+        If the source has no ids, an id comes twice, or no id is in both.
+    """
+    address, words = split_member(labels)
+    tasks = joined_names(address, str(words))
+    matches = [_matches(source, f"{address}::{name}", id, missing) for name in tasks]
+    table_rows, y = matches[0]
+    if len(tasks) > 1:
+        columns = [
+            task_column(y, f"{address}, column {name!r}") for name, (_, y) in zip(tasks, matches, strict=True)
+        ]
+        y = np.column_stack(columns)
+    rows = np.flatnonzero(table_rows >= 0)
+    note = (
+        f"{rows.size:,} of {source.n_rows:,} rows of {source.name} have a label in {address}; "
+        f"{source.n_rows - rows.size:,} are left out, and {len(y) - rows.size:,} of its rows match none."
+    )
+    view = ChosenRows(source, rows, y[table_rows[rows]])
+    view.notes = (*source.notes, note)
+    view.task_names = tuple(tasks) if len(tasks) > 1 else None
+    return view
+
+
+def values_by_id(source: Source, column: str, id: str | int | None = None) -> np.ma.MaskedArray:
+    """Return the values (n_rows,) of ``TABLE::COLUMN`` for the rows of a source, masked where the id is unknown."""
+    table_rows, values = _matches(source, column, id, None)
+    joined = np.ma.MaskedArray(np.ma.getdata(values)[np.maximum(table_rows, 0)])
+    joined.mask = (table_rows < 0) | np.ma.getmaskarray(values)[np.maximum(table_rows, 0)]
+    return joined
+
+
+def _matches(
+    source: Source, labels: str, id: str | int | None, missing: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the table row with the id of each row of a source, -1 for none, and the values of the table."""
+    address, column = split_member(labels)
+    if source.row_ids is None:
+        _check_first_column(source)
+        raise DataError(
+            Message(
+                "{}: its rows have no ids, so {} cannot be joined to them. Name the column of ids with {id}, or give "
+                "the labels in the order of the rows, in a file that holds nothing else.",
+                source.name, labels,
+            )
+        )  # fmt: skip
+    ids, y = _id_and_label(address, str(column), id, missing)
+    place = {name: i for i, name in enumerate(unique_ids(texts_of(ids), address).tolist())}
+    row_ids = unique_ids(texts_of(source.row_ids), source.name)
+    table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
+    if (table_rows < 0).all():
+        raise DataError(
+            Message(
+                "{}: none of its {:,} ids, such as {!r}, is an id of {}, such as {!r}. Are these the columns of ids? "
+                "Give them the same name, or name one with {id}.",
+                address, ids.size, str(ids[0]), source.name, str(row_ids[0]),
+            )
+        )  # fmt: skip
+    return table_rows, y
+
+
+def _check_first_column(source: Source) -> None:
+    """Refuse a first column of text that would name the rows, were its values not repeated."""
+    if source.column_names and source.reading is None:
+        first = source.column_names[0]
+        values = source.column(first)
+        if is_text(values):
+            unique_ids(texts_of(values), f"{source.name}, column {first!r}")
+
+
+def _id_and_label(
+    address: str, column: str, id: str | int | None, missing: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids, as text, and the labels of all rows of a table."""
+    file = existing_file(address)
+    if uncompressed_name(file.name).endswith(_TEXT_TABLES):
+        return _from_text(address, column, id, missing)
+    if file.suffix not in _ARROW_TABLES:
+        raise DataError(
+            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
+        )
+    records = ArrowRecords(address)
+    places = _places(records.columns, column, id, address)
+    names = [records.columns[place] for place in places]
+    check_distinct([name for name in records.columns if name in names], address)
+    rows = [row for batch in records.batches(names) for row in batch]
+    ids = checked_ids(np.array([row[0] for row in rows], dtype=object), f"{address}, column {names[0]!r}")
+    labels = np.array([row[1] for row in rows], dtype=object)
+    return ids, clean_labels(labels, ids.size, f"{address}::{column}")
+
+
+def _from_text(
+    address: str, column: str, id: str | int | None, missing: object
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ids and the labels of a CSV or TSV table, as ``_id_and_label``."""
+    with opened_text(address) as text:
+        names, delimiter = heading_of(text, existing_file(address).name)
+        id_place, label_place = _places(names, column, id, address)
+        y, ids = TextLabels(f"{address}::{column}", missing), []
+        for batch in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
+            ids += [record[id_place].strip() for record in batch]
+            y.add([record[label_place] for record in batch])
+    if not ids:
+        raise DataError(f"{address}: no rows, only a heading. Write it again.")
+    return np.array(ids), y.finish()
+
+
+def _batches(records: Iterable[list[str]], width: int, address: str) -> Iterator[list[list[str]]]:
+    """Yield up to 4096 non-empty records at a time; refuse a record that is not ``width`` fields long."""
+    batch: list[list[str]] = []
+    for number, record in enumerate(records, 2):
+        if not record:
+            continue
+        if len(record) != width:
+            raise DataError(
+                f"{address}, line {number}: {len(record)} fields, expected {width} as in the first line."
+            )
+        batch.append(record)
+        if len(batch) == 4096:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _places(names: list[str], column: str, id: str | int | None, address: str) -> tuple[int, int]:
+    """Return the positions of the column of ids and of the column of labels."""
+    label_place = place_of(names, column, address, "labels")
+    id_place = names.index(id) if isinstance(id, str) and id in names else int(label_place == 0)
+    if id_place >= len(names) or id_place == label_place:
+        raise DataError(f"{address}: no column of ids beside {column!r}. Add one with the ids of the rows.")
+    return id_place, label_place
+
+
+def heading_of(text: TextIO, name: str) -> tuple[list[str], str]:
+    """Return the names in the first line of a table, which is read, and the delimiter that it has.
+
+    >>> heading_of(io.StringIO("id;site\\na;gut\\n"), "meta.csv")
+    (['id', 'site'], ';')
+    """
+    first = text.readline(2**24)
+    delimiter = "\t" if uncompressed_name(name).endswith(".tsv") or "\t" in first else ","
+    delimiter = ";" if delimiter == "," and "," not in first and ";" in first else delimiter
+    return next(csv.reader([first.strip("\r\n")], delimiter=delimiter)), delimiter
+
+
+def joined_names(address: str, words: str) -> list[str]:
+    """Return the columns of a table that words mean: several by a glob or by commas between names, else one.
+
+    Raises DataError if a word names no column.
+    """
+    if not any(mark in words for mark in "*?,"):
+        return [words]
+    names = _names_of(address)
+    return [words] if words in names else [names[i] for i in places_of(names, words, address, "labels")]
+
+
+def _names_of(address: str) -> list[str]:
+    if uncompressed_name(address).endswith(PARQUET + IPC):
+        return list(find_parts(address)[0].schema.names)
+    with opened_text(address) as text:
+        return heading_of(text, existing_file(address).name)[0]
+
+
+@contextmanager
+def opened_text(address: str) -> Iterator[TextIO]:
+    """Yield the text of a table; what cannot be read within the block is a DataError that names the file."""
+    with decompressed(existing_file(address)) as opened:
+        try:
+            yield io.TextIOWrapper(opened, "utf-8-sig", newline="")
+        except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
+            raise DataError(f"{address}: cannot be read ({error}). Is it a table in UTF-8?") from error
+
+
+def task_words(data: object, labels: object) -> str | list[str] | None:
+    """Return the names or the glob by which ``labels`` means several columns of a table, or None for any other labels.
+
+    Several columns are a glob, or names with commas between them; in a data frame also a list of names.
+
+    >>> task_words("rows.csv", "task_*"), task_words("rows.csv", "species"), task_words("rows.csv", "b.csv::c")
+    ('task_*', None, None)
+    """
+    if is_frame(data) and isinstance(labels, list | tuple) and labels:
+        names = {str(name) for name in names_of(data)}
+        return list(labels) if all(isinstance(word, str) and word in names for word in labels) else None
+    if not isinstance(labels, str) or "::" in labels or not any(mark in labels for mark in "*?,"):
+        return None
+    has_columns = is_path(data) or is_frame(data) or opener_of(data) is not None
+    return labels if has_columns and not os.path.exists(labels) else None
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """The columns that labels may name, and whether they would be bins otherwise."""
+
+    names: Sequence[str]
+    are_bins: bool
+    where: str
+
+
+def with_tasks(
+    read: Callable[[Labels, ColumnChoice], Source],
+    data: object,
+    words: Columns,
+    choice: ColumnChoice,
+    reading: Reading | None,
+) -> Source:
+    """Return the rows of a table with several of its columns as labels, one column a task.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(labels, choice)`` returns the source of the data.
+    data : object
+        The data that ``read`` opens.
+    words : str or list of str
+        The columns of labels, see ``task_words``.
+    choice : ColumnChoice
+        Which columns are bins and ids.
+    reading : Reading or None
+        How rows are made from one field.
+
+    Raises
+    ------
+    DataError
+        If the data have no named columns, or a word names none of them.
+    """
+    found = _candidates(read, data, choice, reading)
+    names = [found.names[i] for i in places_of(found.names, words, found.where, "labels")]
+    if len(names) == 1:
+        return read(names[0], choice)
+
+    def labelled_by(name: str) -> Source:
+        others = tuple(other for other in names if other != name) if found.are_bins else ()
+        return read(name, replace(choice, aside=(*choice.aside, *others)))
+
+    # The labels are given by name. Otherwise a column called y or label would be taken for them instead of a bin.
+    source = labelled_by(names[0])
+    columns = []
+    for name in names:
+        values = (source if name == names[0] else labelled_by(name)).labels()
+        assert values is not None  # the labels are named
+        columns.append(task_column(values, f"{found.where}, column {name!r}"))
+    return Labelled(source, np.column_stack(columns), tuple(names))
+
+
+def _candidates(
+    read: Callable[[Labels, ColumnChoice], Source],
+    data: object,
+    choice: ColumnChoice,
+    reading: Reading | None,
+) -> _Candidates:
+    """Return the columns that labels may name. They are read without any row where the kind of data allows it."""
+    columns = [str(name) for name in names_of(data)] if is_frame(data) else stream_columns(data)
+    if columns is not None:
+        return _Candidates(columns, True, type(data).__name__)
+    address = os.fspath(data) if isinstance(data, str | os.PathLike) else ""
+    if uncompressed_name(address).endswith(LINES) or (reading is not None and has_records(address)):
+        return _Candidates(records_of(address).columns, False, address)
+    if uncompressed_name(address).endswith(PARQUET + IPC):
+        return _Candidates(records_of(address).columns, True, address)
+    opened = read(UNREAD, replace(choice, names=None, columns=None, exclude=None))
+    if opened.metadata:
+        return _Candidates(opened.metadata, False, opened.name)
+    if opened.column_names is None:
+        raise DataError(
+            f"{opened.name}: its columns have no names, so none of them can be named as labels. Give the labels as a "
+            "matrix."
+        )
+    return _Candidates(opened.column_names, True, opened.name)
+
+
+_PARQUET, _IPC = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
+
+
+def text_columns(path: str) -> list[str]:
+    """Return the names of the text columns of a CSV, TSV, Parquet or Feather file, without a column of ids.
+
+    The list is empty for other kinds of files, and for folders and addresses. Raises DataError for a file that cannot
+    be read.
+    """
+    if is_address(path) or not os.path.isfile(path):
+        return []
+    name = uncompressed_name(path).lower()
+    if name.endswith((".csv", ".tsv")):
+        return CsvSource(path).text_columns()
+    ending = Path(path).suffix.lower()
+    if ending not in _PARQUET + _IPC:
+        return []
+    dataset, types = (
+        needed("pyarrow.dataset", "Parquet and Arrow files"),
+        needed("pyarrow", "Arrow files").types,
+    )
+    schema = dataset.dataset(path, format="parquet" if ending in _PARQUET else "ipc").schema
+    is_text = (types.is_string, types.is_large_string, types.is_dictionary, types.is_boolean)
+    return [field.name for field in schema if any(test(field.type) for test in is_text)]

@@ -1,13 +1,17 @@
-"""Labels and targets: turn arrays and files into one clean array, or raise an error that names the row."""
+"""Labels and targets: turn arrays, columns and files into one clean array, or raise an error that names the row."""
 
 from __future__ import annotations
 
+import csv
 import numbers
 import os
 import re
+import zlib
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -16,17 +20,33 @@ from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._unicode import composed_texts
 from chimap._validation import DataError
-from chimap.data.io.archive import Archive
-from chimap.data.io.compressed import uncompressed_name
-from chimap.data.io.files import DataFile, existing_file, split_member
-from chimap.data.label_files import read_lines, read_npy, read_table
-from chimap.data.label_kinds import whole_numbers
-from chimap.data.label_text import WIDE_BYTES, TextLabels, masked
+from chimap.data.io.files import (
+    DataFile,
+    decompressed,
+    existing_file,
+    is_address,
+    is_folder,
+    split_member,
+    uncompressed_name,
+)
+from chimap.data.io.numpy_files import Archive, fill, read_header
+from chimap.data.label_kinds import (
+    WIDE_BYTES,
+    TextLabels,
+    as_number,
+    is_missing,
+    is_text,
+    masked,
+    texts_of,
+    whole_numbers,
+)
 from chimap.data.remedies import remedy_after
-from chimap.data.targets import clean_targets
+from chimap.data.table import NoColumnError, is_path
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+    from chimap.data.source import Source
 
 
 def check_labels(y: ArrayLike, n_rows: int, where: str) -> np.ndarray:
@@ -294,8 +314,247 @@ def _narrow(words: np.ndarray) -> np.ndarray:
     return words if 4 * width * words.size > WIDE_BYTES else words.astype(str)
 
 
-def is_missing(value: object) -> bool:
-    """Return whether an object is None, NaN, pandas' NA or empty text."""
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return True
-    return type(value).__name__ in ("NAType", "NaTType") or bool(isinstance(value, float) and value != value)
+def read_npy(path: DataFile) -> np.ndarray:
+    """Return the array of a ``.npy`` file of labels."""
+    with path.open() as file:
+        header = read_header(file, f"labels in {path}")
+        values = np.empty(header.shape, header.dtype)
+        try:
+            fill(file, values)
+        except EOFError as error:
+            raise DataError(f"labels in {path}: cut off, {error}. Copy or write it again.") from error
+    return values
+
+
+def read_lines(path: DataFile) -> list[str]:
+    """Return the lines of a text file without surrounding blanks; a blank line is a missing label."""
+    return [line.strip() for line in _read_text(path).splitlines()]
+
+
+def read_table(path: DataFile, delimiter: str) -> list[str]:
+    """Return the fields of a text table with a single column."""
+    records = list(csv.reader(_read_text(path).rstrip("\r\n").splitlines(), delimiter=delimiter))
+    for line, record in enumerate(records, 1):
+        if len(record) > 1:
+            raise DataError(
+                f"labels in {path}, line {line}: {len(record)} columns; expected a single one. Name the column as "
+                f"{path}::COLUMN, which joins its rows by their ids, or keep only the column of labels."
+            )
+    return ["".join(record).strip() for record in records]
+
+
+def _read_text(path: DataFile) -> str:
+    try:
+        with decompressed(path) as file:
+            return file.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"labels in {path}: not text in UTF-8 ({error}). Use text, plain or compressed, or .npy or .npz."
+        ) from error
+    except (EOFError, OSError, zlib.error) as error:
+        raise DataError(
+            f"labels in {path}: cannot be read ({error}). The file is damaged or cut off; copy it again."
+        ) from error
+
+
+def clean_targets(Y: ArrayLike, n_tasks: int, where: str) -> np.ndarray:
+    """Return labels of several tasks as float64 of shape (n, t), with NaN for missing entries.
+
+    Missing entries are None, NaN, pandas' NA, empty text, or masked.
+
+    Parameters
+    ----------
+    Y : array, masked array, data frame, list or sparse matrix of shape (n, t)
+        The labels.
+    n_tasks : int
+        Number of tasks, t.
+    where : str
+        Name of the labels, for errors.
+
+    Raises
+    ------
+    DataError
+        For text and infinity, naming row and task, and for another number of tasks.
+
+    Examples
+    --------
+    >>> clean_targets([[1, None], [0, 1]], 2, "y")
+    array([[ 1., nan],
+           [ 0.,  1.]])
+    """
+    Y = Y.toarray() if _arrays.is_sparse(Y) else Y
+    values = Y if isinstance(Y, np.ma.MaskedArray) else np.asarray(Y)
+    if values.ndim != 2 or values.shape[1] != n_tasks:
+        raise DataError(
+            f"{where}: expected labels of {n_tasks} tasks, (rows, {n_tasks}), got shape {values.shape}."
+        )
+    mask, values = np.ma.getmaskarray(values), np.ma.getdata(values)
+    if is_text(values):
+        values = _numbers(values, where)
+    if values.dtype.kind not in "fiub":
+        raise DataError(f"{where}: expected numbers, got dtype {values.dtype}.")
+    targets = np.where(mask, np.nan, values.astype(np.float64))
+    bad = np.isinf(targets)
+    if bad.any():
+        row, task = np.argwhere(bad)[0]
+        raise DataError(
+            f"{where}, row {row}, task {task}: {targets[row, task]}. Labels must be finite, or NaN if missing."
+        )
+    return targets
+
+
+def task_column(values: np.ndarray, where: str) -> np.ndarray:
+    """Return the labels (n,) of one task as numbers, NaN where one is missing. Raises DataError for text."""
+    return clean_targets(np.ma.MaskedArray(values)[:, None], 1, where)[:, 0]
+
+
+def _numbers(values: np.ndarray, where: str) -> np.ndarray:
+    """Return Python objects as numbers, with NaN for missing ones."""
+    numbers = np.full(values.shape, np.nan)
+    for (row, task), value in np.ndenumerate(texts_of(values) if values.dtype.kind == "S" else values):
+        is_blank = isinstance(value, str) and not value.strip()
+        if value is None or type(value).__name__ in ("NAType", "NaTType") or is_blank:
+            continue
+        number = as_number(value) if isinstance(value, str) else value
+        if not isinstance(number, Real):
+            raise DataError(
+                f"{where}, row {row}, task {task}: {str(value)!r}. Labels of several tasks must be numbers, or NaN if "
+                "missing; give text labels of a single task as a single column."
+            )
+        numbers[row, task] = number
+    return numbers
+
+
+def plain_labels(y: Any) -> ArrayLike:
+    """Return the labels of a pandas series with an extension dtype as an array of numbers, booleans or objects.
+
+    Other labels are returned unchanged. Raises DataError, naming the row, for missing labels: None, NaN among objects,
+    and empty text.
+
+    >>> import pandas as pd
+    >>> plain_labels(pd.Series([2, 1], dtype="Int64")), plain_labels(pd.Series(["a", "b"], dtype="string"))
+    (array([2, 1]), array(['a', 'b'], dtype=object))
+    """
+    dtype = getattr(y, "dtype", None)
+    if not hasattr(dtype, "na_value") or not hasattr(y, "isna"):
+        if isinstance(y, list | tuple):
+            _check_none_missing(
+                np.array(y, dtype=object)
+            )  # objects, because NaN converted to text would be a class
+        elif isinstance(y, np.ndarray) or getattr(dtype, "kind", "") == "O":
+            _check_none_missing(np.asarray(y))
+        return y.astype(object) if getattr(dtype, "kind", "") == "T" else y
+    _refuse_missing(np.asarray(y.isna()))
+    plain = getattr(dtype, "numpy_dtype", np.dtype(object))
+    return np.asarray(y.to_numpy(dtype=plain if plain.kind in "iufb" else object))
+
+
+def _check_none_missing(y: np.ndarray) -> None:
+    """Refuse text and objects, of shape (n,), in which a label is missing: None, NaN and empty text."""
+    if y.ndim == 1 and is_text(y):
+        _refuse_missing(np.array([is_missing(value) for value in y], dtype=bool))
+
+
+def _refuse_missing(is_missing: np.ndarray) -> None:
+    missing = np.flatnonzero(is_missing)
+    if missing.size:
+        raise DataError(
+            f"y, row {missing[0]}: no label ({missing.size:,} of {is_missing.size:,} are missing). Leave these rows "
+            "out, as open_source(X, y) and fit_source do."
+        )
+
+
+_MOST_SHOWN = 20
+
+
+def shown(names: Sequence[str], most: int = _MOST_SHOWN) -> str:
+    """Return names as a list for a message.
+
+    >>> shown(["a", "b", "c"], most=2), shown([])
+    ('a, b, ...', 'none')
+    """
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "") or "none"
+
+
+def labels_elsewhere(labels: Labels, n_rows: int, where: str, columns: Sequence[str]) -> np.ndarray | None:
+    """Return labels from an array or a file, see ``read_labels``; refuse a name that is neither a file nor a column."""
+    name = labels.labels if isinstance(labels, MarkedLabels) else labels
+    if isinstance(name, str):
+        try:
+            existing_file(split_member(name)[0])
+        except FileNotFoundError as error:
+            remedy = (
+                f"columns are {shown(columns)}. Name one of them, or a file with one value per row."
+                if columns
+                else "it holds only counts. If another table gives labels by the ids of the rows, name that table "
+                f"and its column: metadata.tsv::{name}."
+            )
+            raise NoColumnError(f"{where}: no column and no file {name!r}; {remedy}") from error
+    return read_labels(labels, n_rows)
+
+
+def read_with(
+    read: Callable[[Labels], Source],
+    labels: Labels,
+    data: object,
+    has_arrays: Callable[[str], bool],
+) -> Source:
+    """Return the source that ``read`` makes of data with these labels.
+
+    Parameters
+    ----------
+    read : callable
+        ``read(labels)`` returns the source.
+    labels : array, str, path or None
+        The labels.
+    data : object
+        The data that ``read`` opens.
+    has_arrays : callable
+        ``has_arrays(path)`` returns whether a file holds arrays by name.
+
+    Raises
+    ------
+    DataError
+        If a word is neither a file of labels nor anything in the file of the rows; the message lists what there is.
+    FileNotFoundError
+        If the file of the rows does not exist.
+    """
+    try:
+        return read(labels)
+    except FileNotFoundError as error:
+        name = labels.labels if isinstance(labels, MarkedLabels) else labels
+        if not is_path(data) or not isinstance(name, str) or os.sep in name or "." in name:
+            raise
+        path = split_member(str(data))[0]
+        if not is_folder(path):
+            existing_file(path)
+        raise _not_there(read, path, name, has_arrays(path)) from error
+
+
+def _not_there(read: Callable[[Labels], Source], path: str, name: str, has_arrays: bool) -> NoColumnError:
+    prefix = f"{path}: no file {name!r} with labels"
+    if has_arrays:
+        try:
+            read(f"::{name}")
+        except DataError as error:
+            return NoColumnError(
+                f"{prefix}. {error} Name one of its arrays with '::' before it, or a file of labels."
+            )
+        return NoColumnError(f"{prefix}. It holds an array of that name: '::{name}'.")
+    if read(UNREAD).row_ids is not None:
+        return NoColumnError(
+            f"{prefix}. If a table gives labels by the ids of the rows, name it and its column: metadata.tsv::{name}."
+        )
+    return NoColumnError(f"{prefix}. Name a file with one value per row: text, .npy or .npz.")
+
+
+def marked(labels: Labels, missing: object) -> Labels | MarkedLabels:
+    """Return labels together with the value that marks missing ones, if they are in a text file.
+
+    A text file must be read with that value in mind, because it decides whether the labels are numbers.
+    """
+    if missing is None or not isinstance(labels, str | os.PathLike):
+        return labels
+    text = os.fspath(labels)
+    is_text = not text.lower().endswith((".npy", ".npz")) and (is_address(text) or os.path.isfile(text))
+    return MarkedLabels(text, missing) if is_text else labels

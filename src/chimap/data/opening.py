@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,51 +13,28 @@ from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
-from chimap.data.column_choice import choice_like, chosen, fitted_names, matched
+from chimap.data.catalogue import (
+    CONTAINERS,
+    WITH_MEMBERS,
+    kind_of,
+    opener_of,
+)
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.arrow import ArrowSource
-from chimap.data.formats.arrow_parts import IPC, PARQUET
 from chimap.data.formats.batches import BatchSource
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.fields import Reading
 from chimap.data.formats.frames import FrameSource
-from chimap.data.formats.hdf5 import Hdf5Source
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.named_counts import jsonl_source
-from chimap.data.formats.npy import NpySource
-from chimap.data.formats.npz import NpzSource
 from chimap.data.formats.svmlight import SvmlightSource
-from chimap.data.formats.zarr import ZarrSource
-from chimap.data.io.compressed import COMPRESSIONS
-from chimap.data.io.containers import is_store
-from chimap.data.io.files import existing_file, is_folder, split_member
-from chimap.data.joining import is_join, joined, values_by_id
+from chimap.data.io.files import split_member
 from chimap.data.label_kinds import is_real
-from chimap.data.label_names import marked, read_with
-from chimap.data.labelling import labelled
-from chimap.data.labels import UNREAD, Labels
-from chimap.data.layouts import LAYOUT_ENDINGS, MEMBERED, layout_of, opener_of
-from chimap.data.remedies import unread_file
+from chimap.data.labelling import is_join, joined, labelled, task_words, values_by_id, with_tasks
+from chimap.data.labels import UNREAD, Labels, marked, read_with
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
-from chimap.data.task_columns import task_words, with_tasks
-
-_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
-
-ENDINGS: dict[str, Callable[..., Source]] = {
-    ".npy": NpySource,
-    ".npz": NpzSource,
-    **LAYOUT_ENDINGS,
-    **dict.fromkeys(PARQUET + IPC, ArrowSource),
-    ".zarr.zip": ZarrSource,
-    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
-    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
-    **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
-    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
-}
-
-CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
-WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
+from chimap.data.views import choice_like, chosen, fitted_names, matched
 
 
 def open_source(
@@ -170,7 +146,7 @@ def open_source(
     def read(inner_labels: Labels) -> Source:
         return _read(path_or_array, inner_labels, choice, reading, transpose)
 
-    source = read_with(read, inside, path_or_array, lambda path: _kind_of(path) in CONTAINERS)
+    source = read_with(read, inside, path_or_array, lambda path: kind_of(path) in CONTAINERS)
     if is_path(path_or_array) or is_frame(path_or_array) or opener_of(path_or_array) is not None:
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
@@ -262,7 +238,7 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     if not isinstance(data, str | os.PathLike):
         return chosen(ArraySource(data, labels), choice)
     path, member = split_member(data)
-    kind = _kind_of(path)
+    kind = kind_of(path)
     if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
             f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
@@ -287,22 +263,9 @@ def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource
 
 
 def _transposed(data: Any, labels: Labels) -> Source:
-    is_matrix = isinstance(data, str | os.PathLike) and _kind_of(split_member(data)[0]) is MatrixMarketSource
+    is_matrix = isinstance(data, str | os.PathLike) and kind_of(split_member(data)[0]) is MatrixMarketSource
     if not is_matrix:
         raise InputError(
             "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
         )
     return MatrixMarketSource(data, labels, transpose=True)
-
-
-def _kind_of(path: str) -> Callable[..., Source]:
-    """Return the class or function that reads this file or folder."""
-    if is_folder(path):
-        return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
-    name = existing_file(path).name.lower()
-    if (opener := layout_of(path)) is not None:
-        return opener
-    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
-    if kind is None:
-        raise unread_file(path, ENDINGS)
-    return kind

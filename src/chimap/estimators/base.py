@@ -27,15 +27,13 @@ from chimap._types import (
 )
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import DaskSource, Source, matched
-from chimap.data.doubts import Units, doubts_at_fit, first_look, say
-from chimap.data.group_columns import doubts_of_groups
-from chimap.data.ids import check_order
+from chimap.data.catalogue import check_rows_order
+from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.labelling import labelled
-from chimap.data.layouts import check_rows_order
+from chimap.data.table import check_order
 from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
 from chimap.engines.compilation import compilation
 from chimap.estimators.beyond_limit import asks_for_rival, rival_of
-from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.estimators.rows_given import source_of
 from chimap.estimators.rows_to_predict import bind_columns
@@ -48,6 +46,7 @@ from chimap.fit.settling import advice_on_components
 from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
 from chimap.kernels import Kernel
 from chimap.losses import Loss
+from chimap.race.rows import scoring_of
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -16,11 +16,11 @@ from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
 from chimap.estimators.internals import codec_of
-from chimap.estimators.race_rows import scoring_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.fit.automatic import is_automatic, landmarks_in
 from chimap.fit.blocks import USUAL_SECONDS
 from chimap.fit.result import FitResult
+from chimap.race.rows import scoring_of
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
 

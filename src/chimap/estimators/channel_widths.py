@@ -31,7 +31,7 @@ from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.selection import of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
-from chimap.solvers.group_path import held_out_errors, largest_alpha
+from chimap.solvers.groups import held_out_errors, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import ObjectiveSlopes
 

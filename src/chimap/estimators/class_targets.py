@@ -9,10 +9,9 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
+from chimap.data.catalogue import check_rows_order
 from chimap.data.label_kinds import alike, is_text
-from chimap.data.labels import check_labels
-from chimap.data.layouts import check_rows_order
-from chimap.data.targets import clean_targets
+from chimap.data.labels import check_labels, clean_targets
 from chimap.estimators.class_threshold import check_threshold, chosen_threshold
 from chimap.estimators.class_weighing import check_of_batch, classes_in, counts_of, weighed_by_class
 from chimap.estimators.rows_given import labelled_rows

@@ -15,7 +15,7 @@ from chimap import _arrays
 from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
 from chimap._validation import DataError, check_weights, validated
 from chimap.backends.host import HOST
-from chimap.data.layouts import check_rows_order
+from chimap.data.catalogue import check_rows_order
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass

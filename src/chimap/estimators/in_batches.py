@@ -11,10 +11,10 @@ from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._validation import validated
 from chimap.data import ArraySource, Source
-from chimap.data.column_choice import choice_like
+from chimap.data.catalogue import check_rows_order, opener_of
 from chimap.data.labelling import labelled
-from chimap.data.layouts import check_rows_order, opener_of
 from chimap.data.table import ColumnChoice
+from chimap.data.views import choice_like
 from chimap.estimators.rows_to_predict import bind_columns, source_as_fitted
 from chimap.fit.targets import Codec, checked_batch, is_matrix
 from chimap.fit.weights import checked_sample_weight, counts_in, with_weights

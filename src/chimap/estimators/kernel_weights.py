@@ -21,8 +21,7 @@ from chimap.selection import SelectionResult, of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
 from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.catalogue import solver_of
-from chimap.solvers.group_passes import metric_of
-from chimap.solvers.group_path import KernelPath, held_out_errors, largest_alpha
+from chimap.solvers.groups import KernelPath, held_out_errors, largest_alpha, metric_of
 from chimap.solvers.held_out import by_folds
 from chimap.solvers.passes import loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.sparse import alphas_below

@@ -18,7 +18,7 @@ from chimap._validation import rows_as_fitted
 from chimap.backends import backend_of, check_device, on_host
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource
-from chimap.data.column_choice import fitted_names
+from chimap.data.views import fitted_names
 from chimap.estimators.explaining import Explaining
 from chimap.estimators.kept_results import KeptResults
 from chimap.estimators.posterior_variances import checked_posterior, posterior_variances

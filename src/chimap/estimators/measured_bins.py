@@ -11,7 +11,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import Rows
-from chimap.data.targets import clean_targets
+from chimap.data.labels import clean_targets
 from chimap.estimators.explained_rows import answers_of, mean_row
 from chimap.explain import gradient_importance, variance_importance
 from chimap.features.mapped import MappedModel

@@ -20,7 +20,7 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
 
     for each class against the others. The norms make channels that do not help vanish as a whole. This is multiple
     kernel learning (GMKL) with the l1 norm on the weights d_j of the kernels, sum_j d_j k_j, where d_j = |w_j| /
-    sqrt(2). ``solvers.gmkl`` is the exact counterpart; its alpha, 1/C of the paper, is this one divided by sqrt(2).
+    sqrt(2). The alpha of GMKL on kernel matrices, 1/C of the paper, is this one divided by sqrt(2).
 
     With the square loss, one pass over the rows gives their moments, and the moments give the whole path of strengths,
     from the smallest at which no kernel is used downwards, and its exact cross-validation. Other losses pass over the

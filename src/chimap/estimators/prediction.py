@@ -16,7 +16,7 @@ from chimap._validation import finite_outputs, rows_as_fitted
 from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
-from chimap.data.io.read_ahead import chunks_ahead
+from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict

@@ -21,7 +21,14 @@ from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.estimators.internals import codec_for, codec_of, seed_of, without_posterior
 from chimap.estimators.race_candidates import Look, is_free
-from chimap.estimators.race_rows import (
+from chimap.fit.automatic import is_automatic
+from chimap.fit.recipe import checked_alpha, given_weights
+from chimap.fit.targets import Codec
+from chimap.fit.trials import Trials
+from chimap.moments import of_rows
+from chimap.race.machines import Split
+from chimap.race.rounds import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
+from chimap.race.rows import (
     FEW,
     ROUNDS,
     held_out_rows,
@@ -35,18 +42,11 @@ from chimap.estimators.race_rows import (
     scoring_of,
     shared_tasks,
 )
-from chimap.estimators.race_work import work_of_fit
-from chimap.fit.automatic import is_automatic
-from chimap.fit.recipe import checked_alpha, given_weights
-from chimap.fit.targets import Codec
-from chimap.fit.trial_machines import Split
-from chimap.fit.trial_search import BestSetting
-from chimap.fit.trials import Trials
-from chimap.moments import of_rows
+from chimap.race.search import BestSetting
+from chimap.race.trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
+from chimap.race.work import work_of_fit
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
-from chimap.selection.race import BELIEVED, CLOSE, HOPELESS, expected_score, preferred, race
-from chimap.selection.race_trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
 from chimap.selection.scoring import OutputScore
 
 if TYPE_CHECKING:

@@ -14,19 +14,19 @@ from chimap._validation import DataError, check_blocks
 from chimap.data import ArraySource
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
-from chimap.estimators.bin_weights import LearnedBins, learn_bins
 from chimap.estimators.internals import mapped_model_of, preparation_of
 from chimap.estimators.race import Race
-from chimap.estimators.race_rows import ROUNDS
 from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learned_weights
 from chimap.fit.precision import rows_in
 from chimap.fit.recipe import checked_normalizations
-from chimap.fit.trial_machines import Split
 from chimap.fit.trials import Trials
 from chimap.normalizations import Roots
-from chimap.selection.race_trials import SAME, Candidate, Outcome, Trial
+from chimap.race.bins import LearnedBins, learn_bins
+from chimap.race.machines import Split
+from chimap.race.rows import ROUNDS
+from chimap.race.trials import SAME, Candidate, Outcome, Trial
 
 _GRADIENTS = 1000  # number of rows whose gradients are averaged, if memory allows
 # float64 arrays of a mapped row, and of its features, that gradients take

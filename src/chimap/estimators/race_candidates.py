@@ -19,7 +19,7 @@ from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import family_of
 from chimap.fit.automatic import MOST_SUMMED
 from chimap.fit.exact import exact_bytes
-from chimap.selection.race_trials import Candidate
+from chimap.race.trials import Candidate
 from chimap.solvers.exact_machines import bytes_beside
 
 if TYPE_CHECKING:

@@ -18,7 +18,6 @@ from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
-from chimap.estimators.bin_weights import LearnedBins
 from chimap.estimators.race import FEWEST_SAMPLED, Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.estimators.race_candidates import (
@@ -34,13 +33,14 @@ from chimap.estimators.race_candidates import (
 )
 from chimap.estimators.race_promotion import is_in_time, promoted
 from chimap.estimators.race_rehearsal import rehearsed
-from chimap.estimators.race_rows import score_name
 from chimap.features.base import FeatureSettings
 from chimap.fit.automatic import holds_matrix, is_automatic, takes_blocks, takes_wide
 from chimap.fit.recipe import checked_normalizations
 from chimap.fit.trials import Trials
+from chimap.race.bins import LearnedBins
+from chimap.race.rows import score_name
+from chimap.race.trials import SAME, Candidate, RaceResult, Trial
 from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.race_trials import SAME, Candidate, RaceResult, Trial
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

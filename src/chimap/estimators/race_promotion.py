@@ -11,8 +11,8 @@ from chimap.estimators.race import RACE_SHARE, Race
 from chimap.estimators.race_bins import WeighedBins
 from chimap.features.base import FeatureSettings
 from chimap.features.exact import has_map
-from chimap.selection.race import HOPELESS
-from chimap.selection.race_trials import RaceResult, Trial, is_behind
+from chimap.race.rounds import HOPELESS
+from chimap.race.trials import RaceResult, Trial, is_behind
 
 
 def promoted(running: Race, result: RaceResult, n_bins: int) -> Iterator[Trial]:

@@ -9,8 +9,8 @@ import numpy as np
 from chimap._types import Parameters
 from chimap.estimators.race import Race
 from chimap.fit.automatic import landmarks_of
+from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.selection.jackknife import standard_error
-from chimap.selection.race_trials import Candidate, RaceResult, Trial, trial_of
 
 
 def rehearsed(

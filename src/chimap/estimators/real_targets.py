@@ -11,15 +11,15 @@ from sklearn.base import RegressorMixin
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, MatrixLike, Sometimes
+from chimap.data.catalogue import check_rows_order
 from chimap.data.label_kinds import as_targets
 from chimap.data.labelling import with_numbers
-from chimap.data.layouts import check_rows_order
+from chimap.data.labels import clean_targets
 from chimap.data.source import Source
-from chimap.data.targets import clean_targets
 from chimap.estimators.rows_given import labelled_rows
 from chimap.estimators.targets import Encoding, known_conformal
 from chimap.fit.result import HeldOutRows
-from chimap.fit.targets import Codec, RealCodec
+from chimap.fit.targets import Codec, RealCodec, check_varies
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.selection.conformal import Conformal, checked_level
 from chimap.selection.scoring import MeanScore
@@ -120,7 +120,12 @@ class RealTargets(Encoding, RegressorMixin):
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """Return the weights of the rows unchanged: there are no classes."""
+        """Return the weights of the rows unchanged: there are no classes.
+
+        Raise DataError if all targets of a fit are equal; those of a batch may be.
+        """
+        if not is_batch:
+            check_varies(y)
         if getattr(self, "class_weight", None) is not None:
             raise InputError(
                 Message(

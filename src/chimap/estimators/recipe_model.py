@@ -16,7 +16,6 @@ from chimap.data import Source
 from chimap.data.doubts import Units, first_look
 from chimap.data.table import named_blocks
 from chimap.engines import Progress
-from chimap.estimators.bin_weights import check_bin_weights
 from chimap.estimators.gamma_choice import gamma_of_sample
 from chimap.estimators.in_batches import source_of_batch
 from chimap.estimators.linear_model import LinearModel
@@ -38,10 +37,11 @@ from chimap.fit.targets import Codec, check_tasks
 from chimap.fit.weights import with_weights, without_absent
 from chimap.kernels import as_kernel
 from chimap.losses import Loss, Observed, named
+from chimap.race.bins import check_bin_weights
 
 if TYPE_CHECKING:
+    from chimap.race.trials import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
-    from chimap.selection.race_trials import RaceResult
 
 
 class RecipeModel(Encoding, LinearModel):

@@ -10,9 +10,9 @@ from chimap._frames import is_frame, names_of
 from chimap._types import JSON, ArrayLike, MatrixLike
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, open_source
+from chimap.data.catalogue import opener_of
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.layouts import opener_of
-from chimap.data.task_columns import task_words
+from chimap.data.labelling import task_words
 from chimap.fit.targets import is_matrix
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from chimap._types import MatrixLike
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data import Source, matched
-from chimap.data.column_choice import choice_like, fitted_names
+from chimap.data.catalogue import opener_of
 from chimap.data.labels import UNREAD
-from chimap.data.layouts import opener_of
 from chimap.data.table import LABEL_NAMES
+from chimap.data.views import choice_like, fitted_names
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

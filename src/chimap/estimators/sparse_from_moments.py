@@ -17,7 +17,7 @@ from chimap.penalties import check_groups
 from chimap.penalties.groups import Group
 from chimap.selection import score_path
 from chimap.solvers import LinearSolution
-from chimap.solvers.group_lasso import group_lasso, largest_group_alpha
+from chimap.solvers.groups import group_lasso, largest_group_alpha
 from chimap.solvers.sparse import SparsePath, alphas_below, elastic_net, largest_alpha
 
 if TYPE_CHECKING:

@@ -31,9 +31,10 @@ from chimap.fit.blocks import (
 )
 from chimap.fit.exact import MOST_MAPPED, exact_bytes, has_form_on_device, kernels_of_blocks
 from chimap.kernels import Exponential
+from chimap.solvers.exact import is_shared
 from chimap.solvers.exact_machines import bytes_beside
+from chimap.solvers.exact_observed import filling_bytes
 from chimap.solvers.from_moments import RidgeSolver
-from chimap.solvers.observed_exact import filling_bytes, is_shared
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows

@@ -45,7 +45,7 @@ from chimap.solvers.base import Evidence
 from chimap.solvers.blocks import Swept
 from chimap.solvers.held_out import HeldOut
 from chimap.solvers.kernel_matrix import KernelRows
-from chimap.solvers.observed_moments import ObservedMoments
+from chimap.solvers.observed import ObservedMoments
 
 # Rows of a block that small batches are gathered to: MNIST's first 12,000 rows, in batches of 250, score .957, .961 and
 # .965 with blocks of 500, 1000 and 2000 rows, and .966 in a fit.

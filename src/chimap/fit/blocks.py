@@ -28,14 +28,13 @@ from chimap.losses import CATALOGUE, Loss, check_loss
 from chimap.moments import of_rows
 from chimap.selection import SelectionResult
 from chimap.selection.learning_curve import LearningCurve, curve_of, score_if_any
-from chimap.selection.leave_one_out import FEW_ROWS
-from chimap.selection.left_out_rows import within
+from chimap.selection.leave_one_out import FEW_ROWS, within
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
 from chimap.solvers.blocks import BlockRidge, Swept
+from chimap.solvers.exact import is_shared
 from chimap.solvers.held_out import HeldOut, noise_of
 from chimap.solvers.kernel_matrix import KernelRows
-from chimap.solvers.observed_exact import is_shared
 from chimap.solvers.posterior import DualPosterior
 
 BLOCKS = "blocks"  # the solver of machines that keep every row but no matrix between all of them

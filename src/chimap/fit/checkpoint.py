@@ -24,7 +24,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
-from chimap.selection.race_trials import RaceResult
+from chimap.race.trials import RaceResult
 from chimap.solvers.blocks import Swept
 
 _FREE = ("n_jobs", "verbose")  # settings that may change when a fit is resumed: they do not affect the model

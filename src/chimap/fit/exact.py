@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from chimap import _threads
 from chimap._errors import InputError
 from chimap._messages import Message, Setting
 from chimap._types import Parameters
+from chimap._validation import DataError
 from chimap.backends import on_host
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.features.base import FeatureSettings
@@ -30,12 +31,11 @@ from chimap.moments import Moments, of_entries, of_rows
 from chimap.selection.leave_one_out import OCTAVES, ChosenSetting, LeaveOut
 from chimap.solvers import LinearSolution
 from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.exact import DualSolution
+from chimap.solvers.exact import DualSolution, is_shared
 from chimap.solvers.exact_machines import has_exact_machine
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.held_out import HeldOut, noise_of
 from chimap.solvers.kernel_matrix import KernelMatrix, KernelRows
-from chimap.solvers.observed_exact import is_shared
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor
 
@@ -45,6 +45,9 @@ _MOST_ALPHA = (
 )
 _RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 _PIECE_ROWS = 2048
+_ROUNDING_IN_SUMS = (
+    0.2  # share of the rounding by large weights that is left in the sums of those of equal rows
+)
 _MOST_ROUNDING = 0.005  # share of the spread of the targets that rounding may move outputs by without a word
 
 
@@ -128,11 +131,14 @@ class ExactObjective:
             raise TypeError("an exact machine is solved on the kernel matrix of all rows")
         with clock("choose alpha"):
             progress.stage("alpha", None, "values")
+            if rows.order.size < 2:
+                raise DataError(
+                    "one row only: a machine is chosen by leaving rows out, which takes at least two rows."
+                )
             matrix = rows.matrix(self.loss)
             choice = self.choice(rows, matrix, lambda alpha, value: progress.advance())
-        _warn_of_rounding(rows, matrix.diagonal, choice.solution)
+        machine = _rounded_little(rows, matrix.diagonal, choice.solution)
         rows.features.set_octaves(choice.octaves)
-        machine = choice.solution
         held_out = np.empty_like(choice.held_out)
         held_out[rows.order] = choice.held_out + rows.shift
         seen = np.flatnonzero(~np.isnan(held_out).all(axis=1))
@@ -201,17 +207,22 @@ class ExactObjective:
         return partial(matrix.posterior, alpha, choice.octaves, rows.unit)
 
 
-def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> None:
-    """Warn where the rounding of kernel values moves outputs f = sum_j K_j a_j noticeably.
+def _rounded_little(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> DualSolution:
+    """Return the machine such that rounding of kernel values moves its outputs f = sum_j K_j a_j little, or warn.
 
-    Each value K(x, x_j) is off by up to eps sqrt(K_xx K_jj), independently of the others, and an output by eps times
-    the root of K_xx sum_j K_jj a_j^2: much where strengths are small beside what rounding leaves of the kernel, as with
-    repeated rows, or with so small a gamma that all values are close to 1.
+    Each value K(x, x_j), or weight a_j, is off by up to eps of its size, independently of the others, and an output by
+    eps times the root of K_xx sum_j K_jj a_j^2: much where strengths are small beside what rounding leaves of the
+    kernel, as with repeated rows, or with so small a gamma that all values are close to 1. Repeated rows with unlike
+    targets have large weights of both signs, and only their sum matters: the first of equal rows takes it. Nothing
+    helps a tiny gamma, as the values of new rows are rounded as well.
     """
-    eps = float(np.finfo(rows.dtype).eps)
-    sizes = np.sqrt(diagonal.mean() * (diagonal[:, None] * np.square(machine.weights)).sum(axis=0))
-    spread = np.nanstd(rows.Y, axis=0)
-    share = float(np.max(eps * sizes / np.where(spread > 0, spread, np.inf)))
+    before = _share_of_rounding(rows, diagonal, machine)
+    if before <= _MOST_ROUNDING:
+        return machine
+    weights = np.zeros_like(machine.weights)
+    np.add.at(weights, rows.features.first_equal(), machine.weights)
+    machine = replace(machine, weights=weights)
+    share = max(_ROUNDING_IN_SUMS * before, _share_of_rounding(rows, diagonal, machine))
     if share > _MOST_ROUNDING:
         warnings.warn(
             Message(
@@ -224,6 +235,14 @@ def _warn_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolut
             ConvergenceWarning,
             stacklevel=2,
         )
+    return machine
+
+
+def _share_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> float:
+    """Return how far rounding moves outputs, as a share of the spread of the targets; see ``_rounded_little``."""
+    sizes = np.sqrt(diagonal.mean() * (diagonal[:, None] * np.square(machine.weights)).sum(axis=0))
+    spread = np.nanstd(rows.Y, axis=0)
+    return float(np.finfo(rows.dtype).eps * np.max(sizes / np.where(spread > 0, spread, np.inf)))
 
 
 def _posterior_of_map(

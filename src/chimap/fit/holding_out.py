@@ -16,7 +16,8 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike
 from chimap._validation import DataError, ParameterError, check_choice, check_positive
-from chimap.data.labels import check_labels, is_missing
+from chimap.data.label_kinds import is_missing
+from chimap.data.labels import check_labels
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Asked

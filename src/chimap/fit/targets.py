@@ -20,8 +20,8 @@ from sklearn.utils.validation import column_or_1d
 from chimap._types import ArrayLike, Scoring
 from chimap._validation import DataError
 from chimap.data.label_kinds import kind_of
+from chimap.data.labels import clean_targets
 from chimap.data.source import Source
-from chimap.data.targets import clean_targets
 from chimap.fit.precision import check_targets
 from chimap.losses import Loss, Square
 from chimap.model_files import register
@@ -367,6 +367,16 @@ def check_tasks(source: Source) -> None:
         raise DataError(
             f"{source.name}: task {task} has no label in any of {y.shape[0]} rows. Leave it out, or check how missing "
             "labels are marked."
+        )
+
+
+def check_varies(y: np.ndarray) -> None:
+    """Raise DataError if the targets of a regression, (n,) or (n, t), are the same in all of several rows."""
+    if y.shape[0] > 1 and np.array_equal(y, np.broadcast_to(y[0], y.shape), equal_nan=True):
+        shown = ", ".join(f"{value:g}" for value in np.ravel(y[0])[:4].tolist())
+        raise DataError(
+            f"y: every target is {shown}, so there is nothing to predict. Check which array or column the targets come "
+            "from."
         )
 
 

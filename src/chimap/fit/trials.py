@@ -25,7 +25,9 @@ from chimap.fit.design import PlainDesign
 from chimap.fit.recipe import checked_normalizations
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
-from chimap.fit.trial_machines import (
+from chimap.kernels import Exponential
+from chimap.normalizations import Normalization
+from chimap.race.machines import (
     MAPPED_BYTES,
     KernelMachine,
     LeftOutMachine,
@@ -35,9 +37,7 @@ from chimap.fit.trial_machines import (
     Products,
     Split,
 )
-from chimap.fit.trial_search import BestSetting, LooksOn, Search
-from chimap.kernels import Exponential
-from chimap.normalizations import Normalization
+from chimap.race.search import BestSetting, LooksOn, Search
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
 from chimap.solvers.exact_machines import has_exact_machine

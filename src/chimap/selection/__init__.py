@@ -2,10 +2,9 @@
 
 from chimap.selection.base import SelectionResult, fold_count
 from chimap.selection.components import score_leading, score_principal
-from chimap.selection.folds import choose_alpha
+from chimap.selection.folds import choose_alpha, of_path, score_path
 from chimap.selection.gcv import choose_by_gcv
 from chimap.selection.learning_curve import LearningCurve
-from chimap.selection.paths import of_path, score_path
 
 __all__ = [
     "LearningCurve",

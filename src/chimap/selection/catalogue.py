@@ -11,8 +11,7 @@ from typing import Any
 from chimap.selection.base import Selection
 from chimap.selection.folds import Folds
 from chimap.selection.gcv import GeneralisedCrossValidation
-from chimap.selection.held_out import HeldOutMoments
-from chimap.selection.holdout import HoldOut
+from chimap.selection.holdout import HeldOutMoments, HoldOut
 from chimap.solvers.base import Asked, Needs
 
 RULES = (HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)

@@ -1,36 +1,337 @@
 """The ridge strength by generalised cross-validation (GCV): a factor for each strength, and no folds.
 
-``GeneralisedCrossValidation`` is the rule of a fit of ridge whose rows are not in folds. ``gcv_score`` computes the
-score of one strength; this module searches for the best one. If the user's score can be computed on rows of the fit
-(``TriedRows``), it makes the final choice near the minimum. The weights come with the score, so the chosen strength is
-not solved again.
+``GeneralisedCrossValidation`` is the rule of a fit of ridge whose rows are not in folds, and ``choose_by_gcv`` the same
+from moments. ``GcvScorer`` computes the score of one strength and its slope from one Cholesky factor; the search goes
+downhill. The weights come with the score, so the chosen strength is not solved again. If the user's score can be
+computed on rows of the fit (``TriedRows``), it makes the final choice near the minimum (``FinalChoice``).
+
+Many features make a factor dear (D^3/3 operations), and a search takes four or five of them. The strength hardly
+depends on the number of features, so half of them find where it lies, and how far below it the user's score is best,
+for an eighth of the price (``CoarseChoice``); with all features it is then confirmed, and moved by one step of Newton
+if it is off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from chimap import _threads
+from chimap._cholesky import factorise, inverse_diagonal, solve, squared_norms
 from chimap._messages import Message
 from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Choice, SelectionResult
-from chimap.selection.gcv_coarse import (
-    CLOSE,
-    FROM_FEATURES,
-    CoarseChoice,
-    curvature_at,
-    half_of,
-    scaled,
-)
-from chimap.selection.gcv_score import GcvScore, GcvScorer
-from chimap.selection.last_word import LastWord
 from chimap.solvers.base import Asked, Needs, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
+
+_PROBES = 32  # random vectors of signs that estimate a trace
+_NOISE = 0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly
+_SINGLE_FROM = 512  # features; a factor of fewer takes no time in float64
+_CLOSE = 1e-4  # refinement ends with a correction below this share of the weights
+_STEPS = 3  # of refinement at most
+_ROUNDINGS = 4.0  # the residuals, and n - df, must be at least this many times their rounding errors
+_LEAST_LEFT = 1e-6  # lower bound of 1 - leverage of a row
+
+
+@dataclass(frozen=True)
+class GcvScore:
+    """A strength with score = (RSS/n) / (1 - df/n)^2, its relative slope in ln alpha, df, and the weights."""
+
+    alpha: float
+    score: float
+    slope: float
+    df: float
+    coef: np.ndarray
+
+
+def _nothing(alpha: float) -> GcvScore:
+    """Return an infinite score, for a strength that rounding errors prevent from being scored."""
+    return GcvScore(alpha, np.inf, 0.0, np.nan, np.empty((0, 0)))
+
+
+class GcvScorer:
+    """Scores one strength at a time in one (D, D) buffer, which is scaled to a unit diagonal."""
+
+    def __init__(
+        self,
+        whole: Moments,
+        seed: int,
+        on_score: Callable[[float, float], None] | None,
+        precision: float = float(np.finfo(np.float64).eps),
+        n_rows: float | None = None,
+    ):
+        self.whole, self.on_score, self.precision = whole, on_score, precision
+        self.n_rows = float(whole.n_rows) if n_rows is None else n_rows
+        n = whole.n_features
+        self.dtype = np.dtype(np.float32 if n > _SINGLE_FROM else np.float64)
+        self.square = np.empty((n, n), dtype=self.dtype)
+        self.probes = np.random.default_rng(seed).choice([-1.0, 1.0], (n, min(_PROBES, n)))
+        self.cross = whole.cross_scatter()
+        self.diagonal = whole.scatter_diagonal()
+        self.total = float(whole.target_scatter().sum())
+        self.scores: dict[float, GcvScore] = {}
+        self.factor_of: float | None = None  # the strength whose factor is in the buffer
+
+    def best(self) -> GcvScore:
+        """Return the least score so far; ties go to the largest strength. Raise DataError if none is finite."""
+        best = min(self.scores.values(), key=lambda score: (score.score, -score.alpha))
+        if not np.isfinite(best.score):
+            raise DataError(
+                Message(
+                    "none of the strengths {} is large enough: the features are linearly dependent to rounding. Give "
+                    "larger ones, or {alpha='auto'}.",
+                    sorted(s.alpha for s in self.scores.values()),
+                )
+            )
+        return best
+
+    def at(self, alpha: float) -> GcvScore:
+        """Return the score of a strength, with its slope; in float64 if float32 is not accurate."""
+        score = self._score(alpha)
+        if score is None and self.dtype != np.float64:
+            self.dtype = np.dtype(np.float64)  # also for all later strengths
+            self.square = np.empty(self.square.shape)
+            self.factor_of = None
+            score = self._score(alpha)
+        self.scores[alpha] = score or _nothing(alpha)
+        if self.on_score is not None:
+            self.on_score(alpha, self.scores[alpha].score)
+        return self.scores[alpha]
+
+    def left_out(self, tried: Tried, alpha: float) -> np.ndarray | None:
+        """Return ridge outputs (h, t), less the target shift, for tried rows when each of them is left out.
+
+        They are None where the matrix is singular to rounding.
+        """
+        score = self.scores[alpha] if alpha in self.scores else self.at(alpha)
+        roots = self._factorised(alpha) if np.isfinite(score.score) else None
+        if roots is None:
+            return None
+        whole = self.whole
+        origin, mean = whole.feature_sum / whole.count, whole.target_sum / whole.count
+        X = np.empty(tried.Z.shape, dtype=self.square.dtype)
+        for block in tried.blocks():
+            X[block] = (tried.Z[block] - origin) * roots
+        leverages = 1 / whole.count + squared_norms(self.square, X)
+        if tried.weights is not None:
+            leverages *= tried.weights
+        errors = tried.Y - tried.outputs(score.coef, origin, mean)
+        return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_LEFT)[:, None])
+
+    def _score(self, alpha: float) -> GcvScore | None:
+        """Return the score of a strength; None if a factor of higher precision is needed."""
+        roots = self._factorised(alpha)
+        if roots is None:
+            return None
+        t = self.cross.shape[1]
+        right = np.hstack([self.cross, self.probes])
+        X = self._solve(right, alpha, roots)
+        if X is None:
+            return None
+        W, P = X[:, :t], X[:, t:]
+        twice_divided = self._divide(W, roots)  # -dW / d alpha = (Hc + alpha I)^-1 W
+        n = self.n_rows
+        rss = max(self.total - float((W * self.cross).sum()) - alpha * float(np.square(W).sum()), 0.0)
+        rss_slope = 2 * alpha**2 * float((W * twice_divided).sum())
+        probe_traces = alpha * (self.probes * P).sum(axis=0)
+        traces, trace_slope = (
+            probe_traces.mean(),
+            probe_traces.mean() - alpha**2 * np.square(P).sum(axis=0).mean(),
+        )
+        left = n - 1 - self.whole.n_features + traces  # n - df
+        if not left > probe_traces.std() / np.sqrt(probe_traces.size) / _NOISE:
+            traces = alpha * float((inverse_diagonal(self.square) * roots**2).sum())
+            left = n - 1 - self.whole.n_features + traces
+        # A rounding error of the sums, of this share of a scatter entry, moves both by about so much (to first order).
+        rss_off = self.precision * float((self.diagonal @ np.square(W)).sum())
+        left_off = self.precision * alpha * float((self.diagonal @ np.square(P)).mean())
+        if rss < _ROUNDINGS * rss_off or left < _ROUNDINGS * left_off:
+            return _nothing(alpha)  # a factor of higher precision would not help
+        if not left > 1e-6 * n:
+            return None  # no degrees of freedom are left to estimate the error from
+        rss = max(rss, 1e-15 * self.total)  # not below rounding
+        score = rss / self.whole.count / (left / n) ** 2
+        slope = rss_slope / rss - 2 * trace_slope / left if rss > 0 else 0.0
+        return GcvScore(alpha, float(score), float(slope), float(n - left), W)
+
+    def _factorised(self, alpha: float) -> np.ndarray | None:
+        """Factorise at a strength, unless the buffer holds that factor; return roots (D,), or None if singular."""
+        if self.factor_of == alpha:
+            return self._roots(alpha)
+        self.factor_of = None
+        roots = self._fill(alpha)
+        if not factorise(self.square):
+            return None
+        self.factor_of = alpha
+        return roots
+
+    def _fill(self, alpha: float) -> np.ndarray:
+        """Write diag(roots) (Hc + alpha I) diag(roots), whose diagonal is 1, above the diagonal; return roots (D,)."""
+        roots = self._roots(alpha)
+        sums, count = self.whole.feature_sum, self.whole.count
+
+        def part(panel: tuple[int, np.ndarray]) -> None:
+            first, values = panel
+            rows = slice(first, first + values.shape[0])
+            block = values - np.outer(sums[rows], sums[first:] / count)
+            block *= roots[rows, None]
+            block *= roots[first:]
+            self.square[rows, first:] = block
+
+        _threads.tasks(self.whole.features.panels(), part)
+        np.fill_diagonal(self.square, 1)
+        return roots
+
+    def _roots(self, alpha: float) -> np.ndarray:
+        """Return the scale (D,) of rows and columns that makes the diagonal of Hc + alpha I equal to 1."""
+        return np.asarray(1 / np.sqrt(np.maximum(self.diagonal, 0) + alpha))
+
+    def _divide(self, B: np.ndarray, roots: np.ndarray) -> np.ndarray:
+        """Return (Hc + alpha I)^-1 B in the precision of the factor."""
+        return roots[:, None] * solve(self.square, roots[:, None] * B).astype(np.float64)
+
+    def _solve(self, B: np.ndarray, alpha: float, roots: np.ndarray) -> np.ndarray | None:
+        """Return (Hc + alpha I)^-1 B, refined by the sums; None if rounding has spoilt the factor."""
+        X = self._divide(B, roots)
+        sizes = np.linalg.norm(X / roots[:, None])
+        for _ in range(_STEPS):
+            change = self._divide(B - self.whole.scatter_product(X) - alpha * X, roots)
+            X += change
+            share = np.linalg.norm(change / roots[:, None]) / max(sizes, np.finfo(float).tiny)
+            if not share < 0.5:
+                return None
+            if share < _CLOSE:
+                break
+        return X
+
+
+FROM_FEATURES = 4000  # below, the search takes about as long as what the half would save
+CLOSE = 0.25 * float(np.log(10))  # strengths within a quarter of a decade are as good as each other
+_MOST_STEP = float(np.log(10))  # of Newton, in ln alpha: beyond a decade its parabola says nothing
+
+
+@dataclass(frozen=True)
+class CoarseChoice:
+    """What half of the features say of the strength.
+
+    alpha : the strength of least GCV, for all features.
+    curvature : of ln GCV in ln alpha there, above 0.
+    share : the strength that the user's score prefers, as a share of alpha.
+    """
+
+    alpha: float
+    curvature: float
+    share: float = 1.0
+
+    def step(self, score: GcvScore) -> float:
+        """Return the step of Newton in ln alpha from a score of all features, 0 where it would not matter."""
+        step = float(np.clip(-score.slope / self.curvature, -_MOST_STEP, _MOST_STEP))
+        return step if abs(step) > CLOSE else 0.0
+
+
+def half_of(n_features: int) -> np.ndarray:
+    """Return every second feature: of random features a sine goes with its cosine, and every block has its half."""
+    return np.arange(0, n_features, 2)
+
+
+def scaled(half: Moments, whole: Moments) -> float:
+    """Return by how much a strength of the half grows with all features.
+
+    Half of the random features make half of the kernel, so that their strength is half as large; landmarks make all of
+    it with few features, and their strength stays. The root of the ratio of the scatters is within a factor of 1.5 of
+    both, which is less than a quarter of a decade.
+    """
+    ratio = float(whole.scatter_diagonal().sum()) / max(
+        float(half.scatter_diagonal().sum()), np.finfo(float).tiny
+    )
+    return float(np.sqrt(ratio))
+
+
+def curvature_at(scorer: GcvScorer, alpha: float) -> float:
+    """Return the second derivative of ln GCV in ln alpha, of the cubic through the two nearest strengths scored.
+
+    Where the cubic bends down there, the mean of the second derivative between the two takes its place; 0 where only
+    one was scored.
+    """
+    scores = [score for score in scorer.scores.values() if np.isfinite(score.score)]
+    if len(scores) < 2:
+        return 0.0
+    a, b = sorted(scores, key=lambda score: abs(np.log(score.alpha / alpha)))[:2]
+    step = float(np.log(b.alpha / a.alpha))
+    t = float(np.log(alpha / a.alpha)) / step
+    rise = float(np.log(b.score / a.score)) / step
+    cubic = ((6 - 12 * t) * rise + (6 * t - 4) * a.slope + (6 * t - 2) * b.slope) / step
+    return cubic if cubic > 0 else (b.slope - a.slope) / step
+
+
+_DOWN = 100  # factor by which the user's score may lower the strength of least squared error
+
+
+class FinalChoice:
+    """The final choice by the user's score of rows that are left out one by one.
+
+    It is made between the strength of least squared error and two decades below it, as scores of classes favour a
+    weaker penalty. A row is left out in closed form:
+
+        y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
+    """
+
+    def __init__(self, scorer: GcvScorer, tried: Tried):
+        self._scorer, self._tried = scorer, tried
+        self.name = tried.measure
+        self.scores: dict[float, float] = {}
+        self._outputs: tuple[float, np.ndarray] | None = None  # at the best strength so far
+
+    def outputs_at(self, alpha: float) -> np.ndarray | None:
+        """Return left-out outputs (h, t), less the shift of the targets, at the best strength; None at others."""
+        return self._outputs[1] if self._outputs is not None and self._outputs[0] == alpha else None
+
+    def between(self, top: GcvScore, alphas: Sequence[float] | None) -> GcvScore:
+        """Return the strength with the best score among some from that of ``top`` down; ties go to the largest."""
+        if alphas is not None:
+            for alpha in alphas:
+                if top.alpha / _DOWN <= alpha <= top.alpha:
+                    self._at(float(alpha))
+        elif self._at_both(top.alpha, top.alpha / 10):
+            lower = self._at(top.alpha / _DOWN) > self._at(top.alpha / 10)
+            self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
+        else:
+            self._at(top.alpha / 10**0.5)
+        best = self._best()
+        return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
+
+    def or_share(self, top: GcvScore, share: float) -> GcvScore:
+        """Return the better of the strength of ``top`` and a share of it; ties go to the larger."""
+        self._at(top.alpha)
+        self._at(top.alpha * share)
+        best = self._best()
+        return self._scorer.scores[best] if np.isfinite(self.scores[best]) else top
+
+    def _at_both(self, top: float, weaker: float) -> bool:
+        """Whether the weaker strength scores at least as well; begin with the one whose factor is in memory."""
+        for alpha in sorted((top, weaker), key=lambda alpha: alpha != self._scorer.factor_of):
+            self._at(alpha)
+        return self.scores[top] <= self.scores[weaker]
+
+    def _at(self, alpha: float) -> float:
+        """Return the score of a strength, -inf if it cannot be solved."""
+        if alpha not in self.scores:
+            outputs = self._scorer.left_out(self._tried, alpha)
+            self.scores[alpha] = -np.inf if outputs is None else self._tried.scored(outputs)
+            if outputs is not None and self._best() == alpha:
+                self._outputs = alpha, outputs
+        return self.scores[alpha]
+
+    def _best(self) -> float:
+        """Return the strength of the best score; ties go to the largest."""
+        return max(self.scores, key=lambda alpha: (self.scores[alpha], alpha))
+
 
 FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
 _FAR = 1e9  # a search stays within this factor of the mean scatter of a feature
@@ -56,7 +357,7 @@ def choose_by_gcv(
     is accurate. The trace is estimated from solutions for 32 random vectors of signs, the same for all strengths, or
     computed exactly where these are too few. Factor and vectors also give the slope, so "auto" needs three or four
     strengths: it goes downhill by decades until the slope turns, and ends at the minimum of the cubic between the last
-    two. From 4000 features on, it searches with half of them and confirms the strength with all (``gcv_coarse``).
+    two. From 4000 features on, it searches with half of them and confirms the strength with all.
 
     With weighted rows, n is the effective number of rows, (sum w)^2 / sum w^2: equal weights change nothing, and a few
     heavy rows count as few rows. Where weights are numbers of equal rows, n is their sum. Moments do not contain it, so
@@ -148,9 +449,9 @@ def _chosen(
         for alpha in sorted((float(a) for a in alphas), reverse=True):
             scorer.at(alpha)
     best = scorer.best()
-    final_choice = None if tried is None else LastWord(scorer, tried)
+    final_choice = None if tried is None else FinalChoice(scorer, tried)
     if final_choice is not None and coarse is not None:
-        best = final_choice.beside(best, coarse.share)
+        best = final_choice.or_share(best, coarse.share)
     elif final_choice is not None:
         best = final_choice.between(best, None if isinstance(alphas, str) else alphas)
     compared = sorted(scorer.scores.values(), key=lambda score: score.alpha)
@@ -191,7 +492,7 @@ def _of_half(
         return None
     share = 1.0
     if tried is not None:
-        share = LastWord(scorer, tried.of_features(chosen)).between(top, None).alpha / top.alpha
+        share = FinalChoice(scorer, tried.of_features(chosen)).between(top, None).alpha / top.alpha
     return CoarseChoice(top.alpha * scaled(half, whole), curvature, share)
 
 

@@ -1,4 +1,8 @@
-"""The rule of one held-out fold, for losses that take passes over the rows: more folds would be expensive."""
+"""The rules of one held-out fold, fold 0.
+
+``HoldOut`` serves losses that take passes over the rows, for which more folds would be expensive. ``HeldOutMoments``
+serves ridge with ``selection="holdout"``: rows are scored from the moments of the other rows and their features.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from chimap._messages import Message
+from chimap._validation import DataError
 from chimap.selection.base import Choice, SelectionResult
 from chimap.selection.folds import rough_alpha
-from chimap.solvers.base import Asked, Needs, TrialProblem
+from chimap.solvers.base import Asked, Needs, TrialProblem, Tried
+from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.ridge import ridge
 
 _STEP = 10**0.5  # factor from one strength to the next
-_MOST_STEPS = 10
+_MOST_HALF_DECADES = 10
 _LITTLE = 1e-3  # the search ends with a step that gains less than this share of the loss
 
 
@@ -46,18 +54,18 @@ class HoldOut:
         if alphas is not None:
             for alpha in sorted(alphas, reverse=True):
                 loss(float(alpha))
-            return _result(losses), None
+            return _of_losses(losses), None
         first = self._first(problem)
 
         def at(step: int) -> float:
             return loss(first * _STEP**step)
 
         direction = -1 if at(-1) < at(0) else 1
-        for k in range(_MOST_STEPS):
+        for k in range(_MOST_HALF_DECADES):
             before = at(direction * k)
             if at(direction * (k + 1)) >= before - _LITTLE * abs(before):
                 break
-        return _result(losses), None
+        return _of_losses(losses), None
 
     def _first(self, problem: TrialProblem) -> float:
         """Return the strength to begin with."""
@@ -66,10 +74,106 @@ class HoldOut:
         return rough_alpha(problem.moments, problem.moments.whole(), left_out=[0]) * problem.loss.curvature
 
 
-def _result(losses: dict[float, float]) -> SelectionResult:
+def _of_losses(losses: dict[float, float]) -> SelectionResult:
     """Return the losses as a result, which chooses the smallest."""
     alphas = np.array(sorted(losses))
     scores = np.array([losses[alpha] for alpha in alphas])
     # Ties go to the largest: classes that are separated with a margin have no loss whatever the strength.
     chosen = int(np.flatnonzero(scores == scores.min())[-1])
     return SelectionResult("holdout", {"alpha": alphas}, scores[:, None], np.ones(1), chosen, measure="loss")
+
+
+_MOST_HALF_DECADES_DOWN = 20  # half decades down
+_LESS = 0.999  # of two strengths with the same score, the error of the better one is below this share of the other's
+
+
+class HeldOutMoments:
+    """Choose the best score of predictions for rows of fold 0, with each strength solved from the other rows' moments.
+
+    A search without given strengths goes down by decades from a tenth of the mean scatter of a feature while the score
+    improves, and then tries the half decades beside the best. Of equal scores, that with the smaller squared error is
+    better.
+    """
+
+    rule: ClassVar[str] = "holdout"
+    usual_scores: ClassVar[int | None] = 6
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    @classmethod
+    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return needs == "moments" and asked == "holdout" and n_folds == 2
+
+    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+        """See ``Selection``. Raises DataError if every strength is too small."""
+        tried, rest = problem.tried, problem.moments.folds[1]
+        if tried is None or not len(tried) or not rest.n_rows:
+            raise DataError(
+                Message("too few rows to hold some out: give {selection='gcv'}, or {alpha} as one number.")
+            )
+        scores: dict[float, tuple[float, float]] = {}
+
+        def at(alpha: float) -> tuple[float, float]:
+            """Return (score, minus the squared error) of a strength."""
+            if alpha not in scores:
+                scores[alpha] = self._score(problem, tried, alpha)
+                self._on_score()
+            return scores[alpha]
+
+        if alphas is not None:
+            for alpha in alphas:
+                at(float(alpha))
+        else:
+            scale = problem.scale or 1.0
+            step = -2
+            while step > -_MOST_HALF_DECADES_DOWN and _beats(
+                at(scale * 10 ** (step / 2 - 1)), at(scale * 10 ** (step / 2))
+            ):
+                step -= 2
+            for neighbour in (step - 1, step + 1):
+                at(scale * 10 ** (neighbour / 2))
+        return _of_scores(scores, tried.measure), None
+
+    def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
+        """Return (score, minus the squared error) of a strength; -inf if it is too small."""
+        rest = problem.moments.folds[1]
+        try:
+            solution = ridge(rest, alpha, problem.factor)
+        except DataError:
+            return -np.inf, -np.inf
+        origin, mean = rest.feature_sum / rest.count, rest.target_sum / rest.count
+        outputs = tried.outputs(solution.coef, origin, mean)
+        errors = np.square(tried.Y - outputs).sum(axis=1)
+        return tried.scored(outputs), -float(np.average(errors, weights=tried.counted))
+
+
+def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    """Whether one pair of (score, minus squared error) is better than another, by more than rounding."""
+    return one[0] > other[0] or (one[0] == other[0] and -one[1] < _LESS * -other[1])
+
+
+def _of_scores(scores: dict[float, tuple[float, float]], measure: str) -> SelectionResult:
+    """Return the scores as a result, which chooses the best; raise DataError if none is finite."""
+    alphas = sorted(scores)
+    best = alphas[-1]
+    for alpha in alphas[-2::-1]:
+        best = alpha if _beats(scores[alpha], scores[best]) else best
+    if not np.isfinite(scores[best][0]):
+        raise DataError(
+            Message(
+                "none of {alpha=!s} is large enough: the features are linearly dependent to rounding. Give larger "
+                "ones, or {alpha='auto'}.",
+                alphas,
+            )
+        )
+    return SelectionResult(
+        HeldOutMoments.rule,
+        {"alpha": np.array(alphas)},
+        np.array([[scores[alpha][0]] for alpha in alphas]),
+        np.ones(1),
+        alphas.index(best),
+        measure,
+        greater_is_better=True,
+    )

@@ -7,8 +7,7 @@ features with targets. ``alpha`` is the strength of the penalty. The intercept b
 otherwise.
 """
 
-from chimap.solvers.group_passes import LossProblem
-from chimap.solvers.group_path import GroupSolution, SquareProblem, follow
+from chimap.solvers.groups import GroupSolution, LossProblem, SquareProblem, follow
 from chimap.solvers.lbfgs import SmoothSolution, lbfgs, over, zero_solution
 from chimap.solvers.principal import PrincipalRidge
 from chimap.solvers.ridge import LinearSolution, ridge

@@ -246,6 +246,11 @@ class DualRidge:
         return out
 
 
+def is_shared(Y: np.ndarray, row_weights: np.ndarray | None) -> bool:
+    """Return whether all targets (n, t) have the same rows and the same weights, so that one solution serves them."""
+    return not np.isnan(Y).any() and (row_weights is None or row_weights.ndim == 1)
+
+
 def lift(square: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
     """Add a constant to the values of a centred kernel below its diagonal, in place; return the new diagonal (n,).
 

@@ -1,7 +1,7 @@
 """The catalogue of solvers on a kernel matrix in memory, by loss.
 
 Each minimises sum_i w_i loss(y_i, f(x_i)) plus a multiple of alpha |f|^2 over f = sum_j K(., x_j) a_j + b; ``exact``,
-``exact_margins`` and ``observed_exact`` give the methods and their costs.
+``exact_margins`` and ``exact_observed`` give the methods and their costs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from chimap.losses import Loss, Square, SquaredHinge
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
-from chimap.solvers.observed_exact import ExactRidge, exact_ridge
+from chimap.solvers.exact_observed import ExactRidge, exact_ridge
 
 # Limit of the operations of a step in a trial. Beyond it, most rows are within the margin, as with ridge.
 _MOST_OPERATIONS = 5e10

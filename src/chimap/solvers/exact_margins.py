@@ -22,8 +22,7 @@ from scipy.linalg.lapack import dpotri
 
 from chimap import _threads
 from chimap.moments import of_entries
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, check_latest, with_intercept
-from chimap.solvers.observed_exact import is_shared
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution, check_latest, is_shared, with_intercept
 
 Result = TypeVar("Result")
 

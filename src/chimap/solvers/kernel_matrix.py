@@ -16,7 +16,7 @@ from chimap.features.exact import RowKernel
 from chimap.losses import Loss
 from chimap.solvers.exact import DualRidge, lift
 from chimap.solvers.exact_machines import exact_machine
-from chimap.solvers.observed_exact import ExactRidge
+from chimap.solvers.exact_observed import ExactRidge
 from chimap.solvers.posterior import DualPosterior
 
 

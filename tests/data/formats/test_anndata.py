@@ -7,9 +7,8 @@ import scipy.sparse as sp
 from chimap._arrays import to_dense
 from chimap._validation import DataError
 from chimap.cli.support.describe_data import describe
-from chimap.data import ArraySource, open_source
-from chimap.data.formats import stored_rows
-from chimap.data.io import row_file
+from chimap.data import ArraySource, open_source, row_file
+from chimap.data.formats import stored_matrices as stored_rows
 from chimap.estimators import HistogramClassifier
 
 from ..small_sources import COUNTS, LABELS, N_ROWS

@@ -8,9 +8,8 @@ import pytest
 import scipy.sparse as sparse
 
 from chimap._validation import DataError
-from chimap.data import CsvSource, open_source
+from chimap.data import CsvSource, open_source, row_file
 from chimap.data.formats import json_members
-from chimap.data.io import row_file
 from chimap.estimators import HistogramClassifier
 
 from ..small_sources import COUNTS, LABELS

@@ -12,12 +12,11 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from chimap import HistogramRegressor
 from chimap._validation import DataError
-from chimap.data import open_source
+from chimap.data import open_source, row_file
 from chimap.data.formats.molecules import MorganCounts
 from chimap.data.formats.named_counts import NamedCounts
 from chimap.data.formats.records import records_of
 from chimap.data.formats.words import WordCounts
-from chimap.data.io import row_file
 from chimap.model_files.model_file import decode, encode
 
 TEXTS = [

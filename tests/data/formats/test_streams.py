@@ -157,7 +157,7 @@ def test_class_labels_are_their_names():
 
 def test_rows_without_a_label_are_left_out_and_told(monkeypatch):
     polars = pytest.importorskip("polars")
-    monkeypatch.setattr("chimap.data.formats.streams.BATCH", 2)
+    monkeypatch.setattr("chimap.data.formats.batches.BATCH", 2)
     data = {"a": [1.0, 2.0, 4.0, 3.0, 5.0], "b": [1.0] * 5, "kind": ["u", "v", None, None, "u"]}
     source = open_source(polars.LazyFrame(data), "kind")
     assert source.labels().tolist() == ["u", "v", "u"]
@@ -241,6 +241,6 @@ def test_arrays_that_are_dictionaries_are_arrays():
 
 
 def test_all_rows_come_once(monkeypatch):
-    monkeypatch.setattr("chimap.data.formats.streams.BATCH", 10)
+    monkeypatch.setattr("chimap.data.formats.batches.BATCH", 10)
     for make in TABLES:
         assert rows_of(open_source(make())).shape == (N_ROWS, N_FEATURES)

@@ -37,7 +37,7 @@ def describe(
     ``reading`` turns a column of text or molecules into rows.
     """
     from chimap.cli.support.fit_settings import Settings
-    from chimap.data.text_columns import text_columns
+    from chimap.data.labelling import text_columns
 
     Settings(components=components).check_components()
     texts: list[str] = []

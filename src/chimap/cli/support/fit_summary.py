@@ -92,8 +92,8 @@ def race_lines(model: BaseEstimator) -> str | None:
     result = getattr(model, "race_", None)
     if result is None:
         return None
+    from chimap.race.trials import SAME
     from chimap.report._plain import measure_in_words
-    from chimap.selection.race_trials import SAME
 
     best, linear = result.trials[0], result.baseline
     lines = [

@@ -110,13 +110,13 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
 
 
 def warn_of_groups(source: Source, table: TableOptions) -> None:
-    """Warn if --groups is not given but a column that is not a bin looks like a group."""
+    """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
     from chimap.cli.support.errors import say
     from chimap.cli.support.flag_names import in_flags
-    from chimap.data.group_columns import doubts_of_groups
+    from chimap.data.doubts import doubts_of_groups
 
     for doubt in () if table.groups is not None else doubts_of_groups(source):
-        say("warning", in_flags(doubt))
+        say("note", in_flags(doubt))
 
 
 def warn_of_repeats(parts: Parts) -> None:

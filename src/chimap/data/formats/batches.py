@@ -1,10 +1,11 @@
-"""Rows that a function of the user yields in batches."""
+"""Rows in batches: from a function of the user, or from lazy frames, relations, data sets and loaders."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -12,13 +13,26 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._frames import is_frame, without_index
 from chimap._types import JSON, Rows
-from chimap._validation import DataError
+from chimap._unicode import composed_names
+from chimap._validation import DataError, check_histograms
 from chimap.data.formats.frames import checked_names_of, matrix_of, naming_index
-from chimap.data.io.stream import StreamSource
+from chimap.data.io.files import needed
 from chimap.data.label_kinds import is_text
-from chimap.data.labels import clean_labels
-from chimap.data.rows import chunk_dtype, csr_rows, digest, matrix_shape
-from chimap.data.table import check_same_names
+from chimap.data.labels import UNREAD, Labels, Unread, clean_labels, shown
+from chimap.data.rows import check_distinct, chunk_dtype, csr_rows, digest, matrix_shape
+from chimap.data.source import Source, StreamSource
+from chimap.data.table import (
+    ColumnChoice,
+    Roles,
+    check_not_counting,
+    check_same_names,
+    counts,
+    index_notes,
+    naming_note,
+    roles_of,
+    unique_ids,
+)
+from chimap.data.views import chosen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,3 +226,334 @@ def _differ(y: np.ndarray | None, known: np.ndarray) -> bool:
     found, first = np.ma.getdata(y)[~missing], np.ma.getdata(known)[~missing]
     both_nan = (found != found) & (first != first)  # entries of tasks that are missing
     return bool(np.any((found != first) & ~both_nan))
+
+
+Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
+
+
+class TableBatches:
+    """Batches (X, y) of an object that yields Arrow tables.
+
+    All columns of numbers except the labels are bins, or the single column of lists, unless the caller chose others. A
+    first column of text without repeats names the rows.
+
+    Parameters
+    ----------
+    tables : callable
+        Returns a new iterator of tables or record batches at each call.
+    name : str
+        Name for messages.
+    label : str, UNREAD or None
+        The column of labels; None takes ``y`` or ``label``, if there is one.
+    choice : ColumnChoice
+        Which columns are bins and ids.
+    class_names : dict from str to list of str
+        Names of the classes, for columns that hold their numbers.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n,) or None
+        Names of the rows.
+    notes, columns_aside : tuple of str
+        Notes for the user, and the columns that are neither bins, labels nor ids.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        name: str,
+        label: str | Unread | None,
+        choice: ColumnChoice,
+        class_names: Mapping[str, Sequence[str]],
+    ) -> None:
+        self._types = needed("pyarrow", name).types
+        self._tables, self._name, schema = tables, name, schema_of(tables, name)
+        names = self._columns = list(schema.names)
+        if isinstance(label, str) and label not in names:
+            raise DataError(f"{name}: no column {label!r} for labels; there are {shown(names)}.")
+        self._label = label if isinstance(label, str) else None
+        if label is None:
+            self._label = choice.usual_label(names, name)
+        self._class_names = class_names.get(self._label or "")
+        lists = [field.name for field in schema if _is_list(self._types, field.type)]
+        roles = _roles(names, self._label, lists, choice, name)
+        bins = [names[place] for place in roles.bins]
+        self._id = None if roles.id is None else names[roles.id]
+        self.ids, notes = None, roles.notes(name, self._id)
+        if self._id is not None:
+            ids = np.array(self._texts(self._id))
+            notes = (*notes, *index_notes(self._id, ids, name)) if roles.is_index else notes
+            repeats = roles.is_index and np.unique(ids).size < ids.size
+            self.ids = None if repeats else unique_ids(ids, name)
+        first = next((word for word in names if word != self._label), None)
+        if first is not None and self._id is None and (first not in bins or not roles.is_explicit):
+            bins, notes = self._without_index(schema, first, bins, notes)
+        self._list = bins[0] if len(bins) == 1 and bins[0] in lists else None
+        self._check(schema, bins)
+        self.columns_aside = tuple(word for word in names if word not in {*bins, self._label, self._id})
+        if self._list and self.columns_aside:
+            notes = (
+                *notes,
+                f"{name}: the lists in {self._list!r} are the bins; {shown(self.columns_aside)} set aside.",
+            )
+        self._bins, self.notes = bins, notes
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the columns; None for lists."""
+        return None if self._list else composed_names(self._bins)
+
+    def __call__(self) -> Iterator[object]:
+        """Yield X, or (X, y), of each batch."""
+        first_row = 0
+        for number, table in enumerate(self._tables()):
+            if table.num_rows:
+                check_same_names(table.schema.names, self._columns, f"{self._name}, batch {number}")
+                X = self._rows(table, number)
+                check_histograms(X, name=self._name, signed=True, first_row=first_row, columns=self.names)
+                first_row += table.num_rows
+                yield X if self._label is None else (X, self._labels(table, number))
+
+    def _without_index(
+        self, schema: pa.Schema, first: str, bins: list[str], notes: tuple[str, ...]
+    ) -> tuple[list[str], tuple[str, ...]]:
+        """Take a first column of text without repeats for ids, and refuse one that counts the rows."""
+        kind = schema.field(first).type
+        is_bin = first in bins
+        if is_bin and len(bins) == 1:
+            return bins, notes
+        if _is_text(self._types, kind):
+            texts = [value for table in self._tables() for value in table.column(first).to_pylist()]
+            if None not in texts and len({*texts}) == len(texts):
+                self._id, self.ids = first, np.array(texts)
+                return [name for name in bins if name != first], (*notes, naming_note(first, self._name))
+        elif is_bin and (self._types.is_integer(kind) or self._types.is_floating(kind)):
+            n_counted = 0
+            for table in self._tables():
+                column = table.column(first)
+                if column.null_count or not counts(column.to_numpy(zero_copy_only=False), n_counted):
+                    return bins, notes
+                n_counted += table.num_rows
+            check_not_counting(first, n_counted, self._name)
+        return bins, notes
+
+    def _check(self, schema: pa.Schema, bins: list[str]) -> None:
+        """Refuse bins that are neither numbers nor a single column of lists."""
+        if self._list:
+            return
+        wrong = [schema.field(name) for name in bins if not _is_number(self._types, schema.field(name).type)]
+        if wrong:
+            raise DataError(
+                f"{self._name}: expected columns of numbers or a single column of lists beside the labels, but "
+                f"{wrong[0].name!r} is {wrong[0].type}. Leave it out with exclude=, name the bins with columns=, or "
+                "name it as the labels or, if no value repeats, as the ids (id=)."
+            )
+
+    def _texts(self, name: str) -> list[str]:
+        """Return all values of a column of ids as text."""
+        values = [value for table in self._tables() for value in table.column(name).to_pylist()]
+        if None in values:
+            raise DataError(
+                f"{self._name}, row {values.index(None)}, column {name!r}: no id. Each row needs one; fill it, or name "
+                "another column."
+            )
+        return [str(value) for value in values]
+
+    def _rows(self, table: pa.Table, number: int) -> np.ndarray:
+        columns = []
+        for name in self._bins:
+            column = table.column(name)
+            if column.null_count:
+                raise DataError(f"{self._name}, batch {number}: nulls in column {name!r}. Fill them first.")
+            columns.append(column.combine_chunks() if hasattr(column, "combine_chunks") else column)
+        if self._list:
+            try:
+                X = np.array(columns[0].to_pylist(), dtype=np.float64)
+            except (ValueError, TypeError) as error:
+                raise DataError(
+                    f"{self._name}, batch {number}: lists of different lengths in {self._list!r}, or not of numbers "
+                    f"({error}). Each row must have all its bins."
+                ) from error
+            return X.reshape(X.shape[0], -1)
+        return np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in columns], 1)
+
+    def _labels(self, table: pa.Table, number: int) -> np.ndarray:
+        """Return the labels of a batch, masked where they are missing."""
+        column, where = table.column(self._label), f"{self._name}, batch {number}, column {self._label!r}"
+        if self._types.is_decimal(column.type):
+            column = column.cast(needed("pyarrow", self._name).float64())
+        values = column.to_pylist()
+        if self._class_names is not None:
+            values = _named(values, self._class_names, where)
+        has_missing = any(value is None for value in values)
+        return clean_labels(np.array(values, object if has_missing else None), table.num_rows, where)
+
+
+class TableSource(BatchSource):
+    """The rows of ``TableBatches``, with names of columns and ids of rows."""
+
+    def __init__(self, batches: TableBatches, name: str) -> None:
+        super().__init__(batches, name)
+        self.column_names, self.row_ids, self.notes = batches.names, batches.ids, batches.notes
+        self.columns_aside = batches.columns_aside
+
+
+def schema_of(tables: Tables, name: str) -> pa.Schema:
+    """Return the schema of the tables. Raises DataError if there are none, or two columns have the same name."""
+    first = next(iter(tables()), None)
+    if first is None:
+        raise DataError(f"{name}: no batches. Give at least one row.")
+    check_distinct(first.schema.names, name)
+    return first.schema
+
+
+def _roles(names: list[str], label: str | None, lists: list[str], choice: ColumnChoice, where: str) -> Roles:
+    """Return the roles of the columns; a single column of lists holds all bins unless the caller named others."""
+    place = None if label is None else names.index(label)
+    knows_names = choice.names is not None and {*choice.names} <= {*names}
+    lists = [name for name in lists if name not in (label, *choice.aside)]
+    if len(lists) == 1 and choice.columns is None and not knows_names:
+        aside = roles_of(names, place, ColumnChoice(id=choice.id), where)
+        return Roles([names.index(lists[0])], place, aside.id, True)
+    return roles_of(names, place, choice, where)
+
+
+def _named(codes: list[int | None], names: Sequence[str], where: str) -> list[str | None]:
+    """Return the names of classes by their numbers; a negative number stands for no label."""
+    wrong = [code for code in codes if code is not None and code >= len(names)]
+    if wrong:
+        raise DataError(
+            f"{where}: class {wrong[0]}, but there are {len(names)} names of classes. Cast the column to a ClassLabel "
+            "with all names."
+        )
+    return [None if code is None or code < 0 else names[code] for code in codes]
+
+
+def _is_text(types: ModuleType, kind: pa.DataType) -> bool:
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _is_list(types: ModuleType, kind: pa.DataType) -> bool:
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_number(types: ModuleType, kind: pa.DataType) -> bool:
+    is_plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
+    return bool(is_plain or types.is_decimal(kind))
+
+
+BATCH = 4096  # rows that are requested at a time
+
+
+class LoaderBatches:
+    """Batches of a torch ``DataLoader``: X, or (X, y), as numpy arrays."""
+
+    def __init__(self, loader: Iterable[object]) -> None:
+        if type(getattr(loader, "sampler", None)).__name__ in ("RandomSampler", "WeightedRandomSampler"):
+            raise DataError(
+                "DataLoader: it shuffles, so that each pass would read the rows in another order. Make it with "
+                "shuffle=False; the order does not matter to a fit."
+            )
+        self._loader = loader
+
+    def __call__(self) -> Iterator[object]:
+        """Yield X, or (X, y), of each batch."""
+        for batch in self._loader:
+            if isinstance(batch, list | tuple) and len(batch) in (1, 2):
+                yield tuple(np.asarray(part) for part in batch) if len(batch) == 2 else np.asarray(batch[0])
+            elif isinstance(batch, dict):
+                raise DataError(
+                    f"DataLoader: batches are dictionaries of {shown(sorted(map(str, batch)))}. Give "
+                    "open_source(lambda: ((b['x'], b['y']) for b in loader))."
+                )
+            else:
+                yield np.asarray(batch)
+
+
+def is_stream(X: object) -> bool:
+    """Return whether X yields batches, without importing any library."""
+    return _opener(X) is not None
+
+
+def stream_source(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
+    """Return a source of the batches of a lazy or streaming object of another library.
+
+    Parameters
+    ----------
+    X : object
+        A polars LazyFrame, a DuckDB relation, a pyarrow Dataset or Scanner, a Hugging Face Dataset or a torch
+        DataLoader.
+    labels : str, default=None
+        Name of a column; None for a DataLoader, whose batches are (X, y).
+    choice : ColumnChoice, default=None
+        Which columns are bins and ids.
+    """
+    opener = _opener(X)
+    if opener is None:
+        raise TypeError(f"{type(X).__name__} does not yield batches.")
+    return opener(X, labels, choice or ColumnChoice())
+
+
+def stream_columns(X: object) -> tuple[str, ...] | None:
+    """Return the names of all columns of an object that yields tables; None for any other object."""
+    tables = tables_of(X) if _opener(X) is _table_source else None
+    return None if tables is None else tuple(schema_of(tables, type(X).__name__).names)
+
+
+def _opener(X: object) -> Callable[[object, Labels, ColumnChoice], Source] | None:
+    modules = type(X).__module__.split(".")
+    if modules[:3] == ["torch", "utils", "data"] and hasattr(X, "batch_size"):
+        return _loader_source
+    return _table_source if tables_of(X) is not None else None
+
+
+def _loader_source(X: Any, labels: Labels, choice: ColumnChoice) -> Source:
+    if labels is not None and labels is not UNREAD:
+        raise DataError("DataLoader: labels are in its batches, (X, y); leave labels out.")
+    batches = BatchSource(LoaderBatches(X), "DataLoader", reads_labels=labels is not UNREAD)
+    return chosen(batches, choice)
+
+
+def _table_source(X: object, labels: Labels, choice: ColumnChoice) -> Source:
+    tables, name = tables_of(X), type(X).__name__
+    if labels is not None and labels is not UNREAD and not isinstance(labels, str):
+        raise DataError(
+            f"{name}: labels must name one of its columns, or several with commas between them, 'a,b'; got "
+            f"{type(labels).__name__}. Add the labels to it as a column."
+        )
+    assert tables is not None
+    return TableSource(TableBatches(tables, name, labels, choice, _class_names(X)), name)
+
+
+def _class_names(X: object) -> dict[str, list[str]]:
+    """Return the names of the classes of each column that holds their numbers, as Hugging Face's ``ClassLabel``."""
+    features = getattr(X, "features", None) or {}
+    return {name: list(kind.names) for name, kind in features.items() if type(kind).__name__ == "ClassLabel"}
+
+
+def tables_of(X: object) -> Tables | None:
+    """Return a function that makes a new iterator of the Arrow tables of a lazy or streaming object, or None."""
+    modules, name = type(X).__module__.split("."), type(X).__name__
+    is_known = (
+        (modules[0], name) == ("polars", "LazyFrame")
+        or modules[0] in ("duckdb", "_duckdb", "datasets")
+        or (modules[0] == "pyarrow" and modules[-1] == "_dataset")
+    )
+    return _tables_of(X) if is_known else None
+
+
+def _tables_of(X: Any) -> Tables | None:
+    if hasattr(X, "collect_batches"):  # polars
+        return lambda: (
+            frame.to_arrow() for frame in X.collect_batches(chunk_size=BATCH, maintain_order=True)
+        )
+    if hasattr(X, "with_format") and hasattr(X, "iter"):  # Hugging Face
+        return lambda: X.with_format("arrow").iter(batch_size=BATCH)
+    if hasattr(X, "__arrow_c_stream__"):  # DuckDB, and others
+        return lambda: iter(needed("pyarrow", "Arrow streams").RecordBatchReader.from_stream(X))
+    if hasattr(X, "scanner"):  # a data set of pyarrow
+        return lambda: iter(X.to_batches(batch_size=BATCH))
+    if hasattr(X, "to_batches"):  # a scanner of pyarrow, which has the size of its batches
+        return lambda: iter(X.to_batches())
+    return None

@@ -12,14 +12,19 @@ from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
 from chimap.data.formats.biom_json import BiomJsonSource
 from chimap.data.formats.biom_text import UNIQUE, BiomTextSource
-from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
-from chimap.data.formats.stored_rows import CscRows, CsrRows, StoredRows
-from chimap.data.ids import check_order
+from chimap.data.formats.stored_matrices import (
+    CscRows,
+    CsrRows,
+    Keyed,
+    KeyedSource,
+    StoredRows,
+    checked_names,
+)
 from chimap.data.io.containers import Container, Hdf5Container, children
 from chimap.data.io.files import existing_file
-from chimap.data.label_names import shown
-from chimap.data.labels import Labels, clean_labels
+from chimap.data.labels import Labels, clean_labels, shown
 from chimap.data.source import Source
+from chimap.data.table import check_order
 
 if TYPE_CHECKING:
     import biom

@@ -13,12 +13,10 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.biom_text import UNIQUE
 from chimap.data.formats.json_members import JsonMembers
-from chimap.data.formats.keyed import checked_names
+from chimap.data.formats.stored_matrices import checked_names
 from chimap.data.io.files import existing_file, file_digest
-from chimap.data.io.range_source import OrderedSource
-from chimap.data.io.row_file import RowFile
-from chimap.data.label_names import shown
-from chimap.data.labels import Labels, read_labels
+from chimap.data.labels import Labels, read_labels, shown
+from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.rows import matrix_shape
 
 _REQUIRED = ("format", "matrix_type", "shape", "data", "rows", "columns")

@@ -10,12 +10,18 @@ import numpy as np
 
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.formats.keyed import checked_names
-from chimap.data.io.compressed import COMPRESSIONS, decompressed, read_piece
-from chimap.data.io.files import DataFile, existing_file, file_digest, is_folder
-from chimap.data.io.range_source import OrderedSource
-from chimap.data.io.row_file import RowFile
+from chimap.data.formats.stored_matrices import checked_names
+from chimap.data.io.files import (
+    COMPRESSIONS,
+    DataFile,
+    decompressed,
+    existing_file,
+    file_digest,
+    is_folder,
+    read_piece,
+)
 from chimap.data.labels import Labels, read_labels
+from chimap.data.row_file import OrderedSource, RowFile
 
 _FIRST_LINE = b"# Constructed from biom file"
 _IDS = (b"#otuid", b"#asvid", b"#featureid")  # the first word of a heading, in lower case without blanks

@@ -10,9 +10,8 @@ import numpy as np
 
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.io.compressed import decompressed, read_piece
-from chimap.data.io.files import DataFile, needed
-from chimap.data.io.stream import BLOCK_BYTES
+from chimap.data.io.files import DataFile, decompressed, needed, read_piece
+from chimap.data.source import BLOCK_BYTES
 
 _FIELDS = (
     "integer",

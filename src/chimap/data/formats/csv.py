@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 import zlib
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
@@ -15,21 +16,181 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
-from chimap.data.formats.csv_columns import Ids, counts_on, is_heading, is_text
-from chimap.data.formats.csv_records import first_fault, read_records
-from chimap.data.ids import check_not_counting, index_notes, naming_note, unique_ids
-from chimap.data.io.compressed import decompressed, read_piece, uncompressed_name
-from chimap.data.io.files import existing_file, file_digest, needed
-from chimap.data.io.stream import BLOCK_BYTES, StreamSource
-from chimap.data.label_names import labels_elsewhere
-from chimap.data.label_text import TextLabels
-from chimap.data.labels import Labels
+from chimap.data.io.files import (
+    DataFile,
+    decompressed,
+    existing_file,
+    file_digest,
+    needed,
+    read_piece,
+    uncompressed_name,
+)
+from chimap.data.label_kinds import TextLabels, is_number
+from chimap.data.labels import Labels, labels_elsewhere
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
-from chimap.data.table import ColumnChoice, roles_of
+from chimap.data.source import BLOCK_BYTES, StreamSource
+from chimap.data.table import (
+    ColumnChoice,
+    check_not_counting,
+    counts,
+    index_notes,
+    naming_note,
+    roles_of,
+    unique_ids,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_PADDED = re.compile(r"0[0-9]+")
+
+
+class Ids:
+    """Texts of a column that may name the rows, collected while they are read."""
+
+    def __init__(self) -> None:
+        self._parts: list[np.ndarray] = []
+        self._is_number = False
+
+    def add(self, column: pa.ChunkedArray, *, only_text: bool = False) -> bool:
+        """Add some rows and return True, or return False for a column of numbers if ``only_text``."""
+        if self._is_number or (only_text and not self._parts and not is_text(column)):
+            self._is_number = True
+            return False
+        self._parts.append(np.array([text or "" for text in column.to_pylist()]))
+        return True
+
+    def finish(self, n_rows: int) -> np.ndarray | None:
+        """Return the texts of all rows, or None if they are fewer than ``n_rows``."""
+        if sum(block.size for block in self._parts) != n_rows:
+            return None
+        return np.char.strip(np.concatenate(self._parts))
+
+
+def is_text(column: pa.ChunkedArray) -> bool:
+    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
+
+    Whole numbers with zeros in front, such as 007, are names.
+    """
+    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    return 2 * sum(is_number(text) and not _PADDED.fullmatch(text.strip()) for text in texts) < len(texts)
+
+
+def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
+    """Return the numbers of a column of text, with NaN for blanks; None where a field is not a number."""
+    pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
+    try:
+        return compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False)
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def counts_on(column: pa.ChunkedArray, start: int) -> bool:
+    """Return whether a column of text counts the rows one by one from ``start``."""
+    values = numbers_of(column)
+    return values is not None and counts(values, start)
+
+
+def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[str] | None = None) -> bool:
+    """Return whether the first line of a table holds the names of its columns.
+
+    It does if none of its fields is a number; if its numbers count the columns from 0, as in a data frame without
+    names that was written with or without its index; or if it holds a word from ``said``, or most columns of a model.
+
+    Parameters
+    ----------
+    fields : list of str
+        Fields of the first line.
+    said : iterable, default=()
+        Names of columns that the caller gave, among other objects.
+    known : iterable of str, default=None
+        Columns of a model.
+
+    Examples
+    --------
+    >>> is_heading(["a", "b"]), is_heading(["3", "b"]), is_heading(["3", "b"], said=["b"])
+    (True, False, True)
+    >>> is_heading(["", "0", "1"]), is_heading(["2", "1"]), is_heading(["2", "1"], known=["1", "2"])
+    (True, False, True)
+    """
+    names = [field.strip() for field in fields]
+    numbers = [(place, name) for place, name in enumerate(names) if is_number(name)]
+    words = {word for word in said if isinstance(word, str) and not is_number(word)}
+    if not numbers or not words.isdisjoint(names) or (known is not None and _most_are_in({*known}, names)):
+        return True
+    first = 0 if names[0] else 1  # the index of a data frame has no name
+    return len(numbers) > 1 and all(name == str(place - first) for place, name in numbers)
+
+
+def _most_are_in(known: set[str], names: list[str]) -> bool:
+    """Return whether distinct names hold more than half of the known ones; missing ones are reported later, by name."""
+    return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)
+
+
+_QUOTE = b'"'
+_MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
+_SHOWN = 60  # most characters of a field in an error
+
+
+def read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
+    """Return the next ``size`` bytes and the rest of their last record, whose quoted fields may have line breaks.
+
+    See ``read_piece``.
+    """
+    lines = [read_piece(file, stream, size, place)]
+    is_open = lines[0].count(_QUOTE) % 2 == 1
+    while is_open and len(lines) <= _MOST_LINES:
+        line = read_piece(file, stream, 0, place)
+        if not line:
+            break
+        lines.append(line)
+        is_open = line.count(_QUOTE) % 2 == 0
+    return b"".join(lines)
+
+
+def first_fault(
+    file: IO[str], delimiter: str, names: Sequence[str], n_skip: int, numbers: Sequence[int]
+) -> tuple[str, str] | None:
+    """Return the place of the first fault in a table and what is wrong there; None where nothing is.
+
+    Parameters
+    ----------
+    file : text file
+        The table.
+    delimiter : str
+        The delimiter of its fields.
+    names : sequence of str
+        Names of the columns.
+    n_skip : int
+        Number of lines of the heading.
+    numbers : sequence of int
+        Positions of the columns that must hold numbers.
+    """
+    records = csv.reader(file, delimiter=delimiter)
+    for record in records:
+        if records.line_num <= n_skip or not record:
+            continue
+        line = f", line {records.line_num}"
+        if len(record) != len(names):
+            return line, f"{len(record)} fields, expected {len(names)} as in the first line. Mend the line."
+        for place in numbers:
+            if not is_number(record[place]):
+                text, molecules = readings_of(names[place])
+                return (
+                    f"{line}, column {names[place]!r}",
+                    Message(
+                        "{!r}, expected a number. Mend it, name that column as the labels, set it aside with "
+                        "{exclude=}, or read it as text with {} or as molecules with {}.",
+                        _shortened(record[place]), names[place], text, molecules,
+                    ),
+                )  # fmt: skip
+    return None
+
+
+def _shortened(text: str) -> str:
+    """Return a field as an error quotes it."""
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
 _OTHER_DELIMITERS = ";\t|"

@@ -14,16 +14,12 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_same_order
-from chimap.data.formats.keyed import checked_names
-from chimap.data.formats.memory_records import records_in
-from chimap.data.formats.records import Records, has_records, records_of
-from chimap.data.ids import checked_ids
-from chimap.data.io.range_source import OrderedSource
-from chimap.data.io.row_file import RowFile
+from chimap.data.formats.records import Records, has_records, records_in, records_of
+from chimap.data.formats.stored_matrices import checked_names
 from chimap.data.label_kinds import why_text
-from chimap.data.label_names import labels_elsewhere
-from chimap.data.labels import UNREAD, Labels, clean_labels, numbers_or_text
-from chimap.data.table import ColumnChoice
+from chimap.data.labels import UNREAD, Labels, clean_labels, labels_elsewhere, numbers_or_text
+from chimap.data.row_file import OrderedSource, RowFile
+from chimap.data.table import ColumnChoice, checked_ids
 
 _UNIQUE = Message("Give each record an id of its own, or name another column of ids with {id}.")
 

@@ -12,13 +12,20 @@ from chimap._frames import is_frame, names_of, without_index
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.given_labels import plain_labels
-from chimap.data.ids import check_not_counting, check_order, checked_ids, counts, unique_ids
 from chimap.data.label_kinds import is_text, texts_of
-from chimap.data.label_names import shown
-from chimap.data.labels import Labels, clean_labels
+from chimap.data.labels import Labels, clean_labels, plain_labels, shown
 from chimap.data.rows import check_distinct
-from chimap.data.table import ColumnChoice, Roles, place_of, roles_of
+from chimap.data.table import (
+    ColumnChoice,
+    Roles,
+    check_not_counting,
+    check_order,
+    checked_ids,
+    counts,
+    place_of,
+    roles_of,
+    unique_ids,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

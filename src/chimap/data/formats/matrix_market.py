@@ -14,11 +14,10 @@ from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
-from chimap.data.io.compressed import decompressed, read_piece
-from chimap.data.io.files import existing_file, file_digest
-from chimap.data.io.stream import BLOCK_BYTES, StreamSource
+from chimap.data.io.files import decompressed, existing_file, file_digest, read_piece
 from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
+from chimap.data.source import BLOCK_BYTES, StreamSource
 
 if TYPE_CHECKING:
     import scipy.sparse as sp

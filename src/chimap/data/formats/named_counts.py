@@ -14,9 +14,8 @@ from chimap import _sparse as sp
 from chimap._unicode import composed
 from chimap._validation import DataError
 from chimap.data.formats.fields import Fields, FieldSource, Reading
-from chimap.data.formats.memory_records import records_in
-from chimap.data.formats.records import LINES, JsonRecords
-from chimap.data.io.compressed import uncompressed_name
+from chimap.data.formats.records import LINES, JsonRecords, records_in
+from chimap.data.io.files import uncompressed_name
 from chimap.data.labels import Labels
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
-from chimap.data.formats.npy_format import fill, read_header
 from chimap.data.io.files import existing_file, file_digest
+from chimap.data.io.numpy_files import fill, read_header
 from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source

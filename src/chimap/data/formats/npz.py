@@ -11,12 +11,12 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
-from chimap.data.io.archive import Archive
+from chimap.data.formats.stored_arrays import label_beside, named_array, names_beside
 from chimap.data.io.files import file_digest, split_member
+from chimap.data.io.numpy_files import Archive
 from chimap.data.labels import Labels, read_labels
 from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
 from chimap.data.source import Chunk, Source
-from chimap.data.stored_names import label_beside, named_array, names_beside
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 

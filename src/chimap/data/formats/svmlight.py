@@ -12,13 +12,11 @@ import numpy as np
 
 from chimap._types import CSR, JSON, Rows
 from chimap._validation import DataError, check_choice, check_positive
-from chimap.data.io.compressed import decompressed, read_piece
-from chimap.data.io.files import DataFile, existing_file, file_digest
-from chimap.data.io.stream import StreamSource
-from chimap.data.label_kinds import is_number, whole_numbers
-from chimap.data.label_text import masked
+from chimap.data.io.files import DataFile, decompressed, existing_file, file_digest, read_piece
+from chimap.data.label_kinds import is_number, masked, whole_numbers
 from chimap.data.labels import UNREAD, Labels, read_labels
 from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
+from chimap.data.source import StreamSource
 
 BLOCK_BYTES = 2**20
 LARGEST_COLUMN = np.iinfo(np.int32).max

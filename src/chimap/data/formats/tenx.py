@@ -12,23 +12,21 @@ from chimap._types import JSON, Group, StoredArray
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.coordinate_text import CoordinateText
-from chimap.data.formats.keyed import Keyed, KeyedSource, checked_names
-from chimap.data.formats.stored_rows import CsrRows
-from chimap.data.io.compressed import decompressed, read_piece
+from chimap.data.formats.stored_matrices import CsrRows, Keyed, KeyedSource, checked_names
 from chimap.data.io.containers import Container, Hdf5Container, children, is_group
 from chimap.data.io.files import (
     DataFile,
     base_name,
+    decompressed,
     existing_file,
     file_digest,
     is_folder,
     names_in,
     plain_path,
+    read_piece,
 )
-from chimap.data.io.range_source import OrderedSource
-from chimap.data.io.row_file import RowFile
-from chimap.data.label_names import shown
-from chimap.data.labels import Labels, read_labels
+from chimap.data.labels import Labels, read_labels, shown
+from chimap.data.row_file import OrderedSource, RowFile
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 

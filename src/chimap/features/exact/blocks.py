@@ -175,6 +175,11 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         for fitted in self.features_:
             fitted.keep(rows)
 
+    def first_equal(self) -> np.ndarray:
+        """Return the place of the first training row that equals each of them, (n,)."""
+        by_block = np.column_stack([features.first_equal() for features in self.features_])
+        return _arrays.first_equal([by_block])
+
     def gram_into(self, square: np.ndarray) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square``; see ``ExactFeatures.gram_into``."""
         first, *others = self.features_

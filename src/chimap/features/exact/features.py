@@ -256,6 +256,10 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         self.rows_ = self.rows_.take(rows) if self.map_ is not None else _arrays.take_rows(self.rows_, rows)
         self._n_features_out = self.rows_.shape[0]
 
+    def first_equal(self) -> np.ndarray:
+        """Return the place of the first training row that equals each of them, (n,)."""
+        return _arrays.first_equal([self.rows_]) if self.map_ is None else self.rows_.first_equal()
+
     def gram_into(self, square: np.ndarray, *, add: bool = False) -> np.ndarray:
         """Write K(x_i, x_j) of the training rows below the diagonal of ``square`` (n, n); return the diagonal, (n,).
 

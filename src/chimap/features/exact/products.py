@@ -112,6 +112,11 @@ class KeptRows:
             )
         return subset
 
+    def first_equal(self) -> np.ndarray:
+        """Return the place of the first row that equals each row, (n,)."""
+        rare = self._rare_rows
+        return _arrays.first_equal([self.dense] if rare is None else [self.dense, rare])
+
     def values_into(self, rows: Rows, gamma: float | None, out: np.ndarray) -> None:
         """Write kernel values with other rows u (m, p) into out (m, n).
 

@@ -130,6 +130,10 @@ class RowKernel(FittedFeatures, Protocol):
         """
         ...
 
+    def first_equal(self) -> np.ndarray:
+        """Return the place of the first training row that equals each of them, (n,)."""
+        ...
+
     def gram_into(self, square: np.ndarray) -> np.ndarray:
         """Write the values among the training rows below the diagonal of ``square``; return the diagonal."""
         ...

@@ -14,8 +14,8 @@ from typing import IO, cast
 
 from chimap._validation import DataError
 from chimap.data.image_names import TAR, ZIP
-from chimap.data.io.archive import BROKEN
 from chimap.data.io.files import DataFile, existing_file, files_under, is_address, is_folder, plain_path
+from chimap.data.io.numpy_files import BROKEN
 from chimap.images.reading.decoding import MAX_FILE_BYTES, ImageError
 
 

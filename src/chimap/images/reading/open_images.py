@@ -6,7 +6,7 @@ import os
 from dataclasses import replace
 
 from chimap._validation import DataError, check_choice
-from chimap.data.formats.arrow_parts import PARQUET
+from chimap.data.formats.arrow_files import PARQUET
 from chimap.data.image_names import TAR, ZIP, is_image_name
 from chimap.data.io.files import existing_file, is_folder, plain_path
 from chimap.data.labels import Labels, read_labels

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from chimap._validation import DataError
-from chimap.data.formats.arrow_parts import ArrowPart, find_parts
+from chimap.data.formats.arrow_files import ArrowPart, find_parts
 from chimap.data.image_names import is_image_name
 from chimap.data.io.files import existing_file, needed
 from chimap.data.labels import Labels, check_labels, numbers_or_text, read_labels

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_choice
 from chimap.data.io.files import plain_path
-from chimap.data.io.stream import StreamSource
+from chimap.data.source import StreamSource
 from chimap.images.reading.files import ImageFiles
 from chimap.images.sets._origin import PublishedSet, lines_of
 from chimap.images.sets.imagenet import synsets

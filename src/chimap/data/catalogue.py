@@ -1,0 +1,139 @@
+"""The catalogue of what holds rows: files by their ending or content, and objects of other libraries by their type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._frames import is_collection
+from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndata, is_anndata_store
+from chimap.data.formats.arrow import ArrowSource
+from chimap.data.formats.arrow_files import IPC, PARQUET
+from chimap.data.formats.batches import is_stream, stream_source
+from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
+from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
+from chimap.data.formats.csv import CsvSource
+from chimap.data.formats.dask import DaskSource
+from chimap.data.formats.frames import check_same_order
+from chimap.data.formats.matrix_market import MatrixMarketSource
+from chimap.data.formats.named_counts import jsonl_source
+from chimap.data.formats.npy import NpySource
+from chimap.data.formats.npz import NpzSource
+from chimap.data.formats.records import LINES
+from chimap.data.formats.stored_arrays import Hdf5Source, ZarrSource
+from chimap.data.formats.svmlight import SvmlightSource
+from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
+from chimap.data.io.containers import is_store
+from chimap.data.io.files import COMPRESSIONS, existing_file, is_folder
+from chimap.data.labels import Labels
+from chimap.data.remedies import refuse_unreadable, unread_file
+from chimap.data.source import Source
+from chimap.data.table import ColumnChoice, check_order
+from chimap.data.views import chosen
+
+Opener = Callable[..., Source]
+
+# Endings that belong to a single layout.
+LAYOUT_ENDINGS: dict[str, Opener] = {
+    ".h5ad": AnnDataSource,
+    ".biom": biom_source,
+    **{ending + packed: jsonl_source for ending in LINES for packed in COMPRESSIONS},
+}
+
+# Tests on the content of a file or folder, tried in this order before its ending decides.
+LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
+    (is_tenx_folder, TenXFolderSource),
+    (is_tenx_file, TenXHdf5Source),
+    (is_anndata_store, AnnDataSource),
+    (is_biom_text, BiomTextSource),
+)
+
+
+def _then_chosen(opener: Opener) -> Opener:
+    """Return an opener that restricts what ``opener`` returns to the columns that the caller chose."""
+
+    def opened(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
+        return chosen(opener(X, labels), choice or ColumnChoice())
+
+    return opened
+
+
+OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
+    (is_anndata, _then_chosen(anndata_source)),
+    (is_biom_table, _then_chosen(BiomObject)),
+    (is_stream, stream_source),
+    (is_collection, DaskSource),
+)
+
+# The ids of the rows of objects, and how a user writes them.
+_IDS: tuple[tuple[Callable[[object], bool], Callable[..., np.ndarray], str], ...] = (
+    (is_anndata, lambda X: np.asarray(X.obs_names), "adata.obs_names"),
+    (is_biom_table, lambda X: np.asarray(X.ids()), "table.ids()"),
+)
+
+MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
+
+
+_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+
+ENDINGS: dict[str, Callable[..., Source]] = {
+    ".npy": NpySource,
+    ".npz": NpzSource,
+    **LAYOUT_ENDINGS,
+    **dict.fromkeys(PARQUET + IPC, ArrowSource),
+    ".zarr.zip": ZarrSource,
+    **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
+    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
+    **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
+    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
+}
+
+CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
+WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
+
+
+def layout_of(path: str) -> Opener | None:
+    """Return the function that opens a file or folder, chosen by its content, or None."""
+    return next((opener for holds, opener in LAYOUTS if holds(path)), None)
+
+
+def opener_of(X: object) -> Opener | None:
+    """Return the function that makes a source of an object in memory, or None for a plain array.
+
+    It takes the object, labels and a ``ColumnChoice``.
+
+    Raises DataError, with the remedy, for an object that cannot be read.
+    """
+    if _arrays.is_plain(X):
+        return None
+    opener = next((opener for fits, opener in OBJECTS if fits(X)), None)
+    if opener is None:
+        refuse_unreadable(X)
+    return opener
+
+
+def check_rows_order(X: object, **given: object) -> None:
+    """Refuse labels, weights or groups whose index holds the index, or the ids, of the rows in another order.
+
+    ``given`` are the values by the name of their argument. Raises DataError that names the first such row.
+    """
+    for argument, values in given.items():
+        check_same_order(X, values, argument=argument)
+        for fits, ids, call in _IDS:
+            if fits(X):
+                check_order(ids(X), values, type(X).__name__, call, argument)
+
+
+def kind_of(path: str) -> Callable[..., Source]:
+    """Return the class or function that reads this file or folder."""
+    if is_folder(path):
+        return layout_of(path) or (ZarrSource if is_store(path) else ArrowSource)
+    name = existing_file(path).name.lower()
+    if (opener := layout_of(path)) is not None:
+        return opener
+    kind = next((ENDINGS[ending] for ending in ENDINGS if name.endswith(ending)), None)
+    if kind is None:
+        raise unread_file(path, ENDINGS)
+    return kind

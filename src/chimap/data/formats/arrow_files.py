@@ -1,0 +1,214 @@
+"""Parquet and Arrow IPC files as parts of a data set: found, opened, read in batches, and named in each error."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from chimap import _threads
+from chimap._messages import Message
+from chimap._types import Group
+from chimap._validation import DataError
+from chimap.data.io.files import DataFile, existing_file, files_under, is_folder, needed
+from chimap.data.remedies import counting
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+PARQUET = (".parquet", ".pq")
+IPC = (".feather", ".arrow", ".ipc")
+# Parquet is read page by page, not a whole row group at once. Writers limit pages and dictionaries to 1 MiB each.
+_PAGES = 3 * 2**20
+_BUFFER = 2**16
+_STREAM = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begins with the name of the format
+_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+
+
+class ArrowPart(ABC):
+    """One file: its columns, and the number of rows of each of its row groups (record batches in IPC).
+
+    Parameters
+    ----------
+    file : DataFile
+        The file.
+    keys : dict of str
+        Partition keys from the names of its folders, ``{"year": "2024"}`` for ``year=2024/``.
+    """
+
+    def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
+        self.file, self.keys = file, keys
+        self.schema: pa.Schema = None
+        self.group_rows: list[int] = []
+
+    @abstractmethod
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a row group as record batches. Raises DataError where they cannot be decoded."""
+
+    @abstractmethod
+    def held_bytes(self, columns: list[str], row_bytes: float) -> float:
+        """Return the bytes that an open row group holds while ``columns`` are read as rows of ``row_bytes`` bytes."""
+
+    @contextmanager
+    def _naming(self, place: str = "") -> Iterator[None]:
+        """Turn errors of the library into DataError with the file and the place."""
+        pyarrow = needed("pyarrow", "Parquet and Arrow files")
+        try:
+            yield
+        except (pyarrow.ArrowException, OSError) as error:
+            raise DataError(
+                f"{self.file}{place}: cannot be read ({str(error).strip()}). The file is damaged, cut off or of "
+                "another kind; copy or write it again."
+            ) from error
+
+    @contextmanager
+    def _opened(self) -> Iterator[Group]:
+        pyarrow = needed("pyarrow", "Parquet and Arrow files")
+        if not self.file.is_local:
+            with self.file.open() as opened:
+                yield pyarrow.PythonFile(opened, mode="r")
+            return
+        self.file.check_unchanged()
+        with pyarrow.OSFile(self.file.address) as opened:
+            yield opened
+
+
+class ParquetPart(ArrowPart):
+    """A Parquet file."""
+
+    def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
+        super().__init__(file, keys)
+        parquet = needed("pyarrow.parquet", "Parquet files")
+        with self._opened() as opened, self._naming():
+            reader = parquet.ParquetFile(opened)
+            self.schema = reader.schema_arrow
+            groups = [reader.metadata.row_group(i) for i in range(reader.num_row_groups)]
+        self.group_rows = [group.num_rows for group in groups]
+        self._leaf_bytes: dict[str, int] = {}  # by path of the column, in the row group where it is largest
+        for group in groups:
+            for leaf in (group.column(i) for i in range(group.num_columns)):
+                # A dictionary is held twice: as it was read, and as values.
+                size = min(_PAGES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER
+                self._leaf_bytes[leaf.path_in_schema] = max(
+                    size, self._leaf_bytes.get(leaf.path_in_schema, 0)
+                )
+
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield record batches as ``Part`` does."""
+        parquet = needed("pyarrow.parquet", "Parquet files")
+        with self._opened() as opened, self._naming(f", row group {group}"):
+            with _memory_of_the_system():
+                reader = parquet.ParquetFile(
+                    opened, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+                )
+            yield from reader.iter_batches(
+                batch_rows, row_groups=[group], columns=columns, use_threads=_threads.count() > 1
+            )
+
+    def held_bytes(self, columns: list[str], row_bytes: float) -> float:
+        """Return the bytes of decoded pages as ``Part`` does; they do not depend on the rows."""
+        wanted = set(columns)
+        return sum(
+            size
+            for path, size in self._leaf_bytes.items()
+            if path in wanted or path.partition(".")[0] in wanted
+        )
+
+
+class IpcPart(ArrowPart):
+    """A Feather file of version 2, that is, an Arrow IPC file; its record batches are the row groups."""
+
+    def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
+        super().__init__(file, keys)
+        ipc = needed("pyarrow.ipc", "Arrow files")
+        with self._opened() as opened, self._naming():
+            if opened.read(4) == _STREAM:
+                raise DataError(
+                    f"{file}: an Arrow IPC stream, which can only be read from its start; write it with "
+                    "pyarrow.ipc.new_file, or as Parquet."
+                )
+            opened.seek(0)
+            self.schema = ipc.open_file(opened).schema
+            if not self.schema.names:
+                raise DataError(f"{file}: no columns. Write it again, with bins.")
+            # The number of rows of a batch is only in its message, so read it with the smallest column alone.
+            reader = ipc.open_file(opened, options=ipc.IpcReadOptions(included_fields=[self._smallest()]))
+            self.group_rows = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+
+    def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield record batches as ``Part`` does."""
+        ipc = needed("pyarrow.ipc", "Arrow files")
+        with self._opened() as opened, self._naming(f", row group {group}"):
+            included = [self.schema.get_field_index(name) for name in columns]
+            options = ipc.IpcReadOptions(included_fields=included, use_threads=_threads.count() > 1)
+            batch = ipc.open_file(opened, options=options).get_batch(group)
+            batch.validate()
+            for start in range(0, batch.num_rows, batch_rows):
+                yield batch.slice(start, batch_rows)
+
+    def held_bytes(self, columns: list[str], row_bytes: float) -> float:
+        """Return the bytes of a whole batch, twice because decompression makes a copy, as ``Part`` does."""
+        return 2 * row_bytes * max(self.group_rows, default=0)
+
+    def _smallest(self) -> int:
+        types = needed("pyarrow", "Arrow files").types
+        bits = [kind.bit_width if types.is_primitive(kind) else 2**31 for kind in self.schema.types]
+        return min(range(len(bits)), key=bits.__getitem__)
+
+
+@contextmanager
+def _memory_of_the_system() -> Iterator[None]:
+    """Make readers that are opened in the block decode into memory of the system's allocator.
+
+    Arrow's own pool keeps freed memory, separately for each of its threads: half as much again as the budget of a small
+    fit. A reader takes the pool that is the default when it is made; there is no other way to choose one.
+    """
+    pyarrow = needed("pyarrow", "Parquet and Arrow files")
+    usual = pyarrow.default_memory_pool()
+    pyarrow.set_memory_pool(pyarrow.system_memory_pool())
+    try:
+        yield
+    finally:
+        pyarrow.set_memory_pool(usual)
+
+
+def find_parts(address: str) -> list[ArrowPart]:
+    """Return the opened parts of a file or folder, in the order of their paths.
+
+    Raises FileNotFoundError if the path does not exist, and DataError for a folder without parts and for a part that
+    cannot be opened.
+    """
+    return [
+        (IpcPart if file.suffix in IPC else ParquetPart)(existing_file(file), _keys(inner))
+        for inner, file in part_files(address).items()
+    ]
+
+
+def part_files(address: str) -> dict[str, DataFile]:
+    """Return the files of the parts of a folder by their path in it, or a single file by an empty path.
+
+    In folders, names that begin with a point or an underscore are skipped, and so are files with other endings.
+    """
+    if not is_folder(address):
+        return {"": existing_file(address)}
+    files = {
+        inner: file
+        for inner, file in files_under(address).items()
+        if inner.lower().endswith(PARQUET + IPC) and not any(step[0] in "._" for step in inner.split("/"))
+    }
+    if not files:
+        raise DataError(
+            Message(
+                "{}: a folder without parts; expected files that end in {}, or images in a folder for each class. "
+                "Name the folder that holds them, or a file; a folder of texts for each class is read with {}.",
+                address, ", ".join(PARQUET + IPC), counting("WordCounts", "text"),
+            )
+        )  # fmt: skip
+    return files
+
+
+def _keys(inner: str) -> dict[str, str]:
+    pairs = (step.partition("=") for step in inner.split("/")[:-1])
+    return {key: unquote(value) for key, equals, value in pairs if equals and value != _NO_KEY}

@@ -1,0 +1,602 @@
+"""Groups of features that are used or left out together: the l21 norm, by exact block coordinate descent.
+
+The problem is
+
+    min_{w, b}  sum_i w_i loss(y_i, z_i'w + b) + alpha sum_g weight_g |w_g|_2.
+
+Its core is a quadratic function plus the norm (``GroupQuadratic``),
+
+    min_W  tr(W'HW)/2 - tr(W'V) + sum_g level_g |w_g|_2,
+
+with H (D, D) positive semi-definite and W, V (D, t). A sweep minimises over one group after the other, in O(D^2 t)
+operations for all of them; the set-up takes the eigenvectors of the diagonal blocks, O(sum_g |g|^3). Memory holds H, a
+copy ordered by groups if they are not consecutive, and the eigenvectors.
+
+For the square loss, H is the scatter Hc of the moments and V is Vc (``SquareProblem``): no further pass over the rows
+is taken. Other losses (``LossProblem``) take a proximal quasi-Newton method whose metric is Hc: a step is one pass over
+the rows in O(n D t) operations, and some sweeps over the groups. ``follow`` walks a path of strengths from the largest
+down. ``group_lasso`` is the square loss with scikit-learn's scaling of the strength.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, starmap
+from typing import Protocol
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from chimap import _loops
+from chimap._messages import Message
+from chimap._validation import DataError, check_positive
+from chimap.losses import Loss, LossAt
+from chimap.model_files import register
+from chimap.moments import FoldMoments, Moments
+from chimap.penalties import L21
+from chimap.solvers.descent import Descent, ObjectiveValue, descend
+from chimap.solvers.lbfgs import Rows
+from chimap.solvers.ridge import LinearSolution, solution
+from chimap.solvers.sparse import SparsePath, held_out_error
+
+SWEEPS = 5  # sweeps over the active groups between two evaluations of the gradient of all groups
+_MOST_NEWTON = 60
+_NOISE = np.finfo(float).eps
+
+
+class GroupQuadratic:
+    """q(W) = tr(W'HW)/2 - tr(W'V), with the eigenvectors of the blocks of H that belong to the groups of a penalty.
+
+    With the other groups fixed, the best weights of a group solve (H_gg + level/|w_g| I) w_g = c_g. In the eigenvectors
+    of H_gg this is a single equation for the length |w_g|. A sweep solves it for each group in turn, for all targets at
+    once. If each group is the many features of a kernel and there are few groups, few sweeps suffice, because the
+    blocks carry the ill-conditioning.
+
+    Parameters
+    ----------
+    H : ndarray of shape (D, D), float64
+        Symmetric positive semi-definite matrix. It is not copied.
+    penalty : L21
+        Penalty whose groups divide the columns.
+
+    References
+    ----------
+    Qin, Scheinberg and Goldfarb, Efficient block-coordinate descent algorithms for the group lasso (2013).
+    """
+
+    def __init__(self, H: np.ndarray, penalty: L21):
+        self.H = H
+        order = np.concatenate(penalty.members)
+        self._starts = np.cumsum([0, *(len(columns) for columns in penalty.members)])
+        # The compiled loop needs the columns of a group side by side.
+        self._order = None if np.array_equal(order, np.arange(order.size)) else order
+        self._by_group = np.ascontiguousarray(H if self._order is None else H[order][:, order])
+        spectra = [_spectrum(self._by_group[g, g]) for g in starmap(slice, pairwise(self._starts))]
+        self._values = np.concatenate([values for values, _ in spectra])
+        self._vectors = np.concatenate([vectors.ravel() for _, vectors in spectra])
+        self._offsets = np.cumsum([0, *(vectors.size for _, vectors in spectra)])
+
+    def sweep(
+        self, W: np.ndarray, V: np.ndarray, penalty: L21, active: np.ndarray, times: int = SWEEPS
+    ) -> np.ndarray:
+        """Return W (D, t) after ``times`` sweeps over the active groups (indices).
+
+        A sweep minimises q + penalty over one group after the other.
+        """
+        order = slice(None) if self._order is None else self._order
+        swept, pull = np.array(W[order], np.float64, order="C"), np.ascontiguousarray(V[order])
+        _loops.sweep_groups(
+            self._by_group, pull, swept, self._starts, active, self._values, self._vectors, self._offsets,
+            penalty.levels(), penalty.shared, times, 8 * _NOISE, _MOST_NEWTON,
+        )  # fmt: skip
+        if self._order is None:
+            return swept
+        moved = np.empty_like(swept)
+        moved[self._order] = swept
+        return moved
+
+    def minimise(
+        self, V: np.ndarray, penalty: L21, start: np.ndarray, tolerance: float, max_rounds: int = 2000
+    ) -> Descent:
+        """Minimise q(W) + penalty(W) for all columns of V (D, t), until no residual exceeds ``tolerance``.
+
+        Only the groups that are in use or violate their optimality condition are swept, ``SWEEPS`` times between two
+        evaluations of all groups.
+        """
+
+        def evaluate(W: np.ndarray) -> ObjectiveValue:
+            product = self.H @ W
+            smooth = (W * (product / 2 - V)).sum(axis=0, keepdims=penalty.shared)
+            values = (smooth.sum(axis=1) if penalty.shared else smooth) + penalty.values(W)
+            residuals = penalty.residuals(W, product - V)
+            used = np.flatnonzero(((residuals > tolerance) | (penalty.norms(W) > 0)).any(axis=1))
+            return ObjectiveValue(values, residuals.max(axis=0), used)
+
+        def step(W: np.ndarray, at: ObjectiveValue) -> np.ndarray:
+            return self.sweep(W, V, penalty, at.more)
+
+        return descend(evaluate, step, start, tolerance, max_rounds)
+
+
+def _spectrum(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvalues, raised to the rounding of the largest where they are below it, and the eigenvectors."""
+    values, vectors = np.linalg.eigh(square)
+    return np.maximum(values, values.size * _NOISE * max(values[-1], np.finfo(float).tiny)), vectors
+
+
+TOLERANCE = 1e-7  # of a path from moments
+PASSES_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class GroupSolution(LinearSolution):
+    """A linear model with group weights, and how near it is to the minimum.
+
+    Parameters
+    ----------
+    coef : ndarray of shape (D, t)
+        Weights of the features.
+    intercept : ndarray of shape (t,)
+        Intercepts of the targets.
+    alpha : float
+        Strength of the penalty.
+    objective : float
+        Objective at the weights, summed over targets.
+    residual : float
+        Largest violation of a group's optimality condition, relative to its strength.
+    evaluations : int
+        Evaluations of the gradient. For losses that need them, each is a pass over the rows.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
+    >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
+    >>> solution = problem.solve(problem.largest / 10, problem.zero())
+    >>> bool(solution.residual < 1e-6)
+    True
+    """
+
+    objective: float
+    residual: float
+    evaluations: int
+
+
+@dataclass(frozen=True)
+class KernelPath:
+    """The regularisation path of kernel weights: what each strength gives.
+
+    Parameters
+    ----------
+    alphas : ndarray of shape (s,)
+        Strengths, descending.
+    weights : ndarray of shape (s, t, r)
+        Weight |w_j| / sqrt(2) of each of r kernels for each of t targets. t is 1 where the targets share the kernels.
+    objectives : ndarray of shape (s,)
+        Objective at each strength.
+    residuals : ndarray of shape (s,)
+        Largest violation of an optimality condition, relative to the strength.
+    chosen : int
+        Index of the strength that the model uses.
+    """
+
+    alphas: np.ndarray
+    weights: np.ndarray
+    objectives: np.ndarray
+    residuals: np.ndarray
+    chosen: int
+
+    @property
+    def n_used(self) -> np.ndarray:
+        """Number of kernels that at least one target uses, shape (s,)."""
+        return (self.weights > 0).any(axis=1).sum(axis=1)
+
+
+class SquareProblem:
+    """Minimise sum (z'w + b - y)^2 / 2 + alpha sum_g weight_g |w_g|_2 from moments; b is not penalised.
+
+    The strength is that of ``losses.Square`` and ``penalties.L21``.
+
+    Parameters
+    ----------
+    moments : Moments
+        Moments of all rows.
+    penalty : L21
+        The groups, their weights, and whether targets share them. Its strength is not used.
+    tolerance : float, default=1e-07
+        Largest violation of a group's optimality condition, relative to its strength, at which the descent stops.
+
+    Raises
+    ------
+    DataError
+        If the moments have no rows, or the targets are too large to be squared.
+
+    References
+    ----------
+    Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 19, with the square loss.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
+    >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
+    >>> solution = problem.solve(problem.largest / 10, problem.zero())
+    >>> bool(solution.coef[0, 0] > 0.5), solution.coef[2:].tolist()  # the second group is left out
+    (True, [[0.0], [0.0]])
+    """
+
+    def __init__(self, moments: Moments, penalty: L21, tolerance: float = TOLERANCE):
+        moments.check_rows()
+        self.moments, self.penalty, self.tolerance = moments, penalty, tolerance
+        self._V = moments.cross_scatter()
+        self._constant = float(moments.target_scatter().sum()) / 2
+        if not (np.isfinite(self._V).all() and np.isfinite(self._constant)):
+            raise DataError(
+                "the objective of the square loss is not finite: the targets y are too large to be squared. Divide "
+                "them by their scale."
+            )
+        self._quadratic = GroupQuadratic(full_scatter(moments), penalty)
+
+    @property
+    def largest(self) -> float:
+        """Smallest strength at which all weights are zero."""
+        return largest_alpha(self.moments, self.penalty)
+
+    @property
+    def at_zero(self) -> float:
+        """Objective at zero weights."""
+        return self._constant
+
+    def zero(self) -> LinearSolution:
+        """Return zero weights with the best intercepts."""
+        return solution(self.moments, np.zeros_like(self._V), 0.0)
+
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
+        """Return the minimum at a strength.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty.
+        start : LinearSolution
+            Weights to start from.
+
+        Returns
+        -------
+        GroupSolution
+            Weights (D, t) and intercepts (t,). A ConvergenceWarning is issued if they miss the tolerance.
+        """
+        penalty = self.penalty.with_alpha(alpha)
+        minimum = self._quadratic.minimise(self._V, penalty, start.coef, self.tolerance)
+        residual = float(minimum.at.residuals.max())
+        warn_if_short(residual, self.tolerance, alpha, minimum.evaluations)
+        plain = solution(self.moments, minimum.x, float(alpha))
+        return GroupSolution(
+            plain.coef, plain.intercept, plain.alpha, float(minimum.at.values.sum()) + self._constant, residual,
+            minimum.evaluations,
+        )  # fmt: skip
+
+
+def largest_alpha(moments: Moments, penalty: L21) -> float:
+    """Return the smallest strength at which all weights are zero under the square loss."""
+    return penalty.with_alpha(1.0).largest(moments.cross_scatter())
+
+
+def full_scatter(moments: Moments) -> np.ndarray:
+    """Return both triangles of Hc, (D, D) float64."""
+    square = np.empty((moments.n_features, moments.n_features))
+    moments.scatter_into(square)
+    for first in range(0, square.shape[0], 256):  # mirror block by block, which needs no second matrix
+        rows = slice(first, first + 256)
+        corner = np.triu(square[rows, rows])
+        square[rows, rows] = corner + np.triu(corner, 1).T
+        square[first + 256 :, rows] = square[rows, first + 256 :].T
+    return square
+
+
+class GroupProblem(Protocol):
+    """A loss with the group penalty, solved at any strength."""
+
+    def zero(self) -> LinearSolution:
+        """Return the solution without weights."""
+        ...
+
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
+        """Return the solution at a strength, starting from another solution."""
+        ...
+
+
+def follow(
+    problem: GroupProblem,
+    alphas: Sequence[float] | np.ndarray,
+    on_solution: Callable[[GroupSolution], bool | None] | None = None,
+) -> list[GroupSolution]:
+    """Solve at several strengths from the largest down, each solution starting from the one before.
+
+    Parameters
+    ----------
+    problem : GroupProblem
+        The problem, such as ``SquareProblem`` or ``LossProblem``.
+    alphas : sequence of float
+        Strengths, in any order.
+    on_solution : callable, default=None
+        Called with each solution. The path ends when it returns True.
+
+    Returns
+    -------
+    list of GroupSolution
+        The solutions in descending order of strength.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(100, 4))
+    >>> moments = Moments(4, 1).update(Z, Z[:, 0])
+    >>> problem = SquareProblem(moments, L21(1.0, [slice(0, 2), slice(2, 4)], 4))
+    >>> path = follow(problem, [problem.largest / 2, problem.largest / 10])
+    >>> [bool(solution.coef[0, 0] > 0.4) for solution in path]
+    [True, True]
+    """
+    for alpha in alphas:
+        check_positive(float(alpha), Message("each of {alpha}"))
+    path: list[GroupSolution] = []
+    last = problem.zero()
+    for alpha in np.sort(np.asarray(alphas, dtype=np.float64))[::-1]:
+        last = problem.solve(float(alpha), last)
+        path.append(last)
+        if on_solution is not None and on_solution(last):
+            break
+    return path
+
+
+def held_out_errors(
+    folds: FoldMoments,
+    whole: Moments,
+    penalty: L21,
+    alphas: np.ndarray,
+    tolerance: float,
+    on_solution: Callable[[GroupSolution], None] | None = None,
+) -> np.ndarray:
+    """Return the errors (s, K) of each fold under the solutions for the other folds.
+
+    An error is the mean of |f(z) - y|^2 over the rows of the fold, summed over targets. ``alphas`` (s,) descend;
+    ``on_solution`` is called with each solution. Raises DataError for a fold that holds no rows, or all of them.
+    """
+    errors = np.empty((alphas.size, len(folds.folds)))
+    for k, fold in enumerate(folds.folds):
+        if fold.n_rows in (0, whole.n_rows):
+            raise DataError(
+                f"fold {k} holds {fold.n_rows} of {whole.n_rows} rows: too few to cross-validate."
+            )
+        # One expression keeps no reference to the problem, so its matrices are freed before the next fold's are made.
+        path = follow(SquareProblem(whole - fold, penalty, tolerance), alphas, on_solution)
+        errors[:, k] = [held_out_error(fold, solution) for solution in path]
+    return errors
+
+
+def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: int) -> None:
+    """Issue a ConvergenceWarning if the residual is above the tolerance."""
+    if residual > tolerance:
+        warnings.warn(
+            f"the group weights at strength {alpha:.4g} stopped after {evaluations} evaluations at a residual of "
+            f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength.",
+            ConvergenceWarning, stacklevel=3,
+        )  # fmt: skip
+
+
+register(KernelPath)
+
+
+# share of the trace added to the metric's diagonal: exceeds the rounding of float32 products
+_LEAST_RIDGE = 1e-7
+_INTERCEPT_STEPS = 100
+
+
+class LossProblem:
+    """Minimise sum loss(y, z'w + b) + alpha sum_g weight_g |w_g|_2 over rows that are read again; b is not penalised.
+
+    A loss lies below a parabola: sum loss <= value + G'dW + curvature/2 |dW|^2 in the metric Hc of the moments of all
+    rows, and separately for the intercept. A step lowers this bound plus the penalty by a few sweeps over the groups,
+    which read no row; steps are Anderson-mixed. Together this is a proximal quasi-Newton method with one pass per step.
+    Scores, slopes and sums are in float64 whatever the dtype of the features, so that the optimality conditions can be
+    met to 1e-6. The solutions are for features and targets less the shifts.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss. Each pass checks the domain of its targets.
+    rows : callable
+        Returns sums over the rows, as for ``lbfgs``. Features and targets are less the shifts of the moments.
+    whole : Moments
+        Moments of all these rows, or of more.
+    penalty : L21
+        The groups, their weights, and whether targets share them. Its strength is not used.
+    tolerance : float, default=1e-06
+        Largest violation of a group's optimality condition, relative to its strength, at which the descent stops.
+    max_passes : int, default=1000
+        Largest number of passes of a solution.
+    metric : GroupQuadratic, default=None
+        ``metric_of`` the moments, if it is at hand. None computes it.
+    warns : bool, default=True
+        Whether a solution that misses the tolerance issues a ConvergenceWarning.
+
+    Examples
+    --------
+    >>> from chimap.losses import Logistic
+    >>> from chimap.solvers import over
+    >>> rng = np.random.default_rng(0)
+    >>> Z = rng.normal(size=(200, 4))
+    >>> y = np.where(Z[:, :1] > 0, 1.0, -1.0)
+    >>> penalty = L21(1.0, [slice(0, 2), slice(2, 4)], 4)
+    >>> problem = LossProblem(Logistic(), over(lambda: [(Z, y)]), Moments(4, 1).update(Z, y), penalty)
+    >>> solution = problem.solve(problem.largest / 2, problem.zero())
+    >>> bool(solution.coef[0, 0] > 0), solution.coef[2:].tolist()
+    (True, [[0.0], [0.0]])
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        rows: Rows,
+        whole: Moments,
+        penalty: L21,
+        tolerance: float = PASSES_TOLERANCE,
+        max_passes: int = 1000,
+        metric: GroupQuadratic | None = None,
+        warns: bool = True,
+    ):
+        self.loss, self.rows, self.penalty = loss, rows, penalty
+        self.tolerance, self.max_passes, self.warns = tolerance, max_passes, warns
+        self._mean = whole.mean - whole.shifts[0]
+        self._count = whole.count
+        self.metric = metric or metric_of(whole, penalty)
+        self._shape = (whole.n_features, whole.n_targets)
+        self._zero: np.ndarray | None = None
+
+    @property
+    def largest(self) -> float:
+        """Smallest strength at which all weights are zero."""
+        x = self._at_zero()
+        _, gradient = self._pass(x)
+        return self.penalty.with_alpha(1.0).largest(gradient[:-1])
+
+    @property
+    def at_zero(self) -> float:
+        """Objective at zero weights."""
+        return float(self._pass(self._at_zero())[0].sum())
+
+    def zero(self) -> LinearSolution:
+        """Return zero weights with the best intercepts."""
+        x = self._at_zero()
+        return LinearSolution(x[:-1], x[-1].copy(), 0.0)
+
+    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
+        """Return the minimum at a strength.
+
+        Parameters
+        ----------
+        alpha : float
+            Strength of the penalty.
+        start : LinearSolution
+            Weights to start from.
+
+        Returns
+        -------
+        GroupSolution
+            Weights (D, t) and intercepts (t,).
+        """
+        penalty, curvature = self.penalty.with_alpha(alpha), self.loss.curvature
+        # Divide the bound by the curvature, so that the metric itself is the matrix of its quadratic part.
+        bound = penalty.with_alpha(penalty.alpha / curvature)
+
+        def evaluate(x: np.ndarray) -> ObjectiveValue:
+            values, gradient = self._pass(x)
+            residuals = penalty.residuals(x[:-1], gradient[:-1])
+            used = np.flatnonzero(((residuals > self.tolerance) | (penalty.norms(x[:-1]) > 0)).any(axis=1))
+            intercepts = np.abs(gradient[-1]) / alpha
+            if penalty.shared:
+                values, intercepts = values.sum(keepdims=True), intercepts.max(keepdims=True)
+            return ObjectiveValue(
+                values + penalty.values(x[:-1]),
+                np.maximum(residuals.max(axis=0), intercepts),
+                (gradient, used),
+            )
+
+        def step(x: np.ndarray, at: ObjectiveValue) -> np.ndarray:
+            gradient, used = at.more
+            V = self.metric.H @ x[:-1] - gradient[:-1] / curvature
+            W = self.metric.sweep(x[:-1], V, bound, used)
+            return np.vstack([W, x[-1] - gradient[-1] / (curvature * self._count)])
+
+        x = np.vstack([start.coef, start.intercept + self._mean @ start.coef])
+        end = descend(evaluate, step, x, self.tolerance, self.max_passes)
+        residual = float(end.at.residuals.max())
+        if self.warns:
+            warn_if_short(residual, self.tolerance, alpha, end.evaluations)
+        W = end.x[:-1]
+        return GroupSolution(
+            W, end.x[-1] - self._mean @ W, float(alpha), float(end.at.values.sum()), residual,
+            end.evaluations,
+        )  # fmt: skip
+
+    def _at_zero(self) -> np.ndarray:
+        """Return zero weights and the intercepts that are best with them, (D + 1, t)."""
+        if self._zero is not None:
+            return self._zero
+
+        def evaluate(x: np.ndarray) -> ObjectiveValue:
+            values, gradient = self._pass(x)
+            return ObjectiveValue(values, np.abs(gradient[-1]) / self._count, gradient[-1])
+
+        def step(x: np.ndarray, at: ObjectiveValue) -> np.ndarray:
+            moved = x.copy()
+            moved[-1] -= at.more / (self.loss.curvature * self._count)
+            return moved
+
+        x = np.zeros((self._shape[0] + 1, self._shape[1]))
+        self._zero = descend(evaluate, step, x, self.tolerance, _INTERCEPT_STEPS).x
+        return self._zero
+
+    def _pass(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the summed losses (t,) and their gradients (D + 1, t) in the weights of centred features."""
+        W = x[:-1]
+        sums = self.rows(LossAt(self.loss, W, x[-1] - self._mean @ W, np.float64))
+        if sums.count == 0:
+            raise DataError("no rows: the chunks of a pass are empty.")
+        values, gradient = sums.values, np.vstack([sums.coef, sums.intercept])
+        if not (np.isfinite(values).all() and np.isfinite(gradient).all()):
+            raise DataError(
+                f"the objective of the {self.loss.name} loss is not finite: the targets y are too large, or the "
+                "features of a channel are. Divide the targets by their scale."
+            )
+        gradient[:-1] -= np.outer(self._mean, gradient[-1])
+        return values, gradient
+
+
+def metric_of(whole: Moments, penalty: L21) -> GroupQuadratic:
+    """Return Hc with a small ridge, which bounds the Hessian of a loss of curvature 1 over these rows."""
+    square = full_scatter(whole)
+    square[np.diag_indices_from(square)] += _LEAST_RIDGE * float(np.trace(square)) or 1.0
+    return GroupQuadratic(square, penalty)
+
+
+def group_lasso(moments: Moments, alphas: np.ndarray, groups: Sequence[np.ndarray]) -> SparsePath:
+    """Minimise sum (z'w + b - y)^2 / (2n) + alpha sum_g sqrt(|g|) |w_g|_2, target by target.
+
+    Parameters
+    ----------
+    moments : Moments
+        Moments of all n rows.
+    alphas : ndarray of shape (s,)
+        Strengths, scaled as scikit-learn's: they weigh the penalty against the mean loss of a row.
+    groups : sequence of index arrays
+        Columns of each group. Each column is in exactly one group.
+
+    Returns
+    -------
+    SparsePath
+        Solutions in descending order of alpha; each search starts from the solution before.
+
+    Raises
+    ------
+    DataError
+        If the moments have no rows.
+    """
+    alphas = np.sort(np.asarray(alphas, dtype=np.float64))[::-1]
+    penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
+    path = follow(SquareProblem(moments, penalty), moments.count * alphas)
+    solutions = [
+        LinearSolution(solution.coef, solution.intercept, float(alpha))
+        for solution, alpha in zip(path, alphas, strict=True)
+    ]
+    return SparsePath(alphas, solutions, np.array([solution.residual for solution in path]))
+
+
+def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float:
+    """Return the least strength of ``group_lasso`` at which all weights are zero."""
+    penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
+    return largest_alpha(moments, penalty) / moments.count

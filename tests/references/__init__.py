@@ -1,0 +1,1 @@
+"""Methods of the papers that only tests compare with."""
