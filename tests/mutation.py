@@ -101,7 +101,7 @@ def mutants(source: str, count: int, seed: int) -> list[Mutant]:
 
 # what computes, and what is fast enough to be asked of every mutant
 TESTS = ("kernels", "features", "moments", "solvers", "tables", "selection", "fit", "laws", "estimators/test_hinge.py",
-         "estimators/test_exact_kernel.py", "estimators/test_histogram.py", "estimators/test_kernel_learning.py",
+         "kernel_learning", "estimators/test_histogram.py",
          "estimators/test_lookup.py", "estimators/test_moments_models.py", "estimators/test_online.py",
          "estimators/test_uncertainty.py")  # fmt: skip
 

@@ -26,8 +26,7 @@ from chimap.estimators.race_choice import settings_of_all
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
 from chimap.fit.exact import exact_bytes
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
-from chimap.report.comparison import Comparison
-from chimap.report.entrants import Entrant, Run, recommended
+from chimap.report.comparison import Comparison, Entrant, Run, recommended
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

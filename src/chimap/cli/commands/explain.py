@@ -180,7 +180,7 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
     """
     import numpy as np
 
-    from chimap.report.painting import check_shape, picture_shape
+    from chimap.report.pictures import check_shape, picture_shape
 
     if shape is not None:
         sizes = re.fullmatch(r"(\d+)[x×](\d+)", shape.strip())

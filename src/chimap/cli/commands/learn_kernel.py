@@ -100,9 +100,9 @@ def learn_kernel(
 
 def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
-    from chimap.estimators.width_design import tune_components
+    from chimap.kernel_learning.width_design import tune_components
     from chimap.report import LearnedKernel, Widths, package_versions
-    from chimap.report._plain import counted
+    from chimap.report.formatting import counted
 
     model, source = fitted.model, fitted.source
     is_classifier = hasattr(model, "classes_")

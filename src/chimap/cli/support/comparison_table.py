@@ -9,7 +9,7 @@ from chimap.cli.support.flag_names import in_flags
 
 if TYPE_CHECKING:
     from chimap.report import Comparison, KernelErrors
-    from chimap.report.entrants import Entrant
+    from chimap.report.comparison import Entrant
 
 _MOST_REFUSED = 5  # machines listed with the reason for their failure
 
@@ -43,14 +43,14 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _cells(comparison: Comparison, e: Entrant) -> list[str]:
-    from chimap.report import _plain
+    from chimap.report import formatting
     from chimap.report.comparison import SURE
 
     run, is_share = e.last, comparison.measure == "accuracy"
     half = SURE * run.standard_error
     error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
     score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
-    per_row = _words(_plain.microseconds(run.predict_seconds))
+    per_row = _words(formatting.microseconds(run.predict_seconds))
     return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), per_row]
 
 
@@ -69,7 +69,7 @@ def print_errors(errors: KernelErrors) -> None:
     """
     from rich.table import Table
 
-    from chimap.report import _plain
+    from chimap.report import formatting
 
     gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
     table = Table(
@@ -82,23 +82,23 @@ def print_errors(errors: KernelErrors) -> None:
     for m in errors.ranked:
         name = m.family if m.unit == "features" else m.name
         table.add_row(
-            f"  {name}", f"{m.n_features:,}", _plain.short(m.error_relative), _plain.short(m.error_worst),
-            _words(_plain.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
+            f"  {name}", f"{m.n_features:,}", formatting.short(m.error_relative), formatting.short(m.error_worst),
+            _words(formatting.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
         )  # fmt: skip
     show.console().print(table, end="\n\n")
 
 
 def bound_line(errors: KernelErrors) -> str:
     """Return the smallest error possible at each of the sizes tried."""
-    from chimap.report import _plain
+    from chimap.report import formatting
 
-    listed = ", ".join(f"{size:,}: {_plain.short(error)}" for size, error in errors.bounds.items())
+    listed = ", ".join(f"{size:,}: {formatting.short(error)}" for size, error in errors.bounds.items())
     if errors.bound_of == "values":
         return f"smallest possible relative error over pairs of values, by terms: {listed}"
     return f"smallest possible error of the kernel matrix, by features: {listed}"
 
 
 def _words(text: str) -> str:
-    from chimap.report import _plain
+    from chimap.report import formatting
 
-    return text.replace(_plain.NARROW_SPACE, " ")
+    return text.replace(formatting.NARROW_SPACE, " ")

@@ -216,8 +216,7 @@ def _pictures(
     contributions: np.ndarray,
     shape: tuple[int, int] | None,
 ) -> tuple[str | None, str | None]:
-    from chimap.report.examples import small_jpeg
-    from chimap.report.painting import SIDE, grey, painted, painted_photo
+    from chimap.report.pictures import SIDE, grey, painted, painted_photo, small_jpeg
 
     if images is not None:
         image = images.read(place)
@@ -238,7 +237,7 @@ def page_of(
     """Return everything that the page and ``--json`` show."""
     from chimap.estimators.explained_rows import bin_names, output_names
     from chimap.report import ModelExplanation
-    from chimap.report.painting import painted
+    from chimap.report.pictures import painted
 
     about = model.describe()
     facts = {

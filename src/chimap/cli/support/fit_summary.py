@@ -93,7 +93,7 @@ def race_lines(model: BaseEstimator) -> str | None:
     if result is None:
         return None
     from chimap.race.trials import SAME
-    from chimap.report._plain import measure_in_words
+    from chimap.report.formatting import measure_in_words
 
     best, linear = result.trials[0], result.baseline
     lines = [

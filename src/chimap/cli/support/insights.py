@@ -33,7 +33,7 @@ def insight_of(model: BaseEstimator, source: Source, score: Score, training: Sou
     ``training`` holds the rows that it learned from, or None if they are not known.
     """
     from chimap.report import Insight, RegressionMetrics, worst_errors, worst_mistakes
-    from chimap.report._plain import measure_in_words
+    from chimap.report.formatting import measure_in_words
 
     exact = getattr(model, "exact_", model)
     importance = []

@@ -71,7 +71,7 @@ def next_commands(title: str, *commands: str) -> None:
 
 def as_json(value: object) -> None:
     """Print the JSON object of ``--json``."""
-    from chimap.report._plain import plain
+    from chimap.report.formatting import plain
 
     print(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
@@ -138,9 +138,9 @@ def kernel(name: str, gamma: float | None) -> str:
 
 def duration(seconds: float) -> str:
     """Format seconds: 0.0042 becomes '4.2 ms', 3.14159 '3.14 s' and 125 '2 min 05 s'."""
-    from chimap.report import _plain
+    from chimap.report import formatting
 
-    return _plain.seconds(seconds).replace(_plain.NARROW_SPACE, " ")
+    return formatting.seconds(seconds).replace(formatting.NARROW_SPACE, " ")
 
 
 def in_blocks(block_rows: Sequence[int] | None) -> str:

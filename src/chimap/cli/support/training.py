@@ -186,7 +186,7 @@ def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray
         raise DataError(
             f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
         )
-    from chimap.report._plain import counted
+    from chimap.report.formatting import counted
 
     lost = np.setdiff1d(y, y[~is_held_out])
     if lost.size:
