@@ -22,7 +22,6 @@ from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
 from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNESS_SHARE, KeepingJob
 from chimap.estimators.race_candidates import Look, candidates, within_room
-from chimap.fit.exact import exact_bytes
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
@@ -32,6 +31,7 @@ from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.base import Evidence
 from chimap.solvers.exact_margins import margin_bytes
 from chimap.solvers.held_out import leverages
+from chimap.solvers.kernel_matrix import exact_bytes
 from chimap.solvers.ridge import Factor
 from chimap.solvers.wide_ridge import WideRidgeProblem, WideRidgeSolver
 

@@ -24,9 +24,9 @@ from chimap.estimators.race import Race
 from chimap.estimators.race_candidates import Look
 from chimap.estimators.race_choice import settings_of_all
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
-from chimap.fit.exact import exact_bytes
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.report.comparison import Comparison, Entrant, Run, recommended
+from chimap.solvers.kernel_matrix import exact_bytes
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -18,11 +18,11 @@ from chimap.engines import Progress
 from chimap.estimators.internals import codec_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.fit.automatic import is_automatic, landmarks_in
-from chimap.fit.blocks import USUAL_SECONDS
 from chimap.fit.result import FitResult
 from chimap.race.rows import scoring_of
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
+from chimap.solvers.blocks import USUAL_SECONDS
 
 _SHARE = 0.5  # of the usual seconds of a fit that landmarks for all rows may take beside it
 

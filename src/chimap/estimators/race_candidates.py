@@ -18,9 +18,8 @@ from chimap.features.exact import has_map
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import family_of
 from chimap.fit.automatic import MOST_SUMMED
-from chimap.fit.exact import exact_bytes
 from chimap.race.trials import Candidate
-from chimap.solvers.exact_machines import bytes_beside
+from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -23,11 +23,9 @@ from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches, batches_of
-from chimap.fit.blocks import BLOCKS, BlockObjective
 from chimap.fit.checkpoint import Choice
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
-from chimap.fit.exact import ExactObjective
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.result import FitResult
@@ -38,6 +36,8 @@ from chimap.fit.weights import with_weights, without_absent
 from chimap.kernels import as_kernel
 from chimap.losses import Loss, Observed, named
 from chimap.race.bins import check_bin_weights
+from chimap.selection.base import OpenSettings
+from chimap.solvers.kernel_matrix import KernelSolver
 
 if TYPE_CHECKING:
     from chimap.race.trials import RaceResult
@@ -269,11 +269,12 @@ class RecipeModel(Encoding, LinearModel):
         loss, alpha = self._checked_loss(given), checked_alpha(given["alpha"])
         if keeps_rows(given):
             has_raced = "alpha" in getattr(self, "chosen_", {})
-            exact = ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
-            return BlockObjective(exact, self._ends_at) if given.get("solver") == BLOCKS else exact
+            open = OpenSettings(alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+            name = given.get("solver") or KernelSolver.name
+            return PenalisedLoss(loss, open, solver_name=name, ends_at=self._ends_at)
         if self._has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
             loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
-        return PenalisedLoss(loss, alpha, self.n_principal, given.get("solver"))
+        return PenalisedLoss(loss, OpenSettings(alpha), self.n_principal, given.get("solver"))
 
     def _checked_loss(self, given: Parameters) -> str | Loss:
         loss: str | Loss = given["loss"]

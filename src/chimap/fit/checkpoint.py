@@ -25,7 +25,7 @@ from chimap.fit.result import Known
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
 from chimap.race.trials import RaceResult
-from chimap.solvers.blocks import Swept
+from chimap.solvers.base import Swept
 
 _FREE = ("n_jobs", "verbose")  # settings that may change when a fit is resumed: they do not affect the model
 

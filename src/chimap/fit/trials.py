@@ -40,7 +40,7 @@ from chimap.race.machines import (
 from chimap.race.search import BestSetting, LooksOn, Search
 from chimap.selection.climb import Setting
 from chimap.selection.scoring import OutputScore
-from chimap.solvers.exact_machines import has_exact_machine
+from chimap.solvers.kernel_matrix import has_exact_machine
 
 _LOOKED_AT = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
 _MANY = 2000  # dense rows whose maps have a feature a bin in trials

@@ -25,7 +25,7 @@ from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.moments import of_entries
 from chimap.solvers.exact import DualSolution, lift
-from chimap.solvers.exact_machines import exact_machine
+from chimap.solvers.kernel_matrix import exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
 _REPEATS = 4  # random divisions of the rows into halves
