@@ -17,7 +17,6 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Parameters, Rows
 from chimap.data import ArraySource
-from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.features.base import FeatureSettings
 from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
 from chimap.features.scaled import Scale
@@ -294,7 +293,7 @@ class Trials:
         taken, places = _taken(splits)
         rows = self._prepared(features, settings.get("normalize"), settings.get("bin_weights"), taken)
         fitted = PlainDesign(features).fit(rows, self.seed)
-        Z = mapped(fitted, _arrays.to_sparse(rows) if keeps_zeros(fitted) else rows)
+        Z = fitted.mapped(_arrays.to_sparse(rows) if fitted.keeps_zeros else rows)
         return [
             MarginMachine(
                 _arrays.take_rows(Z, train),

@@ -8,7 +8,6 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.features.additive.base import keeps_zeros
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -49,7 +48,7 @@ def work_of_fit(fitted: BaseEstimator, rows: Rows) -> float:
         return _EACH + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
     n, n_features = float(rows.shape[0]), float(fitted.features_._n_features_out)
     # A map that keeps zeros works bin by bin, which takes no time beside what follows.
-    is_sparse = keeps_zeros(fitted.features_)
+    is_sparse = fitted.features_.keeps_zeros
     mapped = 0.0 if is_sparse else 2 * n * _bins(rows, _SPARSE_IN_FEATURES) * n_features
     outputs = n * n_features * fitted.coef_.size / fitted.coef_.shape[-1]
     if fitted.n_passes_ == 0:  # LIBLINEAR counts none

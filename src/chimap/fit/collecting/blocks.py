@@ -13,9 +13,9 @@ from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError, MemoryBudgetError
-from chimap.backends.base import RowFeatures
 from chimap.data.rows import RunningDigest
 from chimap.engines import Engine, Progress, Stopwatch
+from chimap.features.base import FittedFeatures
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan
 from chimap.fit.blocks import can_sweep, core_rows
@@ -116,7 +116,7 @@ class BlocksCollector:
         weights = self.rows.source.weights
         return Sample(rows, None if weights is None else of_rows(weights[places]))
 
-    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+    def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Read the rows to their places in the features, and return them with targets and score."""
         recipe, codec, y, source = self.recipe, self.rows.codec, self.rows.labels, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
