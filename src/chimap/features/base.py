@@ -25,8 +25,6 @@ from chimap.model_files import Transformer
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
-    from chimap.features.additive.base import AdditiveMap
-
 
 class FittedFeatures(ABC):
     """Fitted features z(x) with z(x) . z(y) close to ``kernel_``: all that other parts of the package ask of them.
@@ -293,7 +291,7 @@ class FeatureSettings:
     gamma: float | str = "mean"
     n_components: int | str = 2048
     n_terms: int | str = 2
-    map: AdditiveMap | None = None
+    map: Any = None  # an AdditiveMap
     sampling: str = "auto"
     form: str = "pair"
     features: str | Features = "auto"
