@@ -101,7 +101,7 @@ def mutants(source: str, count: int, seed: int) -> list[Mutant]:
 
 # what computes, and what is fast enough to be asked of every mutant
 TESTS = ("kernels", "features", "moments", "solvers", "tables", "selection", "fit", "laws", "estimators/test_hinge.py",
-         "estimators/test_exact_kernel.py", "estimators/test_histogram.py", "estimators/test_kernel_learning.py",
+         "kernel_learning", "estimators/test_histogram.py",
          "estimators/test_lookup.py", "estimators/test_moments_models.py", "estimators/test_online.py",
          "estimators/test_uncertainty.py")  # fmt: skip
 
@@ -149,7 +149,7 @@ class Recorded:
 
 
 @dataclass(eq=False)
-class Chosen:
+class ChosenSolution:
     """Plugin of pytest that runs these tests alone, in this order."""
 
     order: dict[str, int]
@@ -236,7 +236,7 @@ def survives(work: Path, path: Path, mutant: Mutant, tests: Tests, budget: float
         if "_loops" in path.parts:
             os.environ["NUMBA_CACHE_DIR"] = cache
         try:
-            plugin = Chosen({name: i for i, name in enumerate(names)})
+            plugin = ChosenSolution({name: i for i, name in enumerate(names)})
             files = list(dict.fromkeys(name.split("::")[0] for name in names))
             limit = 60 + 5 * int(sum(tests.seconds[name] for name in names))
             return tests_pass(work, ["-x", *files], plugin, limit=limit)

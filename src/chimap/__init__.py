@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from chimap.estimators import (
         CompiledClassifier,
         CompiledRegressor,
-        ExactKernelLearner,
-        ExactKernelRegressor,
-        FourierKernelLearner,
-        FourierKernelRegressor,
         HistogramClassifier,
         HistogramRegressor,
         KernelClassifier,
@@ -44,8 +40,6 @@ if TYPE_CHECKING:
         MomentsLasso,
         MomentsRidge,
         MomentsRidgeClassifier,
-        MultipleKernelLearner,
-        MultipleKernelRegressor,
         OnlineIntersectionClassifier,
         load,
         save,
@@ -68,6 +62,14 @@ if TYPE_CHECKING:
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
     from chimap.features.minmax import MinMaxFeatures
     from chimap.images import ImageHistograms, open_images
+    from chimap.kernel_learning import (
+        ExactKernelLearner,
+        ExactKernelRegressor,
+        FourierKernelLearner,
+        FourierKernelRegressor,
+        MultipleKernelLearner,
+        MultipleKernelRegressor,
+    )
     from chimap.kernels import (
         AdditiveKernel,
         ArccosKernel,
@@ -171,11 +173,13 @@ _HOMES = {
         "intersection", "jensen_shannon", "stationary_gaussian", "stationary_laplace", "stationary_student",
     ),
     "estimators": (
-        "CompiledClassifier", "CompiledRegressor", "ExactKernelLearner", "ExactKernelRegressor",
-        "FourierKernelLearner", "FourierKernelRegressor",
-        "HistogramClassifier", "HistogramRegressor", "KernelClassifier", "load", "save", "LookupClassifier",
-        "MomentsGroupLasso", "MomentsLasso", "MomentsRidge", "MomentsRidgeClassifier", "MultipleKernelLearner",
-        "MultipleKernelRegressor", "OnlineIntersectionClassifier",
+        "CompiledClassifier", "CompiledRegressor", "HistogramClassifier", "HistogramRegressor", "KernelClassifier",
+        "load", "save", "LookupClassifier", "MomentsGroupLasso", "MomentsLasso", "MomentsRidge",
+        "MomentsRidgeClassifier", "OnlineIntersectionClassifier",
+    ),
+    "kernel_learning": (
+        "ExactKernelLearner", "ExactKernelRegressor", "FourierKernelLearner", "FourierKernelRegressor",
+        "MultipleKernelLearner", "MultipleKernelRegressor",
     ),
     "losses": (),
     "features.additive": (

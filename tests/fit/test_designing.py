@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import get_type_hints
 
-from chimap.estimators.channel_widths import ChannelDesign
-from chimap.estimators.width_design import WidthDesign
 from chimap.fit.designing import Conditions, Design
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
+from chimap.kernel_learning.channel_widths import ChannelDesign
+from chimap.kernel_learning.width_design import WidthDesign
 
 
 def test_a_recipe_has_what_designs_may_know():

@@ -31,13 +31,13 @@ from chimap import (
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
-from chimap.estimators.tuning_rows import TuningRows
-from chimap.estimators.width_search import WidthObjective, WidthPenalty
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.design import FeatureBlock, PlainDesign
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import ClassCodec
+from chimap.kernel_learning.tuning_rows import TuningRows
+from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
 from chimap.moments import GivenFolds, Moments, unit_of
 from chimap.selection.gcv import choose_by_gcv
 

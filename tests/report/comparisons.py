@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import cache
 
 from chimap.report import Comparison, KernelErrors
-from chimap.report.entrants import Entrant, Run
+from chimap.report.comparison import Entrant, Run
 from chimap.report.kernel_errors import FeatureError, Refused
 
 

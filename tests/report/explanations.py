@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.report import ExplainedRow, Likeness, ModelExplanation
-from chimap.report.painting import grey, painted
+from chimap.report.pictures import grey, painted
 
 
 @cache

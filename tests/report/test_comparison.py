@@ -7,10 +7,10 @@ import json
 import pytest
 
 from chimap.report import render_comparison, write_comparison
-from chimap.report.comparison_curves import pareto_front
+from chimap.report.comparison import pareto_front
 
 from .comparisons import CASES, comparison, entrant, kernel_errors, many
-from .test_html import Page
+from .test_evaluation_page import Page
 
 COMMAND = "chimap fit 'my data.npz' <output>"
 

@@ -7,7 +7,7 @@ import json
 import numpy as np
 
 from chimap.report import TwoClasses, worst_mistakes
-from chimap.report._plain import microseconds
+from chimap.report.formatting import microseconds
 
 from .cases import page_of, unequal
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from chimap.report import ChannelPath, ChannelWeights, LearnedKernel, Widths, write_learned_kernel
-from chimap.report.kernel_page import render_learned_kernel
+from chimap.report.kernel import render_learned_kernel
 
 HISTORY = [
     {"iteration": i, "objective": 1 / (i + 1), "validation_error": 1 / (i + 2), "validation_score": 1 - 1 / (i + 2),

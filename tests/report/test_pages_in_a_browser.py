@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chimap.report import render_comparison, render_explanation
-from chimap.report.kernel_page import render_learned_kernel
+from chimap.report.kernel import render_learned_kernel
 
 from . import comparisons
 from .browser import CHROMIUM, problems

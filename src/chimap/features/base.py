@@ -37,7 +37,7 @@ class FittedFeatures(ABC):
         # Some kinds keep these as attributes and others compute them.
 
         @property
-        def kernel_(self) -> Any:
+        def kernel_(self) -> Kernel:
             """The exact kernel, its parameters set to numbers."""
 
         @property
@@ -159,6 +159,10 @@ class FittedFeatures(ABC):
         """
         return None
 
+    def describe(self) -> str:
+        """Return a description of the features in a few words."""
+        return type(self).__name__
+
     def onnx(self, x: Value) -> Value:
         """Return the features (n, D) of prepared rows x (n, bins) as nodes of an ONNX graph.
 
@@ -212,10 +216,6 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
     @abstractmethod
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Learn what depends on the data from a sample of rows X (n, bins); y is not used."""
-
-    @abstractmethod
-    def describe(self) -> str:
-        """Return a description of the fitted features in a few words."""
 
     @property
     def _takes_signs(self) -> bool:

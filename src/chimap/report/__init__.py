@@ -1,10 +1,14 @@
 """Results as numbers, as JSON and as a single HTML page.
 
-``classification``, ``regression``, ``ranking``, ``segmentation`` and ``tasks`` measure predictions. ``evaluation``
-holds everything that a report shows, ``curves`` draws the figures, and ``html`` renders the page. ``comparison`` and
-the files named after it do the same for a race of kernels, ``kernel_errors`` for the approximation errors of features,
-``kernel`` for a learned kernel, and ``explanation`` for explanations. matplotlib and jinja2 are imported only when a
-page is drawn.
+Three steps, a file each for what they are about:
+
+- measures: ``measures``, ``ranking``, ``segmentation`` and ``splits`` compare predictions with the truth.
+- values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
+  that a page shows. Each gives its numbers as JSON with ``as_dict``.
+- pages: ``render_...`` returns the HTML of a value and ``write_...`` writes it. ``page`` has what all pages share,
+  ``figures`` turns figures of matplotlib into SVG, and ``templates`` holds the HTML.
+
+matplotlib and jinja2 are imported only when a page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
@@ -14,25 +18,38 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
-from chimap.report.baselines import Baseline, majority_baseline, mean_baseline
-from chimap.report.classification import (
-    ClassificationMetrics,
-    accuracy,
-    classification_metrics,
-    most_confused,
-)
-from chimap.report.comparison import Comparison
-from chimap.report.comparison_page import render_comparison, write_comparison
-from chimap.report.evaluation import Evaluation, package_versions
-from chimap.report.examples import Example, ExampleRow, Examples, examples
+from chimap.report.comparison import Comparison, render_comparison, write_comparison
+from chimap.report.evaluation import Evaluation
+from chimap.report.evaluation_page import render_report, write_report
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.report.explanation_page import render_explanation, write_explanation
-from chimap.report.html import render_report, write_report
 from chimap.report.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
-from chimap.report.intervals import wilson_interval
-from chimap.report.kernel import ChannelPath, ChannelWeights, LearnedKernel, Widths
+from chimap.report.kernel import (
+    ChannelPath,
+    ChannelWeights,
+    LearnedKernel,
+    Widths,
+    render_learned_kernel,
+    write_learned_kernel,
+)
 from chimap.report.kernel_errors import KernelErrors
-from chimap.report.kernel_page import render_learned_kernel, write_learned_kernel
+from chimap.report.measures import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    Reliability,
+    TaskMetrics,
+    accuracy,
+    classification_metrics,
+    majority_baseline,
+    mean_baseline,
+    most_confused,
+    regression_metrics,
+    task_metrics,
+    wilson_interval,
+)
+from chimap.report.page import package_versions
+from chimap.report.pictures import Example, ExampleRow, Examples, examples
 from chimap.report.ranking import (
     PrecisionRecall,
     RankingMetrics,
@@ -40,13 +57,9 @@ from chimap.report.ranking import (
     precision_recall,
     ranking_metrics,
 )
-from chimap.report.regression import RegressionMetrics, regression_metrics
-from chimap.report.reliability import Reliability
 from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
-from chimap.report.selection import write_selection
-from chimap.report.selection_scores import ComponentScores, StrengthCurve
+from chimap.report.selection import ComponentScores, StrengthCurve, write_selection
 from chimap.report.splits import SplitScores, repeated_splits
-from chimap.report.tasks import TaskMetrics, task_metrics
 
 __all__ = [
     "accuracy",

@@ -1,17 +1,191 @@
-"""``Comparison``: everything that the page of a comparison shows, as one frozen value with a recommendation."""
+"""The race of kernels as the user reads it: entrants, recommendation, figures and page."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from chimap._memory import format_bytes
 from chimap._types import Parameters
-from chimap.report._plain import measure_in_words, number, plain, seconds
-from chimap.report.entrants import Entrant, differences, entrant_as_dict, recommended
-from chimap.report.evaluation import now, package_versions
+from chimap.report import formatting
+from chimap.report.figures import (
+    INK,
+    LINES,
+    MARKERS,
+    MUTED,
+    RULE,
+    SIZE,
+    house_style,
+    legend_below,
+    log_axis,
+    new_figure,
+    to_svg,
+)
+from chimap.report.formatting import measure_in_words, number, one_line, percent, plain, seconds
+from chimap.report.kernel_errors import KernelErrors, gram_error, value_error
+from chimap.report.page import LISTED, as_markup, date_in_words, now, package_versions, render, write_page
 from chimap.selection.jackknife import standard_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+FASTER = 2.0  # a speed-up of predictions by this factor outweighs a loss in score that may be chance
+SAME_TIME = 1.25  # prediction times within this factor count as equal
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of a model in one round.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of training rows.
+    score : float
+        Score on the held-out rows; greater is better.
+    standard_error : float
+        Standard error of the score.
+    seconds : float
+        Time of the fit and the predictions.
+    predict_seconds : float
+        Time of a prediction per row.
+    """
+
+    n_rows: int
+    score: float
+    standard_error: float
+    seconds: float
+    predict_seconds: float
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A model in the race.
+
+    Parameters
+    ----------
+    name : str
+        Unique name, for JSON and legends.
+    settings : dict
+        Parameters of the estimator.
+    runs : tuple of Run
+        One result per round.
+    deviations : tuple of float, default=()
+        Jackknife deviations of the last score, from which standard errors of differences are computed.
+    is_linear : bool, default=False
+        Whether it is a linear baseline.
+    fit_settings : dict or None, default=None
+        Parameters that fit this model on all rows; None if that is impossible, as for an exact model whose rows exceed
+        the memory.
+    error : str, default=""
+        Why the model failed; empty if it did not.
+    """
+
+    name: str
+    settings: Parameters
+    runs: tuple[Run, ...]
+    deviations: tuple[float, ...] = ()
+    is_linear: bool = False
+    fit_settings: Parameters | None = None
+    error: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model can be fitted on all rows."""
+        return self.fit_settings is not None
+
+    @property
+    def last(self) -> Run:
+        """The result of the last round it ran in."""
+        return self.runs[-1]
+
+    @property
+    def kernel(self) -> str:
+        """Kernel and normalisation: 'exp-chi2, l1'."""
+        normalize = self.settings.get("normalize")
+        return str(self.settings.get("kernel", self.name)) + ("" if normalize is None else f", {normalize}")
+
+    @property
+    def method(self) -> str:
+        """How the kernel is used: 'exact', '1,960 landmarks'."""
+        features = self.settings.get("features", "exact")
+        if self.settings.get("loss", "square") != "square":
+            return "SVM"
+        if self.settings.get("kernel") == "linear":
+            return "exact" if features == "exact" and not self.fits else "ridge"
+        n = self.settings.get("n_components", "")
+        size = f"{n:,} " if isinstance(n, int) else ""
+        return {"landmarks": f"{size}landmarks", "fourier": f"{size}random features"}.get(
+            features, str(features)
+        )
+
+    @property
+    def words(self) -> str:
+        """Kernel, normalisation and method in one line."""
+        return f"{self.kernel}, {self.method}"
+
+
+def recommended(finalists: Sequence[Entrant]) -> tuple[Entrant, Entrant]:
+    """Return the best and the recommended entrant of the last round.
+
+    The best entrant is recommended, unless others predict at least twice as fast and score lower by no more than one
+    standard error of the difference. Then the fastest of those is recommended, and of equally fast ones the one with
+    the highest score. Entrants that cannot be fitted on all rows are considered only if there are no others.
+
+    Parameters
+    ----------
+    finalists : sequence of Entrant
+        The entrants of the last round, best first.
+
+    Returns
+    -------
+    tuple of Entrant
+        The best and the recommended one.
+    """
+    candidates = [e for e in finalists if e.fits] or list(finalists)
+    best = candidates[0]
+    near = [e for e in candidates if best.last.score - e.last.score <= standard_error(differences(best, e))]
+    fast = [e for e in near if FASTER * e.last.predict_seconds <= best.last.predict_seconds]
+    if not fast:
+        return best, best
+    limit = SAME_TIME * min(e.last.predict_seconds for e in fast)
+    return best, max((e for e in fast if e.last.predict_seconds <= limit), key=lambda e: e.last.score)
+
+
+def differences(one: Entrant, other: Entrant) -> np.ndarray:
+    """Return the jackknife deviations of the difference of two scores on the same rows; empty if one is unknown."""
+    if len(one.deviations) != len(other.deviations):
+        return np.zeros(0)
+    return np.subtract(one.deviations, other.deviations)
+
+
+def entrant_as_dict(e: Entrant) -> Parameters:
+    """Return an entrant as JSON types, with the numbers of its last round."""
+    return {
+        "name": e.name,
+        "kernel": e.kernel,
+        "method": e.method,
+        "settings": dict(e.settings),
+        "is_linear": e.is_linear,
+        "fits": e.fits,
+        "error": e.error,
+        "score": e.last.score if e.runs else None,
+        "standard_error": e.last.standard_error if e.runs else None,
+        "n_rows": e.last.n_rows if e.runs else None,
+        "seconds": e.last.seconds if e.runs else None,
+        "predict_seconds": e.last.predict_seconds if e.runs else None,
+        "runs": [dataclasses.asdict(run) for run in e.runs],
+    }
+
 
 SURE = 1.96  # standard errors to the end of a 95 % interval
 
@@ -100,7 +274,7 @@ class Comparison:
 
     @property
     def recommendation(self) -> Recommendation:
-        """The recommended entrant with the reason, by the rule of ``chimap.report.entrants.recommended``."""
+        """The recommended entrant with the reason, by the rule of ``chimap.report.comparison.recommended``."""
         best, chosen = recommended(self.finalists)
         score = f"{self.score_words(chosen.last.score)} {self.metric}"
         linear = next((e for e in self.finalists if e.is_linear), None)
@@ -189,3 +363,256 @@ class Comparison:
             },
         }
         return plain(facts)
+
+
+def write_comparison(
+    comparison: Comparison | None,
+    path: str | os.PathLike[str],
+    *,
+    command: str | None = None,
+    errors: KernelErrors | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write the page of a comparison, of kernel errors or of both to a file.
+
+    A page that cannot be completed leaves no file behind.
+
+    Parameters
+    ----------
+    comparison : Comparison or None
+        The comparison to show.
+    path : path-like
+        The file to write.
+    command : str or None, default=None
+        The command that fits the recommended model.
+    errors : KernelErrors or None, default=None
+        The kernel errors to show.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
+    """
+    return write_page(lambda: render_comparison(comparison, command=command, errors=errors), path, overwrite)
+
+
+def render_comparison(
+    comparison: Comparison | None, *, command: str | None = None, errors: KernelErrors | None = None
+) -> str:
+    """Return the page as text; equal values give equal text.
+
+    Parameters
+    ----------
+    comparison : Comparison or None
+        The comparison to show.
+    command : str or None, default=None
+        The command that fits the recommended model.
+    errors : KernelErrors or None, default=None
+        The kernel errors to show.
+    """
+    return render(
+        "comparison.html",
+        title=_title(comparison, errors),
+        comparison=comparison,
+        errors=errors,
+        advice=None if comparison is None else comparison.recommendation,
+        listed=LISTED,
+        command=command,
+        figures=[] if comparison is None else _figures(comparison),
+        error_figures=[] if errors is None else _error_figures(errors),
+        has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
+        score=lambda value: _score(comparison, value),
+        between=lambda entrant: _between(comparison, entrant),
+        stored=_stored,
+        data={} if comparison is None else formatting.plain(_without_none(comparison.data)),
+        settings={} if comparison is None else formatting.plain(comparison.settings),
+        versions={} if comparison is None else formatting.plain(comparison.versions),
+        stages={} if comparison is None else {n: formatting.seconds(t) for n, t in comparison.stages.items()},
+        created="" if comparison is None else date_in_words(comparison.created),
+    )
+
+
+def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
+    if comparison is not None:
+        return f"Kernels on {comparison.data.get('file', 'rows')}"
+    assert errors is not None
+    return f"Features of {errors.kernel}"
+
+
+def _without_none(values: Mapping[str, object]) -> Parameters:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _figures(comparison: Comparison) -> list[Parameters]:
+    """Return title, caption and SVG of each figure of the race."""
+
+    name = comparison.metric[0].upper() + comparison.metric[1:]
+    figures = [
+        (f"{name} by prediction time", score_by_prediction(comparison),
+         "The line joins the models that no other beats in both score and speed. The ring marks the recommended one."),
+    ]  # fmt: skip
+    if max(len(e.runs) for e in comparison.ranked) > 1:
+        figures.insert(
+            0,
+            (f"{name} by rows", score_by_rows(comparison),
+             "Each line is a model, each point a round; models that did not reach the last round are grey. The bars "
+             "are one standard error."),
+        )  # fmt: skip
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
+
+
+def _error_figures(errors: KernelErrors) -> list[Parameters]:
+
+    rows = f"{errors.n_gram_rows:,} rows"
+    if errors.bound_of == "values":
+        figures = [
+            ("Kernel error by terms", value_error(errors),
+             "Relative error over pairs of non-zero entries. No map that is the same in every bin can be below the "
+             "dashed line (Eckart and Young)."),
+            ("Error of the kernel matrix", gram_error(errors),
+             f"Relative Frobenius error of the kernel matrix of {rows}."),
+        ]  # fmt: skip
+    else:
+        figures = [
+            ("Kernel error by features", gram_error(errors),
+             f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can be below the "
+             "dashed line (Eckart and Young), which is drawn where it is not zero."),
+        ]  # fmt: skip
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
+
+
+def _score(comparison: Comparison | None, value: float) -> str:
+    is_share = comparison is not None and comparison.measure == "accuracy"
+    return formatting.percent(value) if is_share else formatting.number(value, 3)
+
+
+def _between(comparison: Comparison | None, entrant: Entrant) -> str:
+    """Return the 95 % interval as text: '92.8 – 96.6'."""
+    unit, digits = (100, 1) if comparison is not None and comparison.measure == "accuracy" else (1, 3)
+    run = entrant.last
+    if run.standard_error != run.standard_error:
+        return "–"
+    ends = (run.score - SURE * run.standard_error, min(1.0, run.score + SURE * run.standard_error))
+    return " – ".join(f"{unit * end:.{digits}f}" for end in ends)
+
+
+def _stored(n_bytes: float | None) -> str:
+    """Return the bytes of a row as text, with a unit."""
+
+    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", formatting.NARROW_SPACE)
+
+
+_MOST = 8  # largest number of finalists that are drawn in colour
+
+
+def score_by_rows(comparison: Comparison) -> str:
+    """Draw the score over the number of training rows, round by round."""
+    from matplotlib.ticker import NullLocator
+
+    with house_style():
+        figure = new_figure(*SIZE)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xscale("log")
+        coloured = styled(comparison)
+        names = {entrant.name for entrant, _ in coloured}
+        others = [e for e in comparison.ranked if e.name not in names]
+        for i, entrant in enumerate(others):
+            label = "others" if i == 0 else None
+            x, y = _points(entrant.runs, _rows)
+            axes.plot(x, y, color=RULE, marker=".", linewidth=1.2, zorder=1, label=label)
+        for entrant, style in coloured:
+            x, y = _points(entrant.runs, _rows)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **style)
+            error = entrant.last.standard_error
+            if np.isfinite(error):
+                axes.errorbar(x[-1:], y[-1:], error, fmt="none", ecolor=style["color"], elinewidth=1)
+        rounds = sorted({run.n_rows for e in comparison.ranked for run in e.runs})
+        _wide(axes, rounds)
+        axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
+        axes.xaxis.set_minor_locator(NullLocator())
+        return _finished(figure, axes, comparison, "rows", "training rows")
+
+
+def score_by_prediction(comparison: Comparison) -> str:
+    """Draw the score of the finalists over their prediction time, with the Pareto front of both."""
+    with house_style():
+        figure = new_figure(*SIZE)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xscale("log")
+        for entrant, style in styled(comparison):
+            x, y = _points([entrant.last], lambda run: 1e6 * run.predict_seconds)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **(style | {"linestyle": "none"}))
+        front = pareto_front(comparison.finalists)
+        x, y = _points([e.last for e in front], lambda run: 1e6 * run.predict_seconds)
+        axes.plot(x, y, color=MUTED, linewidth=1.2, zorder=1, drawstyle="steps-post")
+        chosen = comparison.recommendation.chosen.last
+        axes.plot(
+            [1e6 * max(chosen.predict_seconds, 1e-9)], [chosen.score], "o", markersize=15, markerfacecolor="none",
+            markeredgecolor=INK, markeredgewidth=1.6, label="recommended",
+        )  # fmt: skip
+        log_axis(axes.xaxis, *_wide(axes, [1e6 * e.last.predict_seconds for e in comparison.finalists]))
+        return _finished(figure, axes, comparison, "prediction", "prediction time per row (µs)")
+
+
+def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
+    """Return the entrants that no other beats in both score and prediction time, fastest first."""
+    front: list[Entrant] = []
+    for e in sorted(entrants, key=lambda e: (e.last.predict_seconds, -e.last.score)):
+        if not front or e.last.score > front[-1].last.score:
+            front.append(e)
+    return front
+
+
+def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
+    """Return the best finalists with their colour and marker."""
+    return [
+        (entrant, {
+            "color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)], "markersize": 6, "linewidth": 1.7,
+            "linestyle": ":" if entrant.is_linear else "-",
+        })
+        for i, entrant in enumerate(comparison.finalists[:_MOST])
+    ]  # fmt: skip
+
+
+def _rows(run: Run) -> float:
+    return run.n_rows
+
+
+def _points(runs: Sequence[Run], x_of: Callable[[Run], float]) -> tuple[list[float], list[float]]:
+    return [max(x_of(run), 1e-6) for run in runs], [run.score for run in runs]
+
+
+def _wide(axes: Axes, values: Sequence[float]) -> tuple[float, float]:
+    """Set the limits of the horizontal axis slightly beyond the values, and return them."""
+    low, high = max(min(values), 1e-6), max(max(values), 1e-6)
+    margin = max(1.2, (high / low) ** 0.06)
+    axes.set_xlim(low / margin, high * margin)
+    return low / margin, high * margin
+
+
+def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_label: str) -> str:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    is_share = comparison.measure == "accuracy"
+    low, high = axes.get_ylim()
+    digits = 0 if high - low > 0.05 else 1
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: percent(value, digits) if is_share else number(value, 4))
+    )
+    axes.grid(axis="y")
+    y_label = f"{comparison.metric} on held-out rows"
+    axes.set_xlabel(x_label, labelpad=8)
+    axes.set_ylabel(y_label, labelpad=8)
+    legend_below(axes)
+    listed = ", ".join(one_line(e.words) for e in comparison.ranked)
+    return to_svg(figure, f"comparison-{name}", f"{y_label} over {x_label}: {listed}.")

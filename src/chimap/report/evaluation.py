@@ -2,43 +2,25 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from datetime import datetime
 
 from chimap._types import JSON
-from chimap.report._plain import plain
-from chimap.report.baselines import Baseline
-from chimap.report.classification import ClassificationMetrics
-from chimap.report.examples import Examples
+from chimap.report.formatting import plain
 from chimap.report.insight import Insight
+from chimap.report.measures import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    Reliability,
+    TaskMetrics,
+)
+from chimap.report.page import now, package_versions
+from chimap.report.pictures import Examples
 from chimap.report.ranking import RankingMetrics
-from chimap.report.regression import RegressionMetrics
-from chimap.report.reliability import Reliability
-from chimap.report.selection_scores import ComponentScores, StrengthCurve
+from chimap.report.selection import ComponentScores, StrengthCurve
 from chimap.report.splits import SplitScores
-from chimap.report.tasks import TaskMetrics
-
-
-def package_versions() -> dict[str, str]:
-    """Return the versions of chimap, Python and the numerical libraries, by name."""
-    versions = {}
-    for name in ("chimap", "numpy", "scipy", "scikit-learn", "numba"):
-        try:
-            versions[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return versions | {
-        "python": platform.python_version(),
-        "platform": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def now() -> datetime:
-    """Return the current time in UTC, in whole seconds."""
-    return datetime.now(UTC).replace(microsecond=0)
 
 
 @dataclass(frozen=True, eq=False)

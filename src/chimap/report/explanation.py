@@ -11,8 +11,8 @@ import numpy as np
 from chimap._types import JSON
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
-from chimap.report._plain import plain
-from chimap.report.evaluation import now, package_versions
+from chimap.report.formatting import plain
+from chimap.report.page import now, package_versions
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.metrics import roc_curve
 
 from chimap._types import JSON
-from chimap.report._plain import plain
+from chimap.report.formatting import plain
 from chimap.selection import LearningCurve
 
 _BANDS = 10  # equal bands of probabilities

@@ -1,16 +1,26 @@
-"""The result of kernel learning, as the page and ``--json`` show it."""
+"""The result of kernel learning, its figures and its page."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from chimap._types import JSON
-from chimap.report._plain import plain
-from chimap.report.selection_scores import StrengthCurve
+from chimap.report import formatting
+from chimap.report.figures import BAD, GOOD, INK, LINES, MUTED, house_style, log_axis, new_figure, to_svg
+from chimap.report.formatting import number, one_line, percent, plain
+from chimap.report.page import LISTED, as_markup, date_in_words, render, write_page
+from chimap.report.selection import StrengthCurve, strength_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -155,3 +165,257 @@ class LearnedKernel:
         if self.channels is not None:
             facts["channels"] = dict(zip(self.channels.names, self.channels.shares, strict=True))
         return plain(facts)
+
+
+def write_learned_kernel(
+    learned: LearnedKernel, path: str | os.PathLike[str], *, overwrite: bool = False
+) -> Path:
+    """Write the page of a learned kernel to a file.
+
+    A page that cannot be completed leaves no file behind.
+
+    Parameters
+    ----------
+    learned : LearnedKernel
+        What to show.
+    path : path-like
+        The file to write.
+    overwrite : bool, default=False
+        Whether to replace an existing file.
+
+    Returns
+    -------
+    Path
+        The path of the page.
+
+    Raises
+    ------
+    FileExistsError
+        If ``path`` exists and ``overwrite`` is False.
+    FileNotFoundError
+        If the folder of ``path`` does not exist.
+    """
+    return write_page(lambda: render_learned_kernel(learned), path, overwrite)
+
+
+def render_learned_kernel(learned: LearnedKernel) -> str:
+    """Return the page of a learned kernel as text; equal values give equal text.
+
+    Parameters
+    ----------
+    learned : LearnedKernel
+        What to show.
+    """
+    widths = _width_rows(learned)
+    return render(
+        "kernel.html",
+        learned=learned,
+        figures=_figures(learned),
+        first_rows=widths[:LISTED],
+        folded_rows=widths[LISTED:],
+        best=_best(learned),
+        data=formatting.plain(learned.data),
+        settings={k: v for k, v in formatting.plain(learned.settings).items() if v is not None},
+        versions=formatting.plain(learned.versions),
+        stages={name: formatting.seconds(time) for name, time in learned.stages.items()},
+        created=date_in_words(learned.created),
+    )
+
+
+def _figures(learned: LearnedKernel) -> list[JSON]:
+    """Return title, caption and SVG of each figure for which there is data."""
+
+    figures = []
+    if learned.widths is not None:
+        figures.append(
+            ("Learned widths", width_ratios(learned.widths),
+             "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. "
+             "The search starts at 1, where every block has the same share of the mean exponent.")
+        )  # fmt: skip
+    if learned.history:
+        figures.append(
+            ("Learning curve", learning_curve(learned.history, learned.metric),
+             "Objective and score by iteration. "
+             + ("The validation rows are not learned from; the widths with the smallest error on them are kept."
+                if learned.history[0]["validation_score"] is not None else "No rows were kept for validation."))
+        )  # fmt: skip
+    if learned.channels is not None:
+        figures.append(
+            ("Channel weights", channel_weights(learned.channels),
+             "Share of each channel in the sum of the kernel weights over all outputs.")
+        )  # fmt: skip
+    if learned.path is not None:
+        figures.append(
+            ("Regularisation path", channel_path(learned.path),
+             "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks "
+             "the chosen strength.")
+        )  # fmt: skip
+    if learned.curve is not None:
+        figures.append(
+            ("Regularisation path of the last fit", strength_curve(learned.curve),
+             f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
+             f"{learned.curve.method}."
+             + (" The band is one standard error." if learned.curve.standard_errors.any() else ""))
+        )  # fmt: skip
+    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
+
+
+def _width_rows(learned: LearnedKernel) -> list[JSON]:
+    """Return the widths as rows of a table, by descending ratio."""
+    if learned.widths is None:
+        return []
+    widths = learned.widths
+    rows = [
+        {"name": name, "start": float(start), "found": float(end), "ratio": float(ratio)}
+        for name, start, end, ratio in zip(
+            widths.names, widths.start, widths.found, widths.ratios, strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: -row["ratio"])
+
+
+def _best(learned: LearnedKernel) -> dict[str, str] | None:
+    """Return the first and the kept score on the validation rows as text, and the highest if it is another one."""
+    scores = [step["validation_score"] for step in learned.history]
+    if not scores or scores[0] is None:
+        return None
+    as_text = formatting.percent if learned.metric == "accuracy" else lambda v: formatting.number(v, 4)
+    errors = [step["validation_error"] for step in learned.history]
+    chosen = errors.index(min(errors))
+    texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}
+    if (
+        as_text(max(scores)) != texts["kept"]
+    ):  # the kept widths minimise the error, which need not maximise the score
+        texts |= {"highest": as_text(max(scores)), "at": str(scores.index(max(scores)))}
+    return texts
+
+
+BARS = 32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
+
+
+def width_ratios(widths: Widths) -> str:
+    """Draw how much narrower or wider the kernel has become in each group of columns (logarithmic)."""
+    ratios = widths.ratios
+    listed = ", ".join(
+        f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:BARS], strict=False)
+    )
+    alt = f"Learned over initial inverse width of {ratios.size} groups of columns: {listed}."
+    with house_style():
+        if ratios.size > BARS:
+            return to_svg(_ratio_line(ratios), "widths", alt)
+        figure = new_figure(420, 26 * ratios.size + 10)
+        axes = figure.add_axes((0, 0, 1, 1))
+        places = np.arange(ratios.size)
+        colours = [GOOD if ratio >= 1 else BAD for ratio in ratios]
+        axes.barh(places, ratios - 1, left=1, height=0.62, color=colours)
+        low, high = min(ratios.min(), 0.5) / 1.5, max(ratios.max(), 2.0) * 1.5
+        axes.set(xscale="log", xlim=(low, high), ylim=(ratios.size - 0.5, -0.5))
+        log_axis(axes.xaxis, low, high)
+        axes.axvline(1, color=INK, linewidth=0.8)
+        for place, ratio in zip(places, ratios, strict=True):
+            axes.annotate(
+                f"{number(ratio, 2)} ×", (ratio, place), xytext=(6 if ratio >= 1 else -6, 0),
+                textcoords="offset points", va="center", ha="left" if ratio >= 1 else "right", color=INK,
+            )  # fmt: skip
+        axes.set_yticks(places, [one_line(name, 28) for name in widths.names])
+        axes.grid(axis="x")
+        axes.set_xlabel("wider  ←  learned over initial inverse width  →  narrower", labelpad=8)
+        return to_svg(figure, "widths", alt)
+
+
+def _ratio_line(ratios: np.ndarray) -> Figure:
+    figure = new_figure(720, 220)
+    axes = figure.add_axes((0, 0, 1, 1))
+    low, high = min(ratios.min(), 0.5) / 1.3, max(ratios.max(), 2.0) * 1.3
+    axes.set(yscale="log", ylim=(low, high), xlim=(-0.5, ratios.size - 0.5))
+    log_axis(axes.yaxis, low, high)
+    axes.axhline(1, color=INK, linewidth=0.8)
+    axes.vlines(np.arange(ratios.size), 1, ratios, color=np.where(ratios >= 1, GOOD, BAD), linewidth=1)
+    axes.grid(axis="y")
+    axes.set_xlabel("group of columns", labelpad=8)
+    axes.set_ylabel("learned / initial inverse width", labelpad=8)
+    return figure
+
+
+def learning_curve(history: Sequence[JSON], metric: str) -> str:
+    """Draw the objective and the score on validation rows by iteration, one above the other."""
+    iterations = [step["iteration"] for step in history]
+    panels = [("objective", GOOD, "objective", [step["objective"] for step in history])]
+    scores = [step["validation_score"] for step in history]
+    if all(score is not None for score in scores):
+        panels.append((f"validation {metric}", LINES[1], "score", scores))
+    with house_style():
+        figure = new_figure(400, 170 * len(panels) + 40 * (len(panels) - 1))
+        height = 1 / (len(panels) + 0.24 * (len(panels) - 1))
+        for place, (label, colour, _, values) in enumerate(panels):
+            axes = figure.add_axes((0, 1 - height - place * 1.24 * height, 1, height))
+            axes.plot(iterations, values, color=colour, linewidth=2, marker="o", markersize=4)
+            axes.grid(axis="y")
+            axes.set_ylabel(label, labelpad=8)
+            _few_ticks(axes, label.endswith("accuracy"))
+            if place == len(panels) - 1:
+                axes.set_xlabel("iteration", labelpad=8)
+        best = scores.index(max(scores)) if len(panels) > 1 else len(history) - 1
+        alt = (
+            f"Objective from {number(history[0]['objective'])} to {number(history[-1]['objective'])} in "
+            f"{iterations[-1]} iterations; the best score is at iteration {best}."
+        )
+        return to_svg(figure, "learning", alt)
+
+
+def _few_ticks(axes: Axes, is_share: bool) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: percent(v) if is_share else number(v, 4)))
+
+
+def channel_weights(channels: ChannelWeights) -> str:
+    """Draw the share of each channel in the sum of all kernel weights as bars."""
+    shares = channels.shares
+    with house_style():
+        figure = new_figure(360, 26 * shares.size + 10)
+        axes = figure.add_axes((0, 0, 1, 1))
+        places = np.arange(shares.size)
+        axes.barh(places, shares, height=0.62, color=GOOD)
+        for place, share in zip(places, shares, strict=True):
+            axes.annotate(
+                percent(share) if share > 0 else "not used", (share, place), xytext=(6, 0),
+                textcoords="offset points", va="center", color=INK if share > 0 else MUTED,
+            )  # fmt: skip
+        axes.set(xlim=(0, max(float(shares.max()), 1e-9) * 1.2), ylim=(shares.size - 0.5, -0.5), xticks=[])
+        axes.set_yticks(places, [one_line(name, 28) for name in channels.names])
+        axes.spines["bottom"].set_visible(False)
+        listed = ", ".join(f"{one_line(n)} {percent(s)}" for n, s in zip(channels.names, shares, strict=True))
+        return to_svg(figure, "channels", f"Share of each channel in the kernel weights: {listed}.")
+
+
+def channel_path(path: ChannelPath) -> str:
+    """Draw the weight of each channel over descending strength, starting where none is used; the choice is marked."""
+    with house_style():
+        figure = new_figure(520, 280)
+        axes = figure.add_axes((0, 0, 1, 1))
+        by_weight = np.argsort(-path.totals.max(axis=0), kind="stable")
+        for rank, j in enumerate(by_weight):
+            is_named = rank < len(LINES)
+            axes.plot(
+                path.alphas, path.totals[:, j], color=LINES[rank] if is_named else MUTED,
+                linewidth=2 if is_named else 1, label=one_line(path.names[j], 24) if is_named else None,
+            )  # fmt: skip
+        chosen = path.alphas[path.chosen]
+        axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3))
+        low, high = float(path.alphas.min()), float(path.alphas.max())
+        if high > low:
+            axes.set(xscale="log", xlim=(high, low))
+            log_axis(axes.xaxis, low, high)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
+        axes.set_xlabel("strength of the penalty (weaker to the right)", labelpad=8)
+        axes.set_ylabel("weight of the channel", labelpad=8)
+        alt = (
+            f"Weights of {len(path.names)} channels at {path.alphas.size} strengths from {number(high)} to "
+            f"{number(low)}; the chosen strength is {number(chosen)}."
+        )
+        return to_svg(figure, "path", alt)

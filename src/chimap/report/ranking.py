@@ -11,7 +11,7 @@ from sklearn.metrics import precision_recall_curve
 
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError, check_choice
-from chimap.report._plain import plain
+from chimap.report.formatting import plain
 
 GRID = np.linspace(0, 1, 101)  # recalls at which curves of several classes are averaged
 

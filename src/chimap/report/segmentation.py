@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.report._plain import plain
+from chimap.report.formatting import plain
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,9 @@ from sklearn.base import clone, is_classifier
 
 from chimap import _arrays
 from chimap._types import JSON, ArrayLike, Rows
-from chimap.report._plain import plain
-from chimap.report.classification import classification_metrics
+from chimap.report.formatting import plain
+from chimap.report.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.report.ranking import ranking_metrics
-from chimap.report.regression import regression_metrics
-from chimap.report.tasks import task_metrics
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
