@@ -115,10 +115,8 @@ class TorchMap:
         inner: Any = features
         if self._is_rounded:
             inner = inner.features
-        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = (
-            inner.bound(self._shift) if hasattr(inner, "bound") else None
-        )
-        self._widest = max(shift.size, getattr(inner, "_n_inputs", 0))
+        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = inner.bound(self._shift)
+        self._widest = max(shift.size, inner.n_inputs)
 
     def piece_rows(self, n_bins: int) -> int:
         """Return the number of rows whose features are on the device at once."""

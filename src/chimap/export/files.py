@@ -11,10 +11,10 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._files import check_free, check_writable, replacing
+from chimap._onnx import import_onnx
 from chimap._validation import check_choice, check_positive
 from chimap.data import ArraySource
 from chimap.estimators.prediction import Prediction
-from chimap.export.graph import import_onnx
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, BinTables, bin_tables, write_tables

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _arrays, _scaling, _validation
 from chimap._errors import InputError
+from chimap._onnx import Value, unit_rows
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive, row_sums
 from chimap.kernels.base import Kernel, paired_rows
@@ -373,6 +374,17 @@ class DirichletKernel(Kernel):
         z -= w.mean
         z *= w.scale
         return np.column_stack([z, np.sqrt(w.coupling) * (z @ w.scale)])
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        w, z = self.whitening, self.onnx_logs(x)
+        whitened = x.graph.concatenated([z, (z * w.scale).sum(1, keep=True) * np.sqrt(w.coupling)], 1)
+        return whitened @ self._whitened(Y, "landmarks").T
+
+    def onnx_logs(self, x: Value) -> Value:
+        """Return scale (ln(x / |x|_1 + f) - mean) (n, bins), with f the offset, as ONNX nodes."""
+        w, offset = self.whitening, max(float(self.offset), float(np.finfo(x.dtype).tiny))
+        return ((unit_rows(x) + offset).apply("Log") - w.mean) * w.scale
 
     def check_width(self, d: int) -> None:
         """Raise DataError for rows of another width than beta.

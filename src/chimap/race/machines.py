@@ -1,6 +1,6 @@
 """Machines of a trial: each learns from the rows of a split, at any strength and gamma, and outputs for the others.
 
-``fit.trials`` makes them, and ``race.search`` finds their best setting. ``KernelMachine`` works on a
+``race.shared`` makes them, and finds their best setting. ``KernelMachine`` works on a
 kernel matrix whose products are computed once for all settings; ``MarginMachine`` runs LIBLINEAR on explicit features.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.features.additive.base import AdditiveMap, mapped
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
@@ -75,7 +75,7 @@ class MappedRows:
 
     def at(self, places: np.ndarray) -> Rows:
         """Return the mapped rows at these places."""
-        return mapped(self.map, _arrays.take_rows(self.rows, places))
+        return self.map.mapped(_arrays.take_rows(self.rows, places))
 
     def blocks(self, places: np.ndarray) -> Iterator[tuple[slice, Rows]]:
         """Yield the mapped rows at these places in blocks, each with its slice of ``places``."""

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
+from chimap._onnx import Value
 from chimap._types import JSON, MatrixLike, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive.base import AdditiveMap
@@ -481,3 +482,42 @@ class AnchorMap(CodedMap):
         if self.output == "codes":
             tags.transformer_tags.preserves_dtype = []
         return tags
+
+    def _onnx_terms(self, x: Value) -> Value:
+        self._prepare(x.dtype)
+        table, places = self._tables[x.dtype]
+        k, n_bins, n_codes = self.n_neighbors, int(self.n_features_in_), self._factors.shape[2]
+        if self.anchors == "uniform":
+            code = (
+                (x.cast(np.float64) * places - k / 2).apply("Ceil").at_least(0.0).at_most(self.n_anchors - k)
+            )
+        else:
+            borders = places.reshape(n_bins, -1)[:, : self.n_anchors - k]
+            code = (x.expanded(2) > borders).cast(np.float64).sum(2)
+        if self._lift:
+            code = code + (x > 0).cast(np.float64)
+        starts = np.arange(n_bins) * (n_codes if self._factors.shape[1] > 1 else 0)
+        entries = x.graph.constant(np.ascontiguousarray(table.T))
+        if self.has_codes:
+            looked_up = entries.take((code + starts).cast(np.int64), 0)  # (n, bins, terms)
+            return looked_up.transposed(0, 2, 1) * self._amplitudes
+        v = x.cast(np.float64).at_most(self.scale_)
+        anchors = x.graph.constant(np.minimum(self.anchors_, np.finfo(np.float64).max).reshape(-1))
+        windows = [code + p for p in range(k)]
+        gaps = [
+            (v - anchors.take((w + np.arange(n_bins) * self.n_anchors).cast(np.int64), 0)).apply("Abs")
+            for w in windows
+        ]
+        nearest = gaps[0]
+        for gap in gaps[1:]:
+            nearest = nearest.at_most(gap)
+        weights = [(gap > 0.0).where(nearest / (gap > 0.0).where(gap, 1.0), 1.0) for gap in gaps]
+        total, blend = weights[0], None
+        for weight in weights[1:]:
+            total = total + weight
+        for weight, w in zip(weights, windows, strict=True):
+            share = (weight / total * self._amplitudes).expanded(2)
+            weighted = entries.take((w + starts).cast(np.int64), 0).cast(np.float64) * share
+            blend = weighted if blend is None else blend + weighted
+        assert blend is not None
+        return blend.transposed(0, 2, 1).cast(x.dtype)

@@ -8,21 +8,22 @@ from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._messages import Message
+from chimap._onnx import Value
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import DataError, ParameterError, check_positive, validated_rows
-from chimap.backends.base import RowFeatures
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
+from chimap.features.base import Features, linear_in_features
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
-from chimap.kernels.additive import signature_powers
-from chimap.model_files import Transformer
+from chimap.kernels.additive import onnx_signature_power, signature_powers
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
 _HEADROOM = 10  # powers of two below the largest number, for sums of a few bins, and of a bin and a node
@@ -44,29 +45,195 @@ def check_magnitudes(rows: Rows, largest: float) -> None:
     )
 
 
-class MagnitudeFeatures:
-    """Features of signed rows, dense, sparse or on a device, from a map of magnitudes.
+CATALOGUE: dict[str, type[AdditiveMap]] = {}
+"""The maps by name, filled in by ``__init__`` of this folder."""
 
-    A subclass evaluates magnitudes (``_evaluate``, and ``_formula`` for arrays of other libraries). Signs, the power of
-    the gamma variant (where the subclass maps the plain kernel, ``_maps_plain_kernel``) and the layout of sparse rows
-    are handled here.
+
+class AdditiveMap(Features):
+    """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, with ``n_terms`` features for each bin.
+
+    Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
+    features. float32 stays float32; integers become float64.
+
+    A subclass lists the kernels that it approximates (``kernels``), fits on the non-zero magnitudes (``_fit_values``,
+    or on the rows where bins differ: ``_fit_rows``) and evaluates magnitudes (``_evaluate``). Signs, the gamma variant
+    (where the subclass maps the plain kernel), sparse rows and checks are handled by the base classes.
+
+    Attributes
+    ----------
+    kernel_ : AdditiveKernel
+        The exact kernel that the map approximates.
+    n_features_in_ : int
+        Number of bins.
+    largest_ : ndarray of shape (bins,)
+        Largest magnitude in each bin.
+    smallest_ : float
+        Smallest non-zero magnitude of all bins; 1 where all entries are 0.
     """
-
-    n_features_in_: int
-    kernel_: AdditiveKernel
 
     # Subclasses whose _evaluate has gamma = 1 set this to True; the power is then applied here.
     _maps_plain_kernel = False
-    _keeps_zeros = True
+
+    kernels: ClassVar[tuple[str, ...] | None] = None  # names of the kernels it approximates, None for all
+
+    kernel: str | Kernel
+    n_terms: int
+    n_features_in_: int
+    kernel_: AdditiveKernel
+    largest_: np.ndarray
+    smallest_: float
+
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
+        """Fit the map to the values in the rows and to how often each of them occurs.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows to fit on.
+        y : None, default=None
+            Not used; accepted for pipelines of scikit-learn.
+
+        Returns
+        -------
+        AdditiveMap
+            The fitted map itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range, or if the map does not approximate the kernel.
+        DataError
+            If an entry is NaN, infinite or (unless the kernel is signed) negative, or if kernel values overflow at the
+            largest magnitude.
+        """
+        self.kernel_ = self._checked_kernel()
+        self._check_parameters()
+        rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
+        self.largest_ = _arrays.column_maxima(rows)
+        check_magnitudes(rows, float(self.largest_.max(initial=0.0)))
+        smallest = _arrays.smallest_magnitude(rows)
+        self.smallest_ = smallest if np.isfinite(smallest) else 1.0
+        self._fit_rows(rows)
+        return self
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return names "<bin>_term<q>" in the order of the columns.
+
+        Parameters
+        ----------
+        input_features : sequence of str, default=None
+            Names of the bins. None takes the column names that ``fit`` saw, or x0, x1, ....
+
+        Returns
+        -------
+        ndarray of str
+            A name for each feature.
+        """
+        check_is_fitted(self)
+        names = self._bin_names(input_features)
+        return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
+
+    def _bin_names(self, input_features: Sequence[str] | None) -> Sequence[str]:
+        if input_features is not None:
+            return input_features
+        return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+
+    def describe(self) -> str:
+        """Return a short description of the fitted map, such as "OptimalMap, 2 terms per bin"."""
+        n = self._n_terms_out
+        return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} per bin"
+
+    def bin_of(self, column: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bin and the term of output columns.
+
+        This inverts column = term * n_bins + bin.
+
+        Parameters
+        ----------
+        column : int or ndarray of int
+            Output columns.
+
+        Returns
+        -------
+        tuple of (ndarray, ndarray)
+            Bins and terms, of the shape of ``column``.
+        """
+        check_is_fitted(self)
+        return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
 
     @property
-    @abstractmethod
     def _n_terms_out(self) -> int:
-        """Number of features of each bin."""
+        return self.n_terms
+
+    @property
+    def _differs_by_bin(self) -> bool:
+        """Whether equal values of two bins may have different features."""
+        return False
+
+    @property
+    def n_straight_pieces(self) -> int | None:
+        """Number of equal pieces of a bin's range on which features are straight lines; None where they are curved."""
+        return None
+
+    @classmethod
+    def takes(cls, kernel: AdditiveKernel) -> bool:
+        """Return whether this class of maps approximates a kernel, with any gamma, signed or not.
+
+        Parameters
+        ----------
+        kernel : AdditiveKernel
+            Kernel to approximate.
+        """
+        return cls.kernels is None or kernel.name in cls.kernels
+
+    @property
+    def _terms_at_most(self) -> int:
+        """Upper bound on the terms of a bin, known before fitting, to plan memory."""
+        return self.n_terms
+
+    def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
+        """Return the bytes that fitting takes beside n_rows rows with n_values non-zero entries, to plan memory."""
+        # values sorted and counted together; or a copy of the values of all bins
+        pooled = VALUE_BYTES * min(MOST_ALIKE, n_values)
+        return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
+
+    @property
+    def _fits_by_bin(self) -> bool:
+        """Whether fitting uses the values of each bin on its own."""
+        return False
+
+    def _checked_kernel(self) -> AdditiveKernel:
+        kernel = as_additive(self.kernel, type(self).__name__)
+        if not self.takes(kernel):
+            able = [make.__name__ for make in CATALOGUE.values() if make.takes(kernel)]
+            raise InputError(
+                f"{type(self).__name__} approximates {' and '.join(self.kernels or ())}; got {kernel.name!r}. "
+                f"Maps of {kernel.name!r}: {', '.join(able)}."
+            )
+        return kernel
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for parameters out of range, before any row is read."""
+        check_positive(self.n_terms, "n_terms", integer=True)
+
+    def _fit_rows(self, rows: Rows) -> None:
+        """Learn from checked rows, dense or CSR; by default from their non-zero magnitudes."""
+        self._fit_values(*value_counts(rows, self.smallest_, float(self.largest_.max(initial=0.0))))
+
+    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
+        """Learn from positive magnitudes and how often each occurs, both float64; by default nothing.
+
+        The magnitudes ascend, and there may be none.
+        """
 
     @property
     def _n_features_out(self) -> int:
         return self._n_terms_out * self.n_features_in_
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """True: the features of 0 are 0."""
+        return True
 
     def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
         """Write the features of checked dense rows into an array, without checks or further allocation.
@@ -213,232 +380,32 @@ class MagnitudeFeatures:
         if self.kernel_.is_signed:
             out *= np.sign(rows)[:, None, :]
 
+    def onnx(self, x: Value) -> Value:
+        """Return the features as nodes that compute what the compiled loop computes; see ``FittedFeatures``."""
+        return self._onnx_signed(x).reshaped(0, self._n_terms_out * int(self.n_features_in_))
 
-CATALOGUE: dict[str, type[AdditiveMap]] = {}
-"""The maps by name, filled in by ``__init__`` of this folder."""
+    def _onnx_signed(self, x: Value) -> Value:
+        """Return Psi (n, terms, bins): the terms of the magnitudes times the factor of gamma times the signs."""
+        kernel = self.kernel_
+        magnitudes = x.apply("Abs") if kernel.is_signed else x
+        out = self._onnx_terms(magnitudes)
+        if self._maps_plain_kernel and kernel.gamma != 1:
+            out = out * onnx_signature_power(magnitudes, kernel.gamma).expanded(1)
+        return out * x.apply("Sign").expanded(1) if kernel.is_signed else out
 
-
-class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
-    """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, with ``n_terms`` features for each bin.
-
-    Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
-    features. float32 stays float32; integers become float64.
-
-    A subclass lists the kernels that it approximates (``kernels``), fits on the non-zero magnitudes (``_fit_values``,
-    or on the rows where bins differ: ``_fit_rows``) and evaluates magnitudes (``_evaluate``). Signs, the gamma variant
-    (where the subclass maps the plain kernel), sparse rows and checks are handled by the base classes.
-
-    Attributes
-    ----------
-    kernel_ : AdditiveKernel
-        The exact kernel that the map approximates.
-    n_features_in_ : int
-        Number of bins.
-    largest_ : ndarray of shape (bins,)
-        Largest magnitude in each bin.
-    smallest_ : float
-        Smallest non-zero magnitude of all bins; 1 where all entries are 0.
-    """
-
-    kernels: ClassVar[tuple[str, ...] | None] = None  # names of the kernels it approximates, None for all
-
-    kernel: str | Kernel
-    n_terms: int
-    largest_: np.ndarray
-    smallest_: float
-
-    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
-        """Fit the map to the values in the rows and to how often each of them occurs.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows to fit on.
-        y : None, default=None
-            Not used; accepted for pipelines of scikit-learn.
-
-        Returns
-        -------
-        AdditiveMap
-            The fitted map itself.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range, or if the map does not approximate the kernel.
-        DataError
-            If an entry is NaN, infinite or (unless the kernel is signed) negative, or if kernel values overflow at the
-            largest magnitude.
-        """
-        self.kernel_ = self._checked_kernel()
-        self._check_parameters()
-        rows = validated_rows(self, X, reset=True, signed=self.kernel_.is_signed)
-        self.largest_ = _arrays.column_maxima(rows)
-        check_magnitudes(rows, float(self.largest_.max(initial=0.0)))
-        smallest = _arrays.smallest_magnitude(rows)
-        self.smallest_ = smallest if np.isfinite(smallest) else 1.0
-        self._fit_rows(rows)
-        return self
-
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array or CSR matrix of shape (n, n_terms_out * bins)
-            Dense rows give a dense array, sparse rows CSR, and a tensor of torch or an array of cupy one on the same
-            device.
-
-        Raises
-        ------
-        DataError
-            If the rows have another number of bins, or entries that ``fit`` refuses.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.array_features(rows)
-        if _arrays.is_sparse(rows):
-            return self.transform_sparse(rows)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.transform_into(rows, out)
-        return out
-
-    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
-        """Return names "<bin>_term<q>" in the order of the columns.
-
-        Parameters
-        ----------
-        input_features : sequence of str, default=None
-            Names of the bins. None takes the column names that ``fit`` saw, or x0, x1, ....
-
-        Returns
-        -------
-        ndarray of str
-            A name for each feature.
-        """
-        check_is_fitted(self)
-        names = self._bin_names(input_features)
-        return np.array([f"{name}_term{q}" for q in range(self._n_terms_out) for name in names], dtype=object)
-
-    def _bin_names(self, input_features: Sequence[str] | None) -> Sequence[str]:
-        if input_features is not None:
-            return input_features
-        return getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
-
-    def describe(self) -> str:
-        """Return a short description of the fitted map, such as "OptimalMap, 2 terms per bin"."""
-        n = self._n_terms_out
-        return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} per bin"
-
-    def bin_of(self, column: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bin and the term of output columns.
-
-        This inverts column = term * n_bins + bin.
-
-        Parameters
-        ----------
-        column : int or ndarray of int
-            Output columns.
-
-        Returns
-        -------
-        tuple of (ndarray, ndarray)
-            Bins and terms, of the shape of ``column``.
-        """
-        check_is_fitted(self)
-        return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
-
-    @property
-    def _n_terms_out(self) -> int:
-        return self.n_terms
-
-    @property
-    def _differs_by_bin(self) -> bool:
-        """Whether equal values of two bins may have different features."""
-        return False
-
-    @property
-    def n_straight_pieces(self) -> int | None:
-        """Number of equal pieces of a bin's range on which features are straight lines; None where they are curved."""
-        return None
-
-    @classmethod
-    def takes(cls, kernel: AdditiveKernel) -> bool:
-        """Return whether this class of maps approximates a kernel, with any gamma, signed or not.
-
-        Parameters
-        ----------
-        kernel : AdditiveKernel
-            Kernel to approximate.
-        """
-        return cls.kernels is None or kernel.name in cls.kernels
-
-    @property
-    def _terms_at_most(self) -> int:
-        """Upper bound on the terms of a bin, known before fitting, to plan memory."""
-        return self.n_terms
-
-    def _fitting_bytes(self, n_values: int, n_rows: int, itemsize: int) -> int:
-        """Return the bytes that fitting takes beside n_rows rows with n_values non-zero entries, to plan memory."""
-        # values sorted and counted together; or a copy of the values of all bins
-        pooled = VALUE_BYTES * min(MOST_ALIKE, n_values)
-        return max(pooled, 8 * n_values) if self._fits_by_bin else pooled
-
-    @property
-    def _fits_by_bin(self) -> bool:
-        """Whether fitting uses the values of each bin on its own."""
-        return False
-
-    def _checked_kernel(self) -> AdditiveKernel:
-        kernel = as_additive(self.kernel, type(self).__name__)
-        if not self.takes(kernel):
-            able = [make.__name__ for make in CATALOGUE.values() if make.takes(kernel)]
-            raise InputError(
-                f"{type(self).__name__} approximates {' and '.join(self.kernels or ())}; got {kernel.name!r}. "
-                f"Maps of {kernel.name!r}: {', '.join(able)}."
+    def _onnx_terms(self, x: Value) -> Value:
+        """Return the terms (n, terms, bins) of magnitudes x (n, bins)."""
+        raise InputError(
+            Message(
+                "{} cannot be written as ONNX. Fit with another additive map, such as OptimalMap, or export the "
+                "weights ({format='weights'}).",
+                type(self).__name__,
             )
-        return kernel
+        )
 
-    def _check_parameters(self) -> None:
-        """Raise ValueError for parameters out of range, before any row is read."""
-        check_positive(self.n_terms, "n_terms", integer=True)
-
-    def _fit_rows(self, rows: Rows) -> None:
-        """Learn from checked rows, dense or CSR; by default from their non-zero magnitudes."""
-        self._fit_values(*value_counts(rows, self.smallest_, float(self.largest_.max(initial=0.0))))
-
-    def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
-        """Learn from positive magnitudes and how often each occurs, both float64; by default nothing.
-
-        The magnitudes ascend, and there may be none.
-        """
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = not getattr(self.kernel, "is_signed", False)
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-
-def keeps_zeros(features: object) -> bool:
-    """Return whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
-    return bool(getattr(features, "_keeps_zeros", False))
-
-
-def mapped(features: RowFeatures, rows: Rows) -> Rows:
-    """Return the features (n, D) of checked rows in their dtype: CSR for CSR rows where zeros stay zeros."""
-    if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
-        return features.transform_sparse(rows)
-    Z = np.empty((rows.shape[0], features._n_features_out), dtype=rows.dtype)
-    features.features_into(rows, Z)
-    return Z
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        return linear_in_features(self, coef, intercept)
 
 
 def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:

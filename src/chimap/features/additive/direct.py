@@ -9,6 +9,7 @@ from scipy.special import ellipk, ellipkm1
 
 from chimap import _arrays, _loops
 from chimap._errors import InputError
+from chimap._onnx import Value, stacked
 from chimap._types import Array, Rows
 from chimap._validation import DataError, check_choice
 from chimap.features.additive.base import AdditiveMap
@@ -185,3 +186,12 @@ class DirectMap(AdditiveMap):
             _loops.direct_features_by_bin(magnitudes, nodes[:, bins], out)
         else:
             _loops.direct_features(magnitudes, nodes, out)
+
+    def _onnx_terms(self, x: Value) -> Value:
+        values: list[Value] = []
+        product: Value | None = None
+        for k in self.nodes_:  # a number, or one number per bin
+            share = x.graph.constant(np.ones(1, x.dtype)) / (x + k) if product is None else product / (x + k)
+            values.append(x * share * (2 * np.sqrt(k)))
+            product = (x - k) * share
+        return stacked(values)

@@ -7,21 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._onnx import Value, stacked
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import check_positive, validated_rows
 from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
-from chimap.features.base import Features, FeatureSettings, Footprint
+from chimap.features.base import Features, FeatureSettings, Footprint, linear_in_features
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
 PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
@@ -103,7 +102,7 @@ def best_period(kernel: StationaryKernel, differences: Differences, m: int, wind
 _BLOCK_NUMBERS = 2**22  # entries of a block of rows that is made dense and mapped at once
 
 
-class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class StationaryMap(Features):
     """Map bins to samples of the spectrum of an additive stationary kernel.
 
         Psi(x) = [sqrt(kap_0), sqrt(2 kap_j) cos(j L x / w), sqrt(2 kap_j) sin(j L x / w), j = 1..m], bin by bin.
@@ -211,27 +210,6 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             )
         return kernel
 
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows, dense.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, n_terms * bins)
-            A tensor of torch or an array of cupy gives one on the same device, other rows a numpy array.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=True, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.array_features(rows)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.
 
@@ -255,39 +233,6 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             _threads.over_rows(block.shape[0], block.shape[1], fill)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
-
-    def array_features(self, rows: Array) -> Array:
-        """Return the features of checked dense rows by operations of the rows' array library.
-
-        Parameters
-        ----------
-        rows : array of shape (n, bins)
-            Checked dense rows of any library with the Python array API.
-
-        Returns
-        -------
-        array of shape (n, n_terms * bins)
-            Features in the library, on the device and in the dtype of the rows.
-        """
-        xp = _arrays.namespace(rows)
-        turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
-        angle = 2 * np.pi * (turns - xp.round(turns))
-        constant, *others = self.amplitudes_.tolist()
-        terms = [xp.ones_like(angle) * constant]
-        for j, amplitude in enumerate(others, start=1):
-            terms += [amplitude * xp.cos(j * angle), amplitude * xp.sin(j * angle)]
-        features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
-        return xp.reshape(features, (rows.shape[0], self._n_features_out))
-
-    def bound(self, like: Array) -> ArrayMap:
-        """Return ``array_features`` as a function for arrays such as ``like``.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
-        """
-        return self.array_features
 
     def describe(self) -> str:
         """Return a short description of the fitted map, such as "StationaryMap, 5 terms per bin"."""
@@ -353,8 +298,35 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """
         return 32 * PAIRS
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``. Whole periods are subtracted first, as in the compiled loop."""
+        turns = x.cast(np.float64) / (self.period_ * self.kernel_.width)
+        angle = (turns - (turns + 0.5).apply("Floor")) * (2 * np.pi)
+        values = [angle * 0.0 + self.amplitudes_[0]]
+        for j, amplitude in enumerate(self.amplitudes_[1:], start=1):
+            values += [(angle * float(j)).apply(wave) * amplitude for wave in ("Cos", "Sin")]
+        return stacked(values).cast(x.dtype).reshaped(0, self._n_features_out)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        return linear_in_features(self, coef, intercept)
+
+    def array_features(self, rows: Array) -> Array:
+        """See ``Features``."""
+        xp = _arrays.namespace(rows)
+        turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
+        angle = 2 * np.pi * (turns - xp.round(turns))
+        constant, *others = self.amplitudes_.tolist()
+        terms = [xp.ones_like(angle) * constant]
+        for j, amplitude in enumerate(others, start=1):
+            terms += [amplitude * xp.cos(j * angle), amplitude * xp.sin(j * angle)]
+        features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
+        return xp.reshape(features, (rows.shape[0], self._n_features_out))
+
+    def bound(self, like: Array) -> ArrayMap:
+        """Return ``array_features``: a map has nothing to copy to a device."""
+        return self.array_features
+
+    @property
+    def _takes_signs(self) -> bool:
+        return True

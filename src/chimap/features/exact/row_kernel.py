@@ -9,7 +9,7 @@ import numpy as np
 
 from chimap._pieces import Held
 from chimap._types import Rows
-from chimap.features.base import FittedFeatures
+from chimap.backends.base import RowFeatures
 from chimap.features.exact.products import KeptRows, OtherRows
 
 
@@ -71,7 +71,7 @@ class Keeper(Protocol):
         ...
 
 
-class RowKernel(FittedFeatures, Protocol):
+class RowKernel(RowFeatures, Protocol):
     """Values of a kernel with all training rows: of one kernel, or of a sum of kernels over blocks of columns."""
 
     @property

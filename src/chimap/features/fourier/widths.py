@@ -60,7 +60,7 @@ def initial_widths(
 
 def _variances(unit: RandomFeatures, rows: Rows) -> np.ndarray:
     """Return the variances (n_inputs,) of what is projected, about the first row: exactly 0 for a constant column."""
-    n, n_inputs = rows.shape[0], unit._n_inputs
+    n, n_inputs = rows.shape[0], unit.n_inputs
     buffer = np.empty((min(n, _BLOCK_ROWS), n_inputs), rows.dtype)
     origin, sums, squares = np.zeros((3, n_inputs))
     for start in range(0, n, _BLOCK_ROWS):
@@ -241,7 +241,7 @@ class WidthFeatures:
         self.unit_ = self._unit(X).fit(X)
         block_names, blocks = partition(self.blocks, self.unit_.n_features_in_)
         self.names_, self.columns_ = width_groups(self.widths, block_names, blocks, self.unit_.n_features_in_)
-        self._inputs_of = np.tile(self.columns_, self.unit_._n_inputs // self.columns_.size)
+        self._inputs_of = np.tile(self.columns_, self.unit_.n_inputs // self.columns_.size)
         self.start_ = initial_widths(self.unit_, X, block_names, blocks, self.columns_)
         return self
 
