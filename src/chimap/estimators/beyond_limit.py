@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
@@ -75,7 +76,9 @@ def rival_of(
         rival._adopt(fit(rival, rows, of_rows))
     except MemoryBudgetError:
         return None  # the machine in blocks stands
-    score = codec_of(model).score(y, scoring_of(model, y), source.weights)
+    score = codec_of(model).score(
+        y, scoring_of(model._given().get("scoring"), is_classifier(model), y), source.weights
+    )
     outputs = model.held_out_[latest], rival.predict_source(ChosenRows(source, latest, None))
     parts = parts_of_rows(latest.size, None if groups is None else groups[latest], model._fit_seed)
     ours, theirs = (deviations_of(score.without_each(o, latest, parts)) for o in outputs)

@@ -85,7 +85,7 @@ class Objective(Protocol):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CheckedRecipe:
     """How a model is fitted, whatever data it is fitted to.
 
     Parameters
@@ -167,6 +167,9 @@ class Recipe:
     def fitted_to(self, source: Source) -> Recipe:
         """Return the recipe with its normalisation fitted to the rows of a source."""
         return self if self.normalize is None else replace(self, normalize=self.normalize.fitted(source))
+
+
+Recipe = CheckedRecipe
 
 
 def checked_recipe(

@@ -1,6 +1,6 @@
 """Machines of a trial: each learns from the rows of a split, at any strength and gamma, and outputs for the others.
 
-``fit.trials`` makes them, and ``race.search`` finds their best setting. ``KernelMachine`` works on a
+``race.shared`` makes them, and finds their best setting. ``KernelMachine`` works on a
 kernel matrix whose products are computed once for all settings; ``MarginMachine`` runs LIBLINEAR on explicit features.
 """
 
