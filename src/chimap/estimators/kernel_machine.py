@@ -294,6 +294,10 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         is_rare = self._codec.rare(labels, splits[0][1].size, FEWEST_UNITS)[held]
         return list(sufficient_folds(fold_of, len(splits), is_rare, None))
 
+    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
+        if not self._is_precomputed:  # kernel values are no rows
+            super()._say_doubts_of(X, y)
+
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the kernel matrix, centred, and the means that were subtracted.
 
