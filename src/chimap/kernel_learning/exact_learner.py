@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from scipy.linalg import cho_solve
@@ -15,7 +15,17 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._threads import suited, threads
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
+from chimap._types import (
+    JSON,
+    ArrayLike,
+    Blocks,
+    ClassWeight,
+    MatrixLike,
+    RandomState,
+    Rows,
+    Shape,
+    Sometimes,
+)
 from chimap._validation import (
     DataError,
     check_choice,
@@ -51,9 +61,9 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     width_names_: list[str]
-    width_columns_: np.ndarray
+    width_columns_: Annotated[np.ndarray, Shape("n_features_in_")]
     start_widths_: np.ndarray
-    widths_: np.ndarray
+    widths_: Annotated[np.ndarray, Shape("widths")]
     alpha_: float
     objective_: float
     n_iter_: int
@@ -62,7 +72,7 @@ class ExactKernelModel(Encoding, SavedEstimator, BaseEstimator):
     history_: list[JSON]
     _kernel: Exponential
     _weights: DualWeights
-    _rows: Rows
+    _rows: Annotated[Rows, Shape("n", "n_features_in_")]
 
     def __init__(
         self,

@@ -12,11 +12,13 @@ operations, for each fold when held out; memory is n^2 for each width, and a few
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from chimap._messages import Message
+from chimap._types import Shape
 from chimap._validation import DataError
 from chimap.model_files import register
 from chimap.solvers.fold import check_fold
@@ -31,8 +33,8 @@ def exact_kernel(distances: np.ndarray, log_widths: np.ndarray) -> np.ndarray:
 class DualWeights:
     """A kernel model f(x) = sum_i a_i k(x_i, x) + b, with duals a (n, t) whose columns sum to 0, and b (t,)."""
 
-    duals: np.ndarray
-    intercept: np.ndarray
+    duals: Annotated[np.ndarray, Shape("n", "t")]
+    intercept: Annotated[np.ndarray, Shape("t")]
 
     def outputs(self, K: np.ndarray) -> np.ndarray:
         """Return f (m, t) of rows whose kernel with the training rows is K (m, n)."""
