@@ -36,8 +36,8 @@ from chimap.features.fourier import WidthFeatures
 from chimap.fit.design import FeatureBlock, PlainDesign
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import ClassCodec
-from chimap.kernel_learning.tuning_rows import TuningRows
-from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
+from chimap.kernel_learning.tuning import TuningRows
+from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
 from chimap.moments import GivenFolds, Moments, unit_of
 from chimap.selection.gcv import choose_by_gcv
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 _DECLARED_IN = {
     "HistogramModel": "estimators/base.py",
-    "KernelLearner": "kernel_learning/kernel_learner.py",
-    "MultipleKernelModel": "kernel_learning/channels.py",
+    "KernelLearner": "kernel_learning/estimators.py",
+    "MultipleKernelModel": "kernel_learning/estimators.py",
     "Checkpoint": "fit/checkpoint.py",
     "ImageHistograms": "images/histograms.py",
     "SIFT": "images/descriptors/sift.py",

@@ -21,11 +21,9 @@ from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
-from chimap.kernel_learning.adaptable import Adaptable
-from chimap.kernel_learning.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
-from chimap.kernel_learning.tuning_rows import TuningRows
-from chimap.kernel_learning.width_design import WidthDesign
-from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
+from chimap.kernel_learning.tuning import TuningRows
+from chimap.kernel_learning.weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
+from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
