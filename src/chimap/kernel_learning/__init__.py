@@ -6,17 +6,13 @@ from chimap.kernel_learning.estimators import (
     MultipleKernelLearner,
     MultipleKernelRegressor,
 )
-from chimap.kernel_learning.exact_kernel import ExactKernelLearner, ExactKernelRegressor
 from chimap.model_files.model_file import register
 
 __all__ = [
-    "ExactKernelLearner",
-    "ExactKernelRegressor",
     "FourierKernelLearner",
     "FourierKernelRegressor",
     "MultipleKernelLearner",
     "MultipleKernelRegressor",
 ]
 
-register(ExactKernelLearner, ExactKernelRegressor)
 register(FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)

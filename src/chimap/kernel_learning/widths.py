@@ -1,4 +1,4 @@
-"""The search for widths: the objective, L-BFGS with closed-form weights or rounds of slopes, and the design that runs it."""
+"""The search for widths: the objective, L-BFGS or rounds of slopes that lower it, and the design of their features."""
 
 from __future__ import annotations
 

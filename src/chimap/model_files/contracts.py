@@ -23,9 +23,6 @@ Axis = str | int
 # arrays of the object.
 _MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
 _ON_GIVEN: dict[str, tuple[Axis, ...]] = {"coef_": ("t", "n_features_in_"), "intercept_": ("t",)}
-_LEARNED_WIDTHS: dict[str, tuple[Axis, ...]] = {
-    "width_columns_": ("n_features_in_",), "widths_": ("widths",), "_rows": ("n", "n_features_in_"),
-}  # fmt: skip
 SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "LineTables": {
         "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces", "t"), "n_below": ("bins",),
@@ -71,9 +68,6 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "OnlineIntersectionClassifier": {"tables_": ("t", "n_features_in_", "knots"), "intercept_": ("t",),
                                      "ranges_": ("n_features_in_",)},
     "LookupClassifier": {"tables_": ("t", "n_features_in_", "codes"), "coef_": ("t", "terms"), "intercept_": ("t",)},
-    "DualWeights": {"duals": ("n", "t"), "intercept": ("t",)},
-    "ExactKernelLearner": _LEARNED_WIDTHS,
-    "ExactKernelRegressor": _LEARNED_WIDTHS,
     "KernelClassifier": {"dual_coef_": ("t", "n"), "intercept_": ("t",)},
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip
