@@ -82,13 +82,11 @@ def _with_libraries(folder: Path, X: np.ndarray, y: np.ndarray, words: np.ndarra
             root.create_array("X", data=X, chunks=(8, 6))
             root.create_array("y", data=y)
     try:
-        import zstandard
+        from backports import zstd
     except ImportError:
         pass
     else:
-        (folder / "rows.svm.zst").write_bytes(
-            zstandard.ZstdCompressor().compress((folder / "rows.svm").read_bytes())
-        )
+        (folder / "rows.svm.zst").write_bytes(zstd.compress((folder / "rows.svm").read_bytes()))
 
 
 def _of_ecosystems(folder: Path, X: np.ndarray, y: np.ndarray) -> None:

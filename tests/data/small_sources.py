@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import lzma
 from functools import partial
 
 import numpy as np
@@ -82,10 +83,10 @@ def compressed(path, packed):
     content = path.read_bytes()
     if packed == ".zst":
         half = len(content) // 2  # two frames, as concatenated files have
-        pack = pytest.importorskip("zstandard").ZstdCompressor().compress
+        pack = pytest.importorskip("backports.zstd").compress
         content = pack(content[:half]) + pack(content[half:])
     else:
-        content = {".gz": gzip, ".bz2": bz2}[packed].compress(content)
+        content = {".gz": gzip, ".bz2": bz2, ".xz": lzma}[packed].compress(content)
     packed_path = path.with_name(path.name + packed)
     packed_path.write_bytes(content)
     return packed_path
@@ -254,6 +255,7 @@ SOURCES = {
     "svmlight, from 1": lambda folder: svmlight(folder, False),
     "svmlight, gzip": lambda folder: svmlight_packed(folder, ".gz"),
     "svmlight, bzip2": lambda folder: svmlight_packed(folder, ".bz2"),
+    "svmlight, xz": lambda folder: svmlight_packed(folder, ".xz"),
     "svmlight, Zstandard": lambda folder: svmlight_packed(folder, ".zst"),
     "Parquet": lambda folder: parquet(folder, table()),
     "Parquet, mixed numbers": lambda folder: parquet(folder, mixed_table()),

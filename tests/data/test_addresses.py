@@ -4,6 +4,7 @@ import shutil
 import sys
 import zipfile
 
+import fsspec
 import numpy as np
 import pytest
 
@@ -14,8 +15,6 @@ from chimap.data.image_names import holds_images
 from chimap.data.io import files
 
 from .small_sources import COUNTS, LABELS, N_ROWS, SOURCES
-
-fsspec = pytest.importorskip("fsspec")
 
 KINDS = {
     "npy, uint8": "rows.npy",
@@ -162,18 +161,15 @@ def test_what_cannot_be_reached(tmp_path, monkeypatch):
 
 
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
-    for kind in ("Parquet", "CSV", "Zarr", "HDF5", "svmlight, Zstandard"):
+    for kind in ("Zarr", "HDF5", "svmlight, Zstandard"):
         (tmp_path / kind).mkdir()
         SOURCES[kind](tmp_path / kind)
-    for name in ("pyarrow", "pyarrow.csv", "pyarrow.parquet", "zarr", "h5py", "zstandard", "fsspec.core"):
+    for name in ("zarr", "h5py", "backports.zstd"):
         monkeypatch.setitem(sys.modules, name, None)
     for path, package in (
-        (tmp_path / "Parquet" / "rows.parquet", "pyarrow"),
-        (tmp_path / "CSV" / "rows.csv", "pyarrow"),
         (tmp_path / "Zarr" / "rows.zarr", "zarr"),
         (tmp_path / "HDF5" / "rows.h5", "h5py"),
-        (tmp_path / "svmlight, Zstandard" / "rows.svm.zst", "zstandard"),
-        ("s3://bucket/rows.npy", "fsspec"),
+        (tmp_path / "svmlight, Zstandard" / "rows.svm.zst", "backports.zstd"),
     ):
         with pytest.raises(ImportError, match=rf'the package {package}, .*pip install "chimap\[data\]"'):
             open_source(path)

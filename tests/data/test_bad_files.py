@@ -214,7 +214,7 @@ def test_svmlight_that_changes_after_it_was_opened(tmp_path):
             list(source.chunks(5))
 
 
-@pytest.mark.parametrize("packed", [".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
 def test_compressed_text_that_is_damaged_or_cut_off(tmp_path, packed):
     path = tmp_path / "rows.svm"
     rng = np.random.default_rng(0)

@@ -143,7 +143,7 @@ def test_not_text(tmp_path):
         open_source(tmp_path / "rows.csv")
 
 
-@pytest.mark.parametrize("packed", [".gz", ".bz2", ".zst"])
+@pytest.mark.parametrize("packed", [".gz", ".bz2", ".xz", ".zst"])
 def test_cut_off(tmp_path, packed):
     rng = np.random.default_rng(0)
     path = write(tmp_path, "".join(f"{a},{b}\n" for a, b in rng.random((5000, 2))))

@@ -94,7 +94,7 @@ def test_large_archives_are_streamed(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "HELD_BYTES", 0)
     for kind in ("npz", "npz, compressed", "npz, csr parts, compressed"):
         source = SOURCES[kind](tmp_path)
-        assert not source._stored._archive._held
+        assert not source._rows._archive._held
         test_chunks_give_all_rows_in_order(source, 7)
 
 

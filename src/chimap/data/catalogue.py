@@ -12,8 +12,7 @@ from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndat
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_files import IPC, PARQUET
 from chimap.data.formats.batches import is_stream, stream_source
-from chimap.data.formats.biom import BiomObject, biom_source, is_biom_table
-from chimap.data.formats.biom_text import BiomTextSource, is_biom_text
+from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order

@@ -6,7 +6,6 @@ import csv
 import numbers
 import os
 import re
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -127,8 +126,8 @@ def read_labels(
         An array of labels, or a file. A ``.npy`` file holds an array. ``file.npz::member`` names an array of an
         archive, ``::member`` one of the data file itself, and no member stands for ``y``. A trailing ``[2]`` takes that
         column of a matrix. A ``.csv`` or ``.tsv`` file has a single column, with or without a heading. Any other ending
-        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.zst``). ``MarkedLabels`` also
-        gives the value that marks missing labels. None stays None.
+        is text with one label per line. Text may be compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``).
+        ``MarkedLabels`` also gives the value that marks missing labels. None stays None.
     n_rows : int
         Number of rows.
     data_path : DataFile, default=None
@@ -351,7 +350,7 @@ def _read_text(path: DataFile) -> str:
         raise DataError(
             f"labels in {path}: not text in UTF-8 ({error}). Use text, plain or compressed, or .npy or .npz."
         ) from error
-    except (EOFError, OSError, zlib.error) as error:
+    except (EOFError, OSError) as error:
         raise DataError(
             f"labels in {path}: cannot be read ({error}). The file is damaged or cut off; copy it again."
         ) from error

@@ -178,14 +178,14 @@ class OrderedSource(RangeSource):
 
         ``n_rows``, ``n_features`` and ``dtype`` must be set before.
         """
-        self._file: RowFile | None = self._filled()
-        sparse_bytes = csr_row_bytes(self._file.n_entries, self.n_rows, self.dtype)
+        self._sorted: RowFile | None = self._filled()
+        sparse_bytes = csr_row_bytes(self._sorted.n_entries, self.n_rows, self.dtype)
         self.row_bytes = sparse_bytes if self.is_sparse else float(self.n_features * self.dtype.itemsize)
-        self.held_bytes = self._file.held_bytes
+        self.held_bytes = self._sorted.held_bytes
 
     def __getstate__(self) -> JSON:
         # A copy in another process reads the original file: the temporary file cannot be sent.
-        return {**self.__dict__, "_file": None}
+        return {**self.__dict__, "_sorted": None}
 
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices."""
@@ -195,7 +195,7 @@ class OrderedSource(RangeSource):
     @contextmanager
     def _reading(self) -> Iterator[Read]:
         self._check_unchanged()
-        file = self._file = self._file or self._filled()
+        file = self._sorted = self._sorted or self._filled()
         yield file.read if self.is_sparse else lambda start, stop: _arrays.to_dense(file.read(start, stop))
 
     @abstractmethod

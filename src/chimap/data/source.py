@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -14,6 +14,18 @@ from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
 from chimap.data.rows import digest, regroup, row_ranges
+
+
+class Stored(Protocol):
+    """What a source reads: a file, several files, a container of arrays or records."""
+
+    def content(self) -> JSON:
+        """Return plain values that change with the content: its bytes, and a digest of some of them."""
+        ...
+
+    def check_unchanged(self) -> None:
+        """Raise DataError if it has changed since it was opened."""
+        ...
 
 
 class Origin(Protocol):
@@ -72,7 +84,7 @@ class Source(ABC):
     is_sparse : bool
         Whether chunks are CSR.
     has_labels : bool
-        Whether chunks carry ``y``.
+        Whether chunks carry ``y``, as ``labels()`` is not None.
     row_bytes : float
         Mean bytes of a row within a chunk, for planning memory.
     held_bytes : float
@@ -133,7 +145,6 @@ class Source(ABC):
     n_features: int
     dtype: np.dtype
     is_sparse: bool
-    has_labels: bool
     row_bytes: float
     held_bytes: float = 0.0
     from_files: bool = False
@@ -158,6 +169,11 @@ class Source(ABC):
     stored_rows: int = 1
 
     unlabelled: Source | None = None
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether chunks carry ``y``."""
+        return self.labels() is not None
 
     @property
     def every_row(self) -> Source:
@@ -304,31 +320,12 @@ def choose_rows(n_rows: int, n: int, random_state: int | np.random.RandomState |
 BLOCK_BYTES = 2**22  # size of the rows that are decoded at a time, where the file leaves the choice
 
 
-class StreamSource(Source):
-    """A source of blocks of rows, which a subclass reads from the first to the last.
+class StoredSource(Source):
+    """Rows that are stored somewhere; a subclass sets ``_stored``, ``_y`` and the attributes of ``Source``."""
 
-    A subclass sets the attributes of ``Source`` and ``_y``, and returns from ``_content`` what its fingerprint is made
-    of.
-    """
-
+    from_files = True
+    _stored: Stored | None = None
     _y: np.ndarray | None
-
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order. Raises DataError if their number has changed since the source was opened."""
-        start = stop = 0
-        for X in regroup(self._blocks(), chunk_rows, self.n_rows):
-            stop = start + X.shape[0]
-            if stop > self.n_rows:
-                break
-            yield Chunk(X, None if self._y is None else self._y[start:stop], start)
-            start = stop
-        if stop != self.n_rows:
-            raise DataError(
-                f"{self.name}: {'more' if stop > self.n_rows else 'fewer'} rows than when it was opened "
-                f"({self.n_rows}). All passes must read the same rows; wait until they are written completely, then "
-                "open them again."
-            )
-        self._check_unchanged()
 
     def labels(self) -> np.ndarray | None:
         """Return the labels of all rows, or None."""
@@ -344,16 +341,43 @@ class StreamSource(Source):
             "labels": None if self._y is None else digest(self._y),
         }
 
+    def _chunk(self, X: Rows, start: int) -> Chunk:
+        """Return rows from ``start`` on as a chunk with their labels."""
+        return Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
+
+    def _content(self) -> JSON:
+        """Return the part of the fingerprint that stands for the content."""
+        return {} if self._stored is None else self._stored.content()
+
+    def _check_unchanged(self) -> None:
+        """Raise DataError if the data have changed since they were opened."""
+        if self._stored is not None:
+            self._stored.check_unchanged()
+
+
+class StreamSource(StoredSource):
+    """A source of blocks of rows, which a subclass reads from the first to the last in ``_blocks``."""
+
+    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
+        """Yield all rows in order. Raises DataError if their number has changed since the source was opened."""
+        start = stop = 0
+        for X in regroup(self._blocks(), chunk_rows, self.n_rows):
+            stop = start + X.shape[0]
+            if stop > self.n_rows:
+                break
+            yield self._chunk(X, start)
+            start = stop
+        if stop != self.n_rows:
+            raise DataError(
+                f"{self.name}: {'more' if stop > self.n_rows else 'fewer'} rows than when it was opened "
+                f"({self.n_rows}). All passes must read the same rows; wait until they are written completely, then "
+                "open them again."
+            )
+        self._check_unchanged()
+
     @abstractmethod
     def _blocks(self) -> Iterator[Rows]:
         """Yield all rows in order: dense blocks of type ``dtype``, or canonical CSR."""
-
-    @abstractmethod
-    def _content(self) -> JSON:
-        """Return the part of the fingerprint that stands for the content: bytes and digest."""
-
-    def _check_unchanged(self) -> None:
-        """Raise DataError if the data changed during the pass; nothing to check by default."""
 
 
 class SeekableStream(StreamSource):
@@ -365,7 +389,7 @@ class SeekableStream(StreamSource):
         """Yield chunks as ``Source`` does; blocks before ``first`` are not read."""
         stop, start = self.n_rows if stop is None else stop, first
         for X in regroup(self._blocks_between(first, stop), chunk_rows, stop - first):
-            yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
+            yield self._chunk(X, start)
             start += X.shape[0]
 
     def _blocks(self) -> Iterator[Rows]:
@@ -379,16 +403,10 @@ class SeekableStream(StreamSource):
 Read = Callable[[int, int], Rows]
 
 
-class RangeSource(Source):
-    """A source whose chunks are read on demand, with nothing held beside them.
-
-    A subclass sets the attributes of ``Source`` and ``_y``, opens a reader of ranges in ``_reading``, and returns from
-    ``_content`` what its fingerprint is made of.
-    """
+class RangeSource(StoredSource):
+    """A source whose chunks are read on demand, by a function of ranges that a subclass opens in ``_reading``."""
 
     can_seek = True
-    from_files = True
-    _y: np.ndarray | None
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield all rows in order."""
@@ -400,31 +418,45 @@ class RangeSource(Source):
         ranges = row_ranges((self.n_rows if stop is None else stop) - first, chunk_rows)
         with self._reading() as read:
             for begin, end in ranges:
-                start, last = first + begin, first + end
-                yield Chunk(read(start, last), None if self._y is None else self._y[start:last], start)
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
-        return self._y
-
-    def fingerprint(self) -> JSON:
-        """Return name, shape, dtype, and digests of the labels and of some of the content."""
-        return {
-            "name": self.name,
-            **self._content(),
-            "shape": [self.n_rows, self.n_features],
-            "dtype": str(self.dtype),
-            "labels": None if self._y is None else digest(self._y),
-        }
+                yield self._chunk(read(first + begin, first + end), first + begin)
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[Read]:
         """Open, for the block, a function that reads the rows from ``start`` up to ``stop``; calls come in order."""
 
-    @abstractmethod
-    def _content(self) -> JSON:
-        """Return the part of the fingerprint that stands for the content: bytes and digest."""
+
+class WholeSource(RangeSource):
+    """Rows of a file that a library reads as a whole: the first pass does, and they stay in memory.
+
+    ``held_bytes`` says beforehand how much memory that takes, so that a fit with a smaller budget is refused. A
+    subclass reads the rows in ``_whole``.
+    """
+
+    from_files = False
+    _X: Rows | None = None
+
+    def __getstate__(self) -> JSON:
+        # A copy in another process reads the file; the matrix is too large to send with every task.
+        return {**self.__dict__, "_X": None}
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows with these increasing indices."""
+        return _arrays.take_rows(self._loaded(), rows)
+
+    @contextmanager
+    def _reading(self) -> Iterator[Read]:
+        X = self._loaded()
+        yield lambda start, stop: X[start:stop]
+
+    def _loaded(self) -> Rows:
+        if self._X is None:
+            super()._check_unchanged()
+            self._X = self._whole()
+        return self._X
+
+    def _check_unchanged(self) -> None:
+        """Do nothing: rows in memory stay the same, whatever happens to the file."""
 
     @abstractmethod
-    def _check_unchanged(self) -> None:
-        """Raise DataError if the data have changed since they were opened."""
+    def _whole(self) -> Rows:
+        """Read all rows: a dense array of type ``dtype``, or canonical CSR."""

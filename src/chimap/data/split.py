@@ -179,7 +179,7 @@ class PartSource(Source):
         self._source, self._drawn, self._about, self._part = source, drawn, about, part
         self.name = f"{source.name}, {part} part"
         self.n_features, self.dtype = source.n_features, source.dtype
-        self.is_sparse, self.has_labels = source.is_sparse, source.has_labels
+        self.is_sparse = source.is_sparse
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.id_name = source.column_names, source.id_name

@@ -25,7 +25,7 @@ class _View(Source):
         self._source = source
         self.name, self.notes = source.name, source.notes
         self.n_rows, self.n_features, self.dtype = source.n_rows, source.n_features, source.dtype
-        self.is_sparse, self.has_labels = source.is_sparse, source.has_labels
+        self.is_sparse = source.is_sparse
         self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
@@ -126,7 +126,7 @@ class ChosenRows(_View):
     def __init__(self, source: Source, rows: np.ndarray, y: np.ndarray | None) -> None:
         super().__init__(source)
         self._rows, self._y = np.asarray(rows, dtype=np.int64), y
-        self.n_rows, self.has_labels = self._rows.size, y is not None
+        self.n_rows = self._rows.size
         if self.n_rows == 0:
             raise DataError(f"{self.name}: no rows are left. Check labels and ids.")
         if source.row_ids is not None:
@@ -215,7 +215,7 @@ class Labelled(_View):
 
     def __init__(self, source: Source, y: np.ndarray, names: tuple[str, ...] | None = None) -> None:
         super().__init__(source)
-        self._y, self.has_labels, self.task_names = y, True, names
+        self._y, self.task_names = y, names
         self.has_object_labels, self.unlabelled = False, source.unlabelled
 
     @property

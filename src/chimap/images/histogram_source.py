@@ -68,7 +68,7 @@ class ImageSource(Source):
         self._images = images.take(kept)
         self._rows = ArraySource(np.asarray(rows), self._images.labels, images.name)
         self.name, self.n_rows, self.n_features = images.name, len(kept), histograms.n_columns
-        self.dtype, self.is_sparse, self.has_labels = self._rows.dtype, False, self._rows.has_labels
+        self.dtype, self.is_sparse = self._rows.dtype, False
         self.row_bytes = self._rows.row_bytes
         self.row_ids, self.id_name = np.array(self._images.names), "name"
 

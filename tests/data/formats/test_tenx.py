@@ -41,22 +41,17 @@ def test_symbols_that_several_genes_have_give_way_to_ids(folder):
             "'row 1' comes twice.* append the name of its run",
         ),
         ("features.tsv", lambda lines: [lines[1], *lines[1:]], "'ENSG001' comes twice.* Take the file that"),
-        ("matrix.mtx", lambda lines: lines[:-3], r"entries, but its heading says .* cut off"),
-        ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"index 500 lies outside the 12 x 137"),
-        ("matrix.mtx", lambda lines: [*lines[:-1], "1 x 2\n"], r"after entry 0: cannot be read"),
-        ("matrix.mtx", lambda lines: ["1 2 3\n", *lines], "expected '%%MatrixMarket matrix coordinate"),
-        (
-            "matrix.mtx",
-            lambda lines: [lines[0].replace("general", "symmetric"), *lines[1:]],
-            "integer symmetric; expected",
-        ),
-        ("matrix.mtx", lambda lines: lines[:1], "cut off before its sizes"),
+        ("matrix.mtx", lambda lines: lines[:-3], r"Truncated file.* cut off"),
+        ("matrix.mtx", lambda lines: [*lines[:-1], "1 500 2\n"], r"Line \d+: Column index out of bounds"),
+        ("matrix.mtx", lambda lines: [*lines[:-1], "1 x 2\n"], r"cannot be read .Line \d+: Invalid integer"),
+        ("matrix.mtx", lambda lines: ["1 2 3\n", *lines], "Line 1: Not a Matrix Market file"),
+        ("matrix.mtx", lambda lines: lines[:1], "Premature EOF"),
     ],
 )
 def test_what_does_not_fit(folder, name, change, message):
     rewrite(folder / name, change)
     with pytest.raises(DataError, match=message):
-        open_source(folder)
+        list(open_source(folder).chunks(50))
 
 
 def test_a_file_that_is_missing(folder):
@@ -107,8 +102,8 @@ def test_compressed_text_that_is_cut_off(folder):
     text = (folder / "matrix.mtx").read_bytes()
     (folder / "matrix.mtx").unlink()
     (folder / "matrix.mtx.gz").write_bytes(gzip.compress(text)[:-200])
-    with pytest.raises(DataError, match=r"matrix\.mtx\.gz, entry 1: cannot be decompressed"):
-        open_source(folder)
+    with pytest.raises(DataError, match=r"matrix\.mtx\.gz.* cannot be .*end-of-stream"):
+        list(open_source(folder).chunks(50))
 
 
 def test_patterns_have_ones(folder):

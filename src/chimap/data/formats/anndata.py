@@ -89,7 +89,7 @@ class AnnDataSource(KeyedSource):
             )
         names_of_matrices = matrices_of(root)
         key = self._key(names_of_matrices, member or "X")
-        rows = self._stored(root, key)
+        rows = self._matrix_at(root, key)
         names = self._names(root, key, rows.n_features)
         columns = [name for name in _columns(root["obs"]) if name != _index_name(root["obs"])]
         label = labels.removeprefix("::").removeprefix("obs/") if isinstance(labels, str) else None
@@ -108,7 +108,7 @@ class AnnDataSource(KeyedSource):
             raise DataError(f"{self._container.address}: no matrix {member!r}; there are {shown(matrices)}.")
         return key
 
-    def _stored(self, root: Group, key: str) -> StoredRows:
+    def _matrix_at(self, root: Group, key: str) -> StoredRows:
         return _rows_of(root[key], key, f"{self._container.address}::{key}")
 
     def _names(self, root: Group, key: str, n_features: int) -> np.ndarray:
@@ -247,7 +247,7 @@ class BackedAnnData(AnnDataSource):
 
     def _found(self, root: Group, member: str | None, labels: Labels) -> Keyed:
         matrices = matrices_of(root)
-        rows = self._stored(root, self._key(matrices, "X"))
+        rows = self._matrix_at(root, self._key(matrices, "X"))
         if self._places is not None:
             rows = StoredSubset(rows, *self._places)
         return Keyed(rows, self._ids, self._names_of_columns, self._columns_of_obs, None, tuple(matrices[1:]))

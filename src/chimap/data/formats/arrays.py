@@ -64,7 +64,6 @@ class ArraySource(Source):
         self.dtype = chunk_dtype(self._X.dtype, name)
         self._y = read_labels(y, self.n_rows)
         self.has_object_labels = getattr(getattr(y, "dtype", None), "kind", "") == "O"
-        self.has_labels = self._y is not None
         self.row_bytes = (
             csr_row_bytes(self._X.nnz, self.n_rows, self.dtype)
             if _arrays.is_sparse(self._X)

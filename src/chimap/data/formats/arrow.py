@@ -373,7 +373,6 @@ class ArrowSource(SeekableStream):
     """
 
     is_sparse = False
-    from_files = True
 
     def __init__(
         self,
@@ -424,7 +423,6 @@ class ArrowSource(SeekableStream):
                 self._y = self._y[np.concatenate([stored[i] for i in order])]
         else:
             self._y = self._label_column(label)
-        self.has_labels = self._y is not None
         self._read_ids(roles.check_first)
         used = {*self._columns.names, label, self._id}
         self.columns_aside = tuple(name for name in first.schema.names if name not in used)

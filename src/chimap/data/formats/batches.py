@@ -73,6 +73,8 @@ class BatchSource(StreamSource):
     ([(3, 5), (2, 5)], array([0, 1, 2, 3, 4]))
     """
 
+    from_files = False
+
     def __init__(
         self,
         make_batches: Callable[[], Iterable[object]],
@@ -97,7 +99,7 @@ class BatchSource(StreamSource):
                     matrix_shape(X.shape, self._where(0))[1],
                     _arrays.is_sparse(X),
                 )
-                self.has_labels = y is not None
+                self._gives_labels = y is not None
             self._check(X, y, number)
             dtypes.append(chunk_dtype(X.dtype, self._where(number)))
             labels.append(y)
@@ -176,7 +178,7 @@ class BatchSource(StreamSource):
             )
         for what, has, expected in (
             ("sparse", _arrays.is_sparse(X), self.is_sparse),
-            ("with labels", y is not None, self.has_labels),
+            ("with labels", y is not None, self._gives_labels),
         ):
             if has != expected:
                 raise DataError(

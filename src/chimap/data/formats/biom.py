@@ -1,17 +1,20 @@
-"""BIOM, the tables of microbiology: HDF5 files (version 2) and objects in memory. Samples are rows."""
+"""BIOM, the tables of microbiology: HDF5 (version 2), JSON (version 1), text, and objects. Samples are rows."""
 
 from __future__ import annotations
 
+import io
+import json
 import os
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from chimap._types import Group
+from chimap import _sparse as sp
+from chimap._types import JSON, Group, Rows
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.formats.biom_json import BiomJsonSource
-from chimap.data.formats.biom_text import UNIQUE, BiomTextSource
+from chimap.data.formats.records import unique_keys
 from chimap.data.formats.stored_matrices import (
     CscRows,
     CsrRows,
@@ -21,16 +24,296 @@ from chimap.data.formats.stored_matrices import (
     checked_names,
 )
 from chimap.data.io.containers import Container, Hdf5Container, children
-from chimap.data.io.files import existing_file
-from chimap.data.labels import Labels, clean_labels, shown
-from chimap.data.source import Source
+from chimap.data.io.files import COMPRESSIONS, DataFile, decompressed, existing_file, is_folder, read_piece
+from chimap.data.labels import Labels, clean_labels, read_labels, shown
+from chimap.data.row_file import OrderedSource, RowFile
+from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
+from chimap.data.source import Source, WholeSource
 from chimap.data.table import check_order
 
 if TYPE_CHECKING:
     import biom
 
+_FIRST_LINE = b"# Constructed from biom file"
+_IDS = (b"#otuid", b"#asvid", b"#featureid")  # the first word of a heading, in lower case without blanks
+_ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
+_BOM = b"\xef\xbb\xbf"
+
+# What to do about ids of samples, and about ids of observations, that come twice.
+UNIQUE = (
+    "Rename one of the samples, or add their counts up.",
+    "Rename one of the observations, or add their counts up.",
+)
+
+
+class BiomTextSource(OrderedSource):
+    """The samples of a BIOM table in text form: observations are lines, samples are columns.
+
+    Opening the table reads it once, onto a temporary file. A last column of metadata (taxonomy), lines of '#' before
+    the heading and comments are skipped.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the samples, see ``read_labels``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        For damaged lines, naming line and field, and for ids that come twice.
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
+        self.path = self._stored = existing_file(path)
+        self.name = self.path.name
+        with decompressed(self.path) as stream:
+            heading, number = _heading(self.path, stream)
+            first = _fields(self.path, read_piece(self.path, stream, 0, f"line {number + 1}"), number + 1)
+        samples = heading[1:]
+        self._has_metadata = len(first) == len(heading) > 2 and _number(first[-1]) is None  # taxonomy
+        if self._has_metadata:
+            samples = samples[:-1]
+        if not samples:
+            raise DataError(f"{self.path}, line {number}: no samples in the heading. Write the table again.")
+        self.n_rows = len(samples)
+        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, line {number}", UNIQUE[0])
+        names = [name for name, _ in self._lines()]
+        self.n_features = len(names)
+        if not names:
+            raise DataError(f"{self.path}: no observations, only a heading. Write the table again.")
+        self.column_names = tuple(
+            checked_names(np.array(names), self.n_features, f"{self.path}, observations", UNIQUE[1]).tolist()
+        )
+        self._y = read_labels(labels, self.n_rows)
+        self._open()
+
+    def _filled(self) -> RowFile:
+        bound = min(self.n_rows * self.n_features, 8 * self.path.size)
+        file = RowFile(self.n_rows, self.n_features, bound, self.dtype)
+        for place, (_, values) in enumerate(self._lines()):
+            samples = np.flatnonzero(values)
+            file.add(samples, np.full(samples.size, place), values[samples])
+        file.finish()
+        return file
+
+    def _lines(self) -> Iterator[tuple[str, np.ndarray]]:
+        """Yield the id and the values of each observation."""
+        with decompressed(self.path) as stream:
+            heading, number = _heading(self.path, stream)
+            while line := read_piece(self.path, stream, 0, f"line {number + 1}"):
+                number += 1
+                fields = _fields(self.path, line, number)
+                if fields == [""] or (line.startswith(b"#") and len(fields) == 1):
+                    continue
+                if len(fields) != len(heading):
+                    raise DataError(
+                        f"{self.path}, line {number}: {len(fields)} fields, expected {len(heading)} as in the heading. "
+                        "The file is cut off or damaged; copy it again."
+                    )
+                if self._has_metadata and _number(fields[-1]) is not None:
+                    raise DataError(
+                        f"{self.path}, line {number}: {fields[-1]!r} in the last column, {heading[-1]!r}, which holds "
+                        "text in the first line of values. It is either a sample, all of numbers, or metadata, all of "
+                        "text; mend one of the lines, or remove the column."
+                    )
+                yield fields[0], self._values(fields[1 : self.n_rows + 1], number)
+
+    def _values(self, fields: list[str], number: int) -> np.ndarray:
+        try:
+            return np.array(fields, dtype=np.float64)
+        except ValueError as error:
+            wrong = next(place for place, field in enumerate(fields) if _number(field) is None)
+            raise DataError(
+                f"{self.path}, line {number}, field {wrong + 2}: {fields[wrong]!r}, expected a number. Mend it."
+            ) from error
+
+
+def is_biom_text(address: str) -> bool:
+    """Return whether a text file is a BIOM table: lines of '#' that end in a heading with the ids of the samples."""
+    if not address.lower().endswith(_ENDINGS) or is_folder(address):
+        return False
+    file = existing_file(address)
+    with decompressed(file) as stream:
+        number, line = 1, read_piece(file, stream, 0, "line 1").removeprefix(_BOM)
+        if line.startswith(_FIRST_LINE):
+            return True
+        while line.startswith(b"#") and b"\t" not in line:
+            number, line = number + 1, read_piece(file, stream, 0, f"line {number + 1}")
+    return b"\t" in line and line.split(b"\t")[0].lower().replace(b" ", b"") in _IDS
+
+
+def _heading(file: DataFile, stream: IO[bytes]) -> tuple[list[str], int]:
+    """Return the fields of the heading, which is the last line that begins with '#', and its line number."""
+    number = 0
+    while True:
+        number += 1
+        line = read_piece(file, stream, 0, f"line {number}").removeprefix(_BOM if number == 1 else b"")
+        if not line.startswith(b"#"):
+            raise DataError(
+                f"{file}, line {number}: no heading that begins with '#OTU ID'. Write the table again."
+            )
+        fields = _fields(file, line, number)
+        if len(fields) > 1:
+            return fields, number
+
+
+def _fields(file: DataFile, line: bytes, number: int) -> list[str]:
+    try:
+        return line.decode("utf-8").rstrip("\r\n").split("\t")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8.") from error
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+_REQUIRED = ("format", "matrix_type", "shape", "data", "rows", "columns")
+_LARGEST_JSON = 2**27  # bytes of a file that is read
+_PARSED_BYTES = 12  # of Python's lists and numbers, for each byte of their text
+
+
+class BiomJsonSource(WholeSource):
+    """The samples of a BIOM file of version 1 (JSON).
+
+    JSON is parsed as a whole, which takes some twelve times the bytes of the file (``held_bytes``) for a moment; files
+    of more than 128 MiB are refused. Those of version 2 (HDF5) are read chunk by chunk.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; addresses work too.
+    labels : array or file of labels, default=None
+        Labels of the samples, see ``read_labels``.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        For another version, for parts that are damaged, cut off or missing, and for ids that come twice.
+
+    References
+    ----------
+    biom-format.org, "The biom file format: Version 1.0".
+    """
+
+    dtype = np.dtype(np.float64)
+    is_sparse = True
+
+    def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
+        self.path = self._stored = existing_file(path)
+        self.name = self.path.name
+        if self.path.size > _LARGEST_JSON:
+            raise DataError(
+                f"{self.path}: {self.path.size >> 20:,} MiB of JSON, which would take {_PARSED_BYTES} times as much "
+                f"memory; at most {_LARGEST_JSON >> 20} MiB are read. Write it as HDF5, which is read chunk by chunk: "
+                f"biom convert -i {self.path} -o table.biom --to-hdf5."
+            )
+        table = self._table()
+        samples, observations = self._ids(table, "columns"), self._ids(table, "rows")
+        if table["shape"] != [len(observations), len(samples)]:
+            raise DataError(
+                f"{self.path}: shape {table['shape']}, but {len(observations)} rows and {len(samples)} columns. Write "
+                "it again."
+            )
+        self.n_rows, self.n_features = matrix_shape((len(samples), len(observations)), str(self.path))
+        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, columns", UNIQUE[0])
+        names = checked_names(np.array(observations), self.n_features, f"{self.path}, rows", UNIQUE[1])
+        self.column_names = tuple(names.tolist())
+        self._y = read_labels(labels, self.n_rows)
+        matrix = self._X = self._matrix(table)
+        self.row_bytes = csr_row_bytes(matrix.nnz, self.n_rows, self.dtype)
+        self.held_bytes = float(_PARSED_BYTES * self.path.size)
+
+    def _whole(self) -> Rows:
+        return self._matrix(self._table())
+
+    def _table(self) -> JSON:
+        """Return the members of the file, checked for those that are needed."""
+        try:
+            with self.path.open() as file, io.TextIOWrapper(file, "utf-8") as text:
+                table = json.load(text, object_pairs_hook=unique_keys)
+        except KeyError as error:
+            raise DataError(
+                f"{self.path}: the key {error} comes twice in one object. Write it again."
+            ) from error
+        except (ValueError, RecursionError) as error:
+            raise DataError(
+                f"{self.path}: not JSON ({error}). It is cut off or damaged; copy it again."
+            ) from error
+        missing = [key for key in _REQUIRED if key not in table]
+        if missing:
+            raise DataError(
+                f"{self.path}: no {', '.join(missing)}; there are {shown(sorted(table))}. Write it again."
+            )
+        if not str(table["format"]).rpartition(" ")[2].startswith("1."):
+            raise DataError(
+                f"{self.path}: {table['format']}; expected version 1 in JSON. Write it again with: biom convert."
+            )
+        if table["matrix_type"] not in ("sparse", "dense"):
+            raise DataError(
+                f"{self.path}: matrix_type {table['matrix_type']!r}; expected sparse or dense. Write it again."
+            )
+        return table
+
+    def _ids(self, table: JSON, key: str) -> list[str]:
+        entries = table[key] if isinstance(table[key], list) else [table[key]]
+        wrong = [
+            place for place, entry in enumerate(entries) if not isinstance(entry, dict) or "id" not in entry
+        ]
+        if wrong:
+            raise DataError(
+                f"{self.path}, {key}, entry {wrong[0]}: {str(entries[wrong[0]])[:60]}; expected an object with an "
+                "'id'. Write it again."
+            )
+        return [str(entry["id"]) for entry in entries]
+
+    def _matrix(self, table: JSON) -> sp.csr_matrix:
+        """Return the samples as rows."""
+        shape = (self.n_features, self.n_rows)
+        try:
+            numbers = np.array(table["data"], dtype=np.float64)
+        except (ValueError, TypeError) as error:
+            raise self._misfit(str(error)) from error
+        if table["matrix_type"] == "dense":
+            if numbers.shape != shape:
+                raise self._misfit(f"lists of shape {numbers.shape}")
+            return _canonical(sp.csr_matrix(numbers.T))
+        if numbers.size == 0:
+            return sp.csr_matrix(shape[::-1], dtype=np.float64)
+        if numbers.ndim != 2 or numbers.shape[1] != 3:
+            raise self._misfit(
+                f"lists of shape {numbers.shape}, expected lists of observation, sample and count"
+            )
+        places = numbers[:, :2]
+        if np.any(places != np.floor(places)):
+            raise self._misfit("an index is not a whole number")
+        wrong = np.flatnonzero(((places < 0) | (places >= shape)).any(axis=1))
+        if wrong.size:
+            raise self._misfit("entry {}: the indices {:g} and {:g}".format(wrong[0], *places[wrong[0]]))
+        observations, samples = places.astype(np.int64).T
+        return _canonical(sp.csr_matrix((numbers[:, 2], (samples, observations)), shape=shape[::-1]))
+
+    def _misfit(self, fault: str) -> DataError:
+        shape = [self.n_features, self.n_rows]
+        return DataError(f"{self.path}: 'data' does not fit the shape {shape} ({fault}). Write it again.")
+
 
 _HDF5_MARK = b"\x89HDF\r\n\x1a\n"
+
+
+def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
+    return csr_rows(X.data, X.indices, X.indptr, X.shape[1], X.dtype)
 
 
 class BiomSource(KeyedSource):

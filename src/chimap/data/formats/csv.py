@@ -6,21 +6,18 @@ import csv
 import io
 import os
 import re
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from chimap._messages import Message
-from chimap._types import JSON
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
 from chimap.data.io.files import (
     DataFile,
     decompressed,
     existing_file,
-    file_digest,
     needed,
     read_piece,
     uncompressed_name,
@@ -207,7 +204,7 @@ class CsvSource(StreamSource):
     Parameters
     ----------
     path : str or path
-        The file, compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``; addresses work too.
+        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
     labels : str, int, array or file of labels, default=None
         Name or number of the column of labels (the first is 0, the last -1), or an array or file, see ``read_labels``.
         None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
@@ -241,7 +238,6 @@ class CsvSource(StreamSource):
     """
 
     is_sparse = False
-    from_files = True
     dtype = np.dtype(np.float64)
     held_bytes = 4.0 * BLOCK_BYTES
 
@@ -256,7 +252,7 @@ class CsvSource(StreamSource):
     ) -> None:
         check_choice(header, "header", (True, False, "auto"))
         self._choice = choice or ColumnChoice()
-        self.path = existing_file(path)
+        self.path = self._stored = existing_file(path)
         self.name = self.path.name
         self._read_heading(header, delimiter, labels)
         self._label = self._label_place(labels)
@@ -267,7 +263,6 @@ class CsvSource(StreamSource):
         self.notes = (*roles.notes(str(self.path), id), *self.notes)
         if self._label is None:
             self._y = labels_elsewhere(labels, self.n_rows, str(self.path), self._names)
-        self.has_labels = self._y is not None
         self.n_features = len(self._bins)
         used = {*self._bins, self._label, self._id}
         self.columns_aside = tuple(name for i, name in enumerate(self._names) if i not in used)
@@ -375,7 +370,7 @@ class CsvSource(StreamSource):
                             column_types=types, include_columns=names_read, null_values=[""]
                         ),
                     ).to_batches()
-            except (pyarrow.ArrowException, EOFError, OSError, zlib.error) as error:
+            except (pyarrow.ArrowException, EOFError, OSError) as error:
                 raise self._fault(str(error), () if kind == "string" else places) from error
 
     def _read_heading(self, header: bool | str, delimiter: str | None, labels: Labels) -> None:
@@ -437,7 +432,7 @@ class CsvSource(StreamSource):
             try:
                 text = io.TextIOWrapper(file, "utf-8-sig", newline="")
                 fault = first_fault(text, self._delimiter, self._names, self._skip, numbers)
-            except (UnicodeDecodeError, EOFError, OSError, zlib.error, csv.Error) as error:
+            except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
                 reason, fault = f"{error}", None
         place, fault_text = fault or (
             "",
@@ -453,9 +448,3 @@ class CsvSource(StreamSource):
                 f"{self.path}, line {line}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
                 "ending of its kind."
             ) from error
-
-    def _content(self) -> JSON:
-        return {"bytes": self.path.size, "digest": file_digest(self.path)}
-
-    def _check_unchanged(self) -> None:
-        self.path.check_unchanged()

@@ -53,6 +53,7 @@ class DaskSource(SeekableStream):
     """
 
     is_sparse = False
+    from_files = False
 
     def __init__(self, X: da.Array | dd.DataFrame, labels: Labels = None, choice: ColumnChoice | None = None):
         self.name = type(X).__name__.lower()
@@ -69,7 +70,6 @@ class DaskSource(SeekableStream):
         self.stored_rows = int(max(X.chunks[0]))
         self.held_bytes = self.stored_rows * self.n_features * (float(X.dtype.itemsize) + self.dtype.itemsize)
         self._y = read_labels(_computed(labels) if is_collection(labels) else labels, self.n_rows)
-        self.has_labels = self._y is not None
 
     def _columns(self, frame: dd.DataFrame, labels: Labels, choice: ColumnChoice) -> tuple[da.Array, Labels]:
         """Return the bins of a data frame as an array, and the labels; keep the names of columns and rows."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from chimap import _sparse as sp
 from chimap._messages import Message
-from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.records import Records, has_records, records_in, records_of
@@ -179,7 +178,8 @@ class FieldSource(OrderedSource):
     def __init__(
         self, records: Records, reading: Reading, labels: Labels = None, id: str | int | None = None
     ) -> None:
-        self._records, self.name = records, records.name
+        self._records = self._stored = records
+        self.name = records.name
         columns = records.columns
         self._field = reading.column
         label = labels if isinstance(labels, str) and labels in columns else None
@@ -217,7 +217,6 @@ class FieldSource(OrderedSource):
             self._y = self._labels_of(texts, label)
         else:
             self._y = labels_elsewhere(labels, self.n_rows, records.address, columns)
-        self.has_labels = self._y is not None
         self._open()
         self.notes = (*self.notes, *reading.doubts(self._n_unknown, self.n_rows, records.address))
 
@@ -247,12 +246,6 @@ class FieldSource(OrderedSource):
         if all(value is None or isinstance(value, str) for value in values):
             return numbers_or_text(values, where, as_text=self._records.has_types)
         return clean_labels(np.array(values, dtype=object), self.n_rows, where)
-
-    def _content(self) -> JSON:
-        return self._records.content()
-
-    def _check_unchanged(self) -> None:
-        self._records.check_unchanged()
 
 
 def _may_be_ids(values: Fields, has_types: bool) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import IO
 
 import numpy as np
@@ -11,14 +13,14 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError
-from chimap.data.io.files import existing_file, file_digest
+from chimap.data.io.files import existing_file
 from chimap.data.io.numpy_files import fill, read_header
 from chimap.data.labels import Labels, read_labels
-from chimap.data.rows import chunk_dtype, digest, matrix_shape, row_ranges
-from chimap.data.source import Chunk, Source
+from chimap.data.rows import chunk_dtype, matrix_shape
+from chimap.data.source import RangeSource, Read
 
 
-class NpySource(Source):
+class NpySource(RangeSource):
     """The rows of a ``.npy`` file of any size.
 
     Chunks are read into fresh buffers. The file is not mapped: pages of a mapping count as memory of the process and
@@ -49,10 +51,9 @@ class NpySource(Source):
     """
 
     is_sparse = False
-    from_files = True
 
     def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
-        self.path = existing_file(path)
+        self.path = self._stored = existing_file(path)
         self.name = self.path.name
         with self.path.open() as file:
             self._header = read_header(file, str(self.path))
@@ -67,19 +68,6 @@ class NpySource(Source):
         self.can_seek = not self._header.fortran_order
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
         self._y = read_labels(labels, self.n_rows)
-        self.has_labels = self._y is not None
-
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order, each chunk in a fresh buffer."""
-        with self.path.open() as file:
-            for start, stop in row_ranges(self.n_rows, chunk_rows):
-                y = None if self._y is None else self._y[start:stop]
-                yield Chunk(self._read(file, start, stop), y, start)
-        self.path.check_unchanged()
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
-        return self._y
 
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices; nothing else is read, except in Fortran order."""
@@ -95,14 +83,12 @@ class NpySource(Source):
 
     def fingerprint(self) -> JSON:
         """Return name, size, shape, dtype, and digests of the labels and of windows of the file."""
-        return {
-            "name": self.name,
-            "bytes": self.path.size,
-            "shape": [self.n_rows, self.n_features],
-            "dtype": str(self._header.dtype),
-            "digest": file_digest(self.path),
-            "labels": None if self._y is None else digest(self._y),
-        }
+        return {**super().fingerprint(), "dtype": str(self._header.dtype)}
+
+    @contextmanager
+    def _reading(self) -> Iterator[Read]:
+        with self.path.open() as file:
+            yield partial(self._read, file)
 
     def _read(self, file: IO[bytes], start: int, stop: int) -> np.ndarray:
         try:

@@ -9,19 +9,19 @@ from typing import Protocol
 import numpy as np
 
 from chimap import _arrays
-from chimap._types import JSON, Rows
+from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data.formats.stored_arrays import label_beside, named_array, names_beside
-from chimap.data.io.files import file_digest, split_member
+from chimap.data.io.files import split_member
 from chimap.data.io.numpy_files import Archive
 from chimap.data.labels import Labels, read_labels
-from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
-from chimap.data.source import Chunk, Source
+from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, matrix_shape, row_ranges
+from chimap.data.source import Chunk, StoredSource
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
 
 
-class NpzSource(Source):
+class NpzSource(StoredSource):
     """The rows of an ``.npz`` file: ``X``, or the parts of a CSR matrix, or a named member.
 
     Members are decompressed while they are read, again in each pass, so that memory does not grow with the file.
@@ -59,8 +59,6 @@ class NpzSource(Source):
     (3, array([0, 1, 2]))
     """
 
-    from_files = True
-
     def __init__(
         self,
         path: str | os.PathLike[str],
@@ -72,12 +70,12 @@ class NpzSource(Source):
         file, member_of_path = split_member(path)
         member = member or member_of_path
         archive = Archive(file)
-        self.path = archive.path
+        self.path = self._stored = archive.path
         self.name = self.path.name if member is None else f"{self.path.name}::{member}"
-        self._stored = _find_rows(archive, member)
-        self.n_rows, self.n_features = self._stored.n_rows, self._stored.n_features
-        self.dtype, self.is_sparse = self._stored.dtype, self._stored.is_sparse
-        self.row_bytes = self._stored.row_bytes
+        self._rows = _find_rows(archive, member)
+        self.n_rows, self.n_features = self._rows.n_rows, self._rows.n_features
+        self.dtype, self.is_sparse = self._rows.dtype, self._rows.is_sparse
+        self.row_bytes = self._rows.row_bytes
         self.column_names, self.row_ids = names_beside(
             archive.members, archive.read, (self.n_rows, self.n_features), str(self.path), id
         )
@@ -94,7 +92,6 @@ class NpzSource(Source):
         self.columns_aside = tuple(
             name for name in archive.members if name not in used and self._may_be_column(archive, name)
         )
-        self.has_labels = self._y is not None
 
     def _may_be_column(self, archive: Archive, member: str) -> bool:
         """Return whether an array has one value per row."""
@@ -107,29 +104,10 @@ class NpzSource(Source):
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield all rows in order."""
         start = 0
-        for X in self._stored.blocks(row_ranges(self.n_rows, chunk_rows)):
-            stop = start + X.shape[0]
-            yield Chunk(X, None if self._y is None else self._y[start:stop], start)
-            start = stop
+        for X in self._rows.blocks(row_ranges(self.n_rows, chunk_rows)):
+            yield self._chunk(X, start)
+            start += X.shape[0]
         self.path.check_unchanged()
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
-        return self._y
-
-    def fingerprint(self) -> JSON:
-        """Return name, size, shape, dtype, and digests of the labels and of windows of the file.
-
-        The last window holds the checksums of all members.
-        """
-        return {
-            "name": self.name,
-            "bytes": self.path.size,
-            "shape": [self.n_rows, self.n_features],
-            "dtype": str(self.dtype),
-            "digest": file_digest(self.path),
-            "labels": None if self._y is None else digest(self._y),
-        }
 
 
 class _ArchivedRows(Protocol):

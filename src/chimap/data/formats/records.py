@@ -48,7 +48,7 @@ def object_of(line: bytes, where: str) -> JSON:
     {'counts': {'red': 3}}
     """
     try:
-        record = json.loads(line, object_pairs_hook=_unique_keys)
+        record = json.loads(line, object_pairs_hook=unique_keys)
     except KeyError as error:
         raise DataError(
             f"{where}: the key {error} comes twice in one object. Add the two values up, or rename one of them."
@@ -65,7 +65,7 @@ def object_of(line: bytes, where: str) -> JSON:
     return record
 
 
-def _unique_keys(pairs: list[tuple[str, object]]) -> JSON:
+def unique_keys(pairs: list[tuple[str, object]]) -> JSON:
     """Return the object of these pairs; raise KeyError for a repeated key, of which Python would keep the last."""
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -141,7 +141,7 @@ class _OneFile(Records):
 
     def content(self) -> JSON:
         """Return bytes and digest as ``Records`` does."""
-        return {"bytes": self._file.size, "digest": file_digest(self._file)}
+        return self._file.content()
 
     def check_unchanged(self) -> None:
         """Check the file as ``Records`` does."""

@@ -119,7 +119,6 @@ class StoredArraySource(SeekableStream):
     """
 
     is_sparse = False
-    from_files = True
     _kind: Callable[[str], Container]
 
     def __init__(
@@ -132,7 +131,7 @@ class StoredArraySource(SeekableStream):
     ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
-        self._container = self._kind(address)
+        self._container = self._stored = self._kind(address)
         self.path = self._container.address
         base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
@@ -140,7 +139,6 @@ class StoredArraySource(SeekableStream):
             self._find_arrays(root, address, member, labels, id)
         if self._y is None:
             self._y = read_labels(None if self._has_label_here else labels, self.n_rows)
-        self.has_labels = self._y is not None
 
     def _find_arrays(
         self, root: Group, address: str, member: str | None, labels: Labels, id: str | int | None
@@ -241,12 +239,6 @@ class StoredArraySource(SeekableStream):
         """Open the container for the block: a mapping from names to arrays."""
         with self._container.opened() as root:
             yield root if is_group(root) else {"": root}
-
-    def _content(self) -> JSON:
-        return self._container.content()
-
-    def _check_unchanged(self) -> None:
-        self._container.check_unchanged()
 
     @abstractmethod
     def _names(self, root: Group) -> list[str]:

@@ -351,7 +351,7 @@ class KeyedSource(RangeSource):
     ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
-        self._container = self._container_at(address)
+        self._container = self._stored = self._container_at(address)
         self.name = self._container.name if member is None else f"{self._container.name}::{member}"
         with self._container.opened() as root, self._container.naming():
             arrays = self._found(root, None if member is None else member.strip("/"), labels)
@@ -369,7 +369,6 @@ class KeyedSource(RangeSource):
         self._y = (
             arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
         )
-        self.has_labels = self._y is not None
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
         self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
 
@@ -388,12 +387,6 @@ class KeyedSource(RangeSource):
                     return read(start, stop)
 
             yield named
-
-    def _content(self) -> JSON:
-        return self._container.content()
-
-    def _check_unchanged(self) -> None:
-        self._container.check_unchanged()
 
     @abstractmethod
     def _container_at(self, address: str) -> Container:

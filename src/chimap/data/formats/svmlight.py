@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chimap._types import CSR, JSON, Rows
+from chimap._types import CSR, Rows
 from chimap._validation import DataError, check_choice, check_positive
-from chimap.data.io.files import DataFile, decompressed, existing_file, file_digest, read_piece
+from chimap.data.io.files import DataFile, decompressed, existing_file, read_piece
 from chimap.data.label_kinds import is_number, masked, whole_numbers
 from chimap.data.labels import UNREAD, Labels, read_labels
 from chimap.data.rows import LARGEST_WIDTH, check_exact, csr_row_bytes, csr_rows
@@ -33,7 +33,7 @@ class SvmlightSource(StreamSource):
     Parameters
     ----------
     path : str or path
-        The file, compressed if it ends in ``.gz``, ``.bz2`` or ``.zst``.
+        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``.
     labels : array or file of labels, default=None
         Labels that replace those in the file, see ``read_labels``.
     n_features : int, default=None
@@ -63,7 +63,6 @@ class SvmlightSource(StreamSource):
     """
 
     is_sparse = True
-    from_files = True
     first_column: int
     dtype = np.dtype(np.float64)
 
@@ -79,7 +78,7 @@ class SvmlightSource(StreamSource):
         check_choice(zero_based, "zero_based", (True, False, "auto"))
         if n_features is not None:
             check_positive(n_features, "n_features", integer=True)
-        self.path = existing_file(path)
+        self.path = self._stored = existing_file(path)
         self.name, self._reads_labels = self.path.name, labels is not UNREAD
         scan = _LineStatistics(str(self.path), lowest=1 if zero_based is False else 0)
         for first_line, block in self._blocks_of_lines():
@@ -106,7 +105,6 @@ class SvmlightSource(StreamSource):
         self._y = replacing_labels
         if replacing_labels is None and self._reads_labels:
             self._y = self._clean(np.concatenate(scan.labels))
-        self.has_labels = self._y is not None
 
     def _clean(self, y: np.ndarray) -> np.ndarray:
         """Return the labels of the file, masked where they are ``nan``."""
@@ -130,12 +128,6 @@ class SvmlightSource(StreamSource):
         """Yield blocks of whole lines with the number of the first; labels that are not read may be any word."""
         for first_line, block in _blocks(self.path):
             yield first_line, block if self._reads_labels else _LABEL.sub(b"0", block)
-
-    def _content(self) -> JSON:
-        return {"bytes": self.path.size, "digest": file_digest(self.path)}
-
-    def _check_unchanged(self) -> None:
-        self.path.check_unchanged()
 
 
 class _LineStatistics:

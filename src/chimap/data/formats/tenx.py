@@ -8,25 +8,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from chimap._types import JSON, Group, StoredArray
+from chimap._types import Group, StoredArray
 from chimap._unicode import composed_names
 from chimap._validation import DataError
-from chimap.data.formats.coordinate_text import CoordinateText
+from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.stored_matrices import CsrRows, Keyed, KeyedSource, checked_names
 from chimap.data.io.containers import Container, Hdf5Container, children, is_group
 from chimap.data.io.files import (
     DataFile,
+    StoredFiles,
     base_name,
     decompressed,
     existing_file,
-    file_digest,
     is_folder,
     names_in,
     plain_path,
     read_piece,
 )
-from chimap.data.labels import Labels, read_labels, shown
-from chimap.data.row_file import OrderedSource, RowFile
+from chimap.data.labels import Labels, shown
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
@@ -34,13 +33,14 @@ _UNIQUE_CELLS = "If runs were joined, append the name of its run to each barcode
 _UNIQUE_GENES = "Take the file that Cell Ranger wrote, or give each feature an id of its own."
 
 
-class TenXFolderSource(OrderedSource):
+class TenXFolderSource(MatrixMarketSource):
     """The cells of a folder with ``matrix.mtx``, ``barcodes.tsv`` and ``features.tsv`` (or ``genes.tsv``).
 
     The files may end in ``.gz``, and their names may begin with the name of the run, as in ``GSM1_matrix.mtx.gz``, if
-    the folder holds a single run. Cells are rows, although the file has them as columns. Opening the folder reads the
-    matrix once, onto a temporary file. Ids of rows are the barcodes. Names of columns are the symbols of genes, or the
-    gene ids where several genes share a symbol.
+    the folder holds a single run. Cells are rows, although the file has them as columns. The matrix is read into
+    memory, see ``MatrixMarketSource``; the ``.h5`` file of the same run, or ``.h5ad``, is read chunk by chunk. Ids of
+    rows are the barcodes. Names of columns are the symbols of genes, or the gene ids where several genes share a
+    symbol.
 
     Parameters
     ----------
@@ -53,56 +53,29 @@ class TenXFolderSource(OrderedSource):
     ------
     FileNotFoundError
         If a file is missing.
-    ImportError
-        Without pyarrow.
     DataError
         For files that are cut off or do not fit together, for barcodes that come twice, and for several runs.
     """
 
-    dtype = np.dtype(np.float64)
-
     def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
-        self.path = plain_path(path)
-        self.name = base_name(self.path)
-        run = _run_in(self.path)
-        self._files = [_file_in(self.path, run, names) for names in (_MATRIX, _CELLS, _FEATURES)]
-        self._matrix = CoordinateText(self._files[0])
-        self.n_features, self.n_rows = self._matrix.shape
-        cells, features = [line[0] for line in _lines(self._files[1])], [*_lines(self._files[2])]
+        folder = plain_path(path)
+        run = _run_in(folder)
+        matrix, barcodes, genes = (_file_in(folder, run, names) for names in (_MATRIX, _CELLS, _FEATURES))
+        super().__init__(matrix, labels, transpose=True)
+        self._stored, self.name = StoredFiles((matrix, barcodes, genes)), base_name(folder)
+        cells, features = [line[0] for line in _lines(barcodes)], [*_lines(genes)]
         if len(cells) != self.n_rows or len(features) != self.n_features:
             raise DataError(
-                f"{self.path}: the matrix has {self.n_features:,} features and {self.n_rows:,} cells, but there are "
-                f"{len(features):,} lines in {self._files[2].name} and {len(cells):,} in {self._files[1].name}. Take "
-                "the three files of one run."
+                f"{folder}: the matrix has {self.n_features:,} features and {self.n_rows:,} cells, but there are "
+                f"{len(features):,} lines in {genes.name} and {len(cells):,} in {barcodes.name}. Take the three files "
+                "of one run."
             )
-        if not self.n_rows or not self.n_features:
-            raise DataError(f"{self.path}: an empty matrix. Take the folder of a run with cells.")
-        self.row_ids = checked_names(np.array(cells), self.n_rows, f"{self._files[1]}", _UNIQUE_CELLS)
+        self.row_ids = checked_names(np.array(cells), self.n_rows, str(barcodes), _UNIQUE_CELLS)
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
-        self.column_names = _gene_names(ids, symbols, str(self._files[2]))
+        self.column_names = _gene_names(ids, symbols, str(genes))
         if all(len(line) > 2 for line in features):
             self.column_kinds = tuple(line[2] for line in features)
-        self._y = read_labels(labels, self.n_rows)
-        self.has_labels = self._y is not None
-        self._open()
-
-    def _filled(self) -> RowFile:
-        file = RowFile(self.n_rows, self.n_features, self._matrix.n_entries, self.dtype)
-        for features, cells, values in self._matrix.entries():
-            file.add(cells, features, values)
-        file.finish()
-        return file
-
-    def _content(self) -> JSON:
-        return {
-            "bytes": sum(file.size for file in self._files),
-            "digest": "".join(file_digest(file)[:12] for file in self._files),
-        }
-
-    def _check_unchanged(self) -> None:
-        for file in self._files:
-            file.check_unchanged()
 
 
 class TenXHdf5Source(KeyedSource):

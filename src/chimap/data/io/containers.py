@@ -99,7 +99,7 @@ class Hdf5Container(Container):
 
     def content(self) -> JSON:
         """Return bytes and digest as ``Container`` does."""
-        return {"bytes": self.n_bytes, "digest": file_digest(self._file)}
+        return self._file.content()
 
     def check_unchanged(self) -> None:
         """Check the file as ``Container`` does."""

@@ -1,8 +1,8 @@
 """Files as arguments: local paths and addresses, members, and whether a file has changed.
 
 Every source opens its files here. A local path needs nothing more. An address such as ``s3://bucket/rows.npy``,
-``memory://rows.npy`` or ``https://...`` goes through fsspec, which the extra ``data`` installs. Addresses are joined by
-``::`` as in fsspec: ``zip://rows.npy::s3://bucket/archive.zip``, ``simplecache::s3://bucket/rows.npy``.
+``memory://rows.npy`` or ``https://...`` goes through fsspec, which is imported then. Addresses are joined by ``::``
+as in fsspec: ``zip://rows.npy::s3://bucket/archive.zip``, ``simplecache::s3://bucket/rows.npy``.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ import bz2
 import gzip
 import hashlib
 import importlib
-import io
+import lzma
 import os
+import sys
 import weakref
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -89,6 +89,10 @@ class DataFile:
         weakref.finalize(opened, id, system)
         return opened
 
+    def content(self) -> JSON:
+        """Return the size, and a digest of ten evenly spaced windows of 64 KiB from the first bytes to the last."""
+        return {"bytes": self.size, "digest": file_digest(self)}
+
     def check_unchanged(self) -> None:
         """Raise DataError if the file has been rewritten, has another size or is gone."""
         try:
@@ -107,6 +111,29 @@ class DataFile:
                 f"{self}: the file has changed since it was opened ({sizes}). All passes must read the same rows; "
                 "wait until it is written completely, then open it again."
             )
+
+
+@dataclass(frozen=True)
+class StoredFiles:
+    """Files that belong together, as one of the things that a source reads.
+
+    Parameters
+    ----------
+    files : tuple of DataFile
+        The files.
+    """
+
+    files: tuple[DataFile, ...]
+
+    def content(self) -> JSON:
+        """Return the bytes of all, and their digests."""
+        digests = [file_digest(file)[:12] for file in self.files]
+        return {"bytes": sum(file.size for file in self.files), "digest": "".join(digests)}
+
+    def check_unchanged(self) -> None:
+        """Raise DataError if one of the files has changed."""
+        for file in self.files:
+            file.check_unchanged()
 
 
 def is_address(path: str) -> bool:
@@ -232,9 +259,9 @@ def needed(module: str, what: str, extra: str = "data") -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        package = module if module.startswith("backports.") else module.partition(".")[0]
         raise MissingPackageError(
-            f"{what} need the package {module.partition('.')[0]}, which is not installed: "
-            f'pip install "chimap[{extra}]".'
+            f'{what} need the package {package}, which is not installed: pip install "chimap[{extra}]".'
         ) from error
 
 
@@ -274,9 +301,9 @@ def _system(address: str) -> tuple[AbstractFileSystem, str]:
         raise DataError(
             f"{address} is in an archive, but the archive is not named. Add it: {address}::ARCHIVE."
         )
-    return cast(
-        "tuple[AbstractFileSystem, str]", needed("fsspec.core", "addresses with ://").url_to_fs(address)
-    )
+    from fsspec.core import url_to_fs  # slow to import, and local paths do without it
+
+    return cast("tuple[AbstractFileSystem, str]", url_to_fs(address))
 
 
 @contextmanager
@@ -299,7 +326,7 @@ def _reaching(address: str) -> Iterator[None]:
         ) from error
 
 
-COMPRESSIONS = ("", ".gz", ".bz2", ".zst")
+COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
 LONGEST_LINE = 2**24  # most bytes of a line of text, and of consecutive blanks in compressed text
 LARGEST_RATIO = 300  # of unpacked to packed size; tables of zeros reach 200
 LEAST_UNPACKED = 2**26  # bytes that any file may unpack to
@@ -320,7 +347,8 @@ def uncompressed_name(name: str) -> str:
 def decompressed(file: DataFile) -> Iterator[IO[bytes]]:
     """Open the bytes of a file for the block, decompressed as its ending says.
 
-    Reading raises DataError where a compressed file unpacks to more than any table does, or to blanks.
+    Reading raises DataError where a compressed file unpacks to more than any table does, or to blanks, and EOFError or
+    OSError where it is cut off or damaged.
     """
     with file.open() as opened:
         stream = _stream(file, opened)
@@ -339,7 +367,7 @@ def read_piece(file: DataFile, stream: IO[bytes], size: int, place: str) -> byte
     try:
         piece = stream.read(size) if size else b""
         rest = stream.readline(LONGEST_LINE)
-    except (EOFError, OSError, zlib.error) as error:
+    except (EOFError, OSError) as error:
         raise DataError(
             f"{file}, {place}: cannot be decompressed ({error}). The file is damaged or cut off; copy it again."
         ) from error
@@ -361,10 +389,14 @@ class _Bounded:
         self._blank = 0  # consecutive blank bytes up to here
 
     def read(self, size: int = -1) -> bytes:
-        return self._counted(self._stream.read(self._left + 1 if size < 0 else size))
+        with self._damage():
+            piece = self._stream.read(self._left + 1 if size < 0 else size)
+        return self._counted(piece)
 
     def readline(self, size: int = -1) -> bytes:
-        return self._counted(self._stream.readline(self._left + 1 if size < 0 else size))
+        with self._damage():
+            line = self._stream.readline(self._left + 1 if size < 0 else size)
+        return self._counted(line)
 
     def readinto(self, buffer: Any) -> int:
         piece = self.read(len(buffer))
@@ -392,6 +424,16 @@ class _Bounded:
     def close(self) -> None:
         self._stream.close()
 
+    @contextmanager
+    def _damage(self) -> Iterator[None]:
+        """Turn the errors of decompressors, each of which has its own, into OSError."""
+        try:
+            yield
+        except (EOFError, OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise OSError(str(error)) from error
+
     def _counted(self, piece: bytes) -> bytes:
         self._left -= len(piece)
         if self._left < 0:
@@ -409,50 +451,20 @@ class _Bounded:
 
 
 def _stream(file: DataFile, opened: IO[bytes]) -> IO[bytes]:
+    """Return the stream that decompresses a file by its ending; a file of no such ending as it is."""
     if file.suffix == ".gz":
         return cast(IO[bytes], gzip.GzipFile(fileobj=opened))
     if file.suffix == ".bz2":
         return bz2.BZ2File(opened)
+    if file.suffix == ".xz":
+        return lzma.LZMAFile(opened)
     if file.suffix == ".zst":
-        return io.BufferedReader(_ZstdStream(opened))
+        return cast(IO[bytes], _zstd().ZstdFile(opened))
     return opened
 
 
-class _ZstdStream(io.RawIOBase):
-    """Frames of Zstandard, one after the other.
-
-    Raises EOFError where the last frame is cut off, which the package's own reader takes for the end, and OSError
-    where a frame is damaged.
-    """
-
-    _PIECE = 2**14
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._zstandard = needed("zstandard", "files that end in .zst")
-        self._file, self._frame = file, None
-        self._packed, self._plain = b"", memoryview(b"")
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        while not self._plain:
-            self._packed = self._packed or self._file.read(self._PIECE)
-            if not self._packed:
-                if self._frame is not None:
-                    raise EOFError("the last frame is cut off")
-                return 0
-            self._unpack()
-        count = min(len(buffer), len(self._plain))
-        buffer[:count] = self._plain[:count]
-        self._plain = self._plain[count:]
-        return count
-
-    def _unpack(self) -> None:
-        frame = self._frame or self._zstandard.ZstdDecompressor().decompressobj()
-        try:
-            self._plain = memoryview(frame.decompress(self._packed))
-        except self._zstandard.ZstdError as error:
-            raise OSError(str(error)) from error
-        self._packed = frame.unused_data if frame.eof else b""
-        self._frame = None if frame.eof else frame
+def _zstd() -> ModuleType:
+    """Return the module of Zstandard, which Python has since 3.14."""
+    if sys.version_info >= (3, 14):
+        return importlib.import_module("compression.zstd")
+    return needed("backports.zstd", "files that end in .zst")

@@ -83,7 +83,6 @@ class Ilsvrc2010Bow(StreamSource):
         # a file as it is stored, decoded, and its rows before they are counted
         self.held_bytes = 4.0 * max(self._sizes) * self.row_bytes
         self._y = self._train_labels() if split == "train" else self._listed_labels(split)
-        self.has_labels = self._y is not None
 
     def _blocks(self) -> Iterator[Rows]:
         return map(self._block, self._parts)
