@@ -329,3 +329,36 @@ def test_each_iteration_is_told():
     assert len(notes.lines) == len(model.history_)
     assert notes.lines[0].startswith("iteration   0: objective 0.")
     assert "validation accuracy 0." in notes.lines[0] or "validation accuracy 1." in notes.lines[0]
+
+
+@pytest.mark.parametrize("n_tune_rows", [None, 90])
+@pytest.mark.parametrize("fraction", [0.0, 0.2])
+def test_rows_to_tune_on_are_whole_groups_and_so_are_their_folds(monkeypatch, n_tune_rows, fraction):
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(30), 10))
+    X = rng.dirichlet(np.ones(6), size=300)
+    seen = []
+
+    def recorded(design, features, rows, conditions):
+        seen.append(rows)
+        return WidthObjective(features, rows, "held-out", WidthPenalty("l2", 0.0))
+
+    monkeypatch.setattr("chimap.kernel_learning.widths.WidthDesign.objective", recorded)
+    FourierKernelRegressor(
+        "gaussian",
+        n_components=16,
+        n_tune_components=16,
+        n_tune_rows=n_tune_rows,
+        validation_fraction=fraction,
+        max_iter=1,
+        random_state=0,
+    ).fit(X, X[:, 0], groups=groups)
+    (tuned,) = seen
+    rows = np.concatenate([chunk[0] for chunk in tuned.chunks()])
+    folds = np.concatenate([chunk[2] for chunk in tuned.chunks()])
+    places = [int(np.flatnonzero(np.isclose(X, row, atol=1e-6).all(axis=1))[0]) for row in rows]
+    of_rows = groups[places]
+    drawn = np.unique(of_rows)
+    assert np.isin(groups, drawn).sum() == len(rows) <= (n_tune_rows or 300)
+    assert all(np.unique(folds[of_rows == group]).size == 1 for group in drawn)
+    assert np.unique(folds).size == 5

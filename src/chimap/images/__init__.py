@@ -21,14 +21,6 @@ from chimap.images.detection import (
 from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading import ImageError, ImageReader, ImageSet, open_images
-from chimap.images.segments import (
-    Segment,
-    labelled_figures,
-    object_segments,
-    painted_segments,
-    proposed_figures,
-    segment_histograms,
-)
 from chimap.images.vocabulary import Vocabulary, learn_vocabulary, reservoir
 from chimap.model_files.model_file import register
 
@@ -57,12 +49,6 @@ __all__ = [
     "matched",
     "window_miss_rates",
     "scene_miss_rates",
-    "Segment",
-    "object_segments",
-    "proposed_figures",
-    "labelled_figures",
-    "segment_histograms",
-    "painted_segments",
     "MissRates",
 ]
 

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 class KernelLearner(HistogramModel):
     """Learns the widths first, on a part of the rows with few features, and then fits a plain model with them."""
 
-    _holds_out_groups = False
     _races = False
 
     def __init__(
@@ -379,7 +378,6 @@ class Channels(PlainDesign):
 class MultipleKernelModel(KernelLearner):
     """A sum of kernels, one per channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
-    _holds_out_groups = True
     _races = False
 
     def __init__(

@@ -583,12 +583,17 @@ class WidthDesign:
     ) -> tuple[TuningRows, TuningRows | None]:
         """Return rows to learn the widths on, and rows to validate them or None.
 
-        They are a part of the source in memory, or the whole source, read again.
+        They are a part of the source in memory, or the whole source, read again. Rows in groups are drawn and held
+        out by whole groups.
         """
-        tuning, source = self.tuning, rows.source
+        tuning, source, groups = self.tuning, rows.source, rows.groups
         whole: Source = source
         if tuning.n_rows is not None and tuning.n_rows < source.n_rows:
-            chosen = choose_rows(source.n_rows, tuning.n_rows, conditions.seed + 1)
+            if groups is None:
+                chosen = choose_rows(source.n_rows, tuning.n_rows, conditions.seed + 1)
+            else:
+                chosen = rows_of_groups(groups, tuning.n_rows, conditions.seed + 1)
+                groups = groups[chosen]
             with clock("sample"):
                 labels = source.labels()
                 whole = ArraySource(
@@ -596,9 +601,14 @@ class WidthDesign:
                 )
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
-        if round(tuning.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
-            learning, validation = split_source(whole, tuning.validation_fraction, conditions.seed)
+        can_validate = groups is None or np.unique(groups).size > 2
+        if can_validate and round(tuning.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
+            learning, validation = split_source(whole, tuning.validation_fraction, conditions.seed, groups)
+            groups = None if groups is None else groups[learning.places]
         n_folds = min(tuning.n_folds, learning.n_rows // 2)
+        if groups is not None:
+            names, groups = np.unique(groups, return_inverse=True)
+            n_folds = min(n_folds, names.size)
         if n_folds < 2:
             raise DataError(
                 f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, which learning widths "
@@ -612,10 +622,22 @@ class WidthDesign:
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
         chunk_rows = chunk_rows_within(job, conditions.budget)
 
-        def reading(part: Source) -> TuningRows:
-            return TuningRows(rows.over(part, n_folds), chunk_rows, clock)
+        tuned = TuningRows(rows.over(learning, n_folds, groups), chunk_rows, clock)
+        if validation is None:
+            return tuned, None
+        return tuned, TuningRows(rows.over(validation, n_folds), chunk_rows, clock)
 
-        return reading(learning), None if validation is None else reading(validation)
+
+def rows_of_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
+    """Return the sorted places of whole random groups: as many as have ``n_rows`` rows at most, but two at least.
+
+    >>> rows_of_groups(np.array([0, 0, 1, 1, 2, 2, 3, 3]), 5, seed=0).size
+    4
+    """
+    sizes = np.bincount(groups)
+    order = np.random.default_rng(seed).permutation(sizes.size)
+    n_drawn = int(np.searchsorted(np.cumsum(sizes[order]), n_rows, side="right"))
+    return np.flatnonzero(np.isin(groups, order[: max(2, n_drawn)]))
 
 
 def tune_components(asked: int | None, n_rows: int) -> int | None:

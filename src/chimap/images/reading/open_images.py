@@ -1,11 +1,11 @@
-"""Open a set of images: folders, archives, tables, and data sets in their published layout."""
+"""Open a set of images: folders, archives and tables."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import replace
 
-from chimap._validation import DataError, check_choice
+from chimap._validation import DataError
 from chimap.data.formats.arrow_files import PARQUET
 from chimap.data.image_names import TAR, ZIP, is_image_name
 from chimap.data.io.files import existing_file, is_folder, plain_path
@@ -15,16 +15,13 @@ from chimap.images.reading.files import open_files
 from chimap.images.reading.folders import class_folders
 from chimap.images.reading.image_set import ImageSet
 from chimap.images.reading.tables import listed_images, parquet_images
-from chimap.images.sets import CATALOGUE
 
 __all__ = ["ImageSet", "ImageError", "open_images", "decode_image", "decode_mask"]
 
 TABLES = (".csv", ".tsv")
 
 
-def open_images(
-    path: str | os.PathLike[str] | ImageSet, labels: Labels = None, layout: str | None = None
-) -> ImageSet:
+def open_images(path: str | os.PathLike[str] | ImageSet, labels: Labels = None) -> ImageSet:
     """Open the images at a path, with labels where there are any.
 
     Parameters
@@ -34,10 +31,8 @@ def open_images(
         train, val and test around these; a CSV or TSV file of paths and labels; or a Parquet file, or a folder of them,
         with the bytes of images. An ``ImageSet`` is returned as it is.
     labels : str, array or None, default=None
-        Name of a column of a table; name of one class, where images may have several; or an array or a file of labels,
+        Name of a column of a table; or an array or a file of labels,
         one per image in the order of ``names``, see ``read_labels``. None takes the labels found at the path.
-    layout : str or None, default=None
-        Name of a data set of ``chimap.images.sets.CATALOGUE`` that lies at the path in its published layout.
 
     Returns
     -------
@@ -69,9 +64,6 @@ def open_images(
     if isinstance(path, ImageSet):
         return path
     address = plain_path(path)
-    if layout is not None:
-        check_choice(layout, "layout", tuple(CATALOGUE))
-        return _labelled(CATALOGUE[layout](address), labels)
     if not is_folder(address):
         name = existing_file(address).name.lower()
         if name.endswith(TABLES):
@@ -92,9 +84,7 @@ def open_images(
 
 
 def _labelled(images: ImageSet, labels: Labels) -> ImageSet:
-    """Return the set with other labels, or with those of one of its classes; None leaves them."""
+    """Return the set with other labels; None leaves those that it has."""
     if labels is None:
         return images
-    if isinstance(labels, str) and images.class_names is not None:
-        return images.one_against_rest(labels)
     return replace(images, labels=read_labels(labels, len(images)), class_names=None)

@@ -1,11 +1,8 @@
 """Loaders of published data sets of images, in the layout in which they are downloaded; nothing is downloaded here.
 
 A loader is a function of the path of the folder or archive, with an entry in ``CATALOGUE``; if the data set is missing,
-its message says where to get it. ``open_images(path, layout="caltech101")`` calls a loader. ``Ilsvrc2010Bow`` is a
-source of histograms, because that data set has histograms instead of images.
-
->>> sorted(CATALOGUE)[:3]
-['caltech101', 'daimler_pedestrians', 'imagenet']
+its message says where to get it. ``Ilsvrc2010Bow`` is a source of histograms, because that data set has histograms
+instead of images.
 """
 
 from __future__ import annotations
@@ -13,15 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from benchmarks.papers.sets.class_folders import caltech101, scene15, uiuc_sports
+from benchmarks.papers.sets.imagenet import Ilsvrc2010Bow, imagenet, synset_names
+from benchmarks.papers.sets.pascal_voc import VocObject, voc_classification, voc_objects, voc_segmentation
+from benchmarks.papers.sets.pedestrians import daimler_pedestrians, inria_people, inria_person, inria_scenes
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets.caltech101 import caltech101
-from chimap.images.sets.daimler import daimler_pedestrians
-from chimap.images.sets.ilsvrc2010_bow import Ilsvrc2010Bow
-from chimap.images.sets.imagenet import imagenet, synset_names
-from chimap.images.sets.inria import inria_people, inria_person, inria_scenes
-from chimap.images.sets.pascal_voc import VocObject, voc_classification, voc_objects, voc_segmentation
-from chimap.images.sets.scene15 import scene15
-from chimap.images.sets.uiuc_sports import uiuc_sports
 
 __all__ = [
     "CATALOGUE",

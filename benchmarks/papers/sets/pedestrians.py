@@ -1,4 +1,4 @@
-"""INRIA person: windows of upright people and of scenes without people; scenes, and the boxes of their people."""
+"""Windows of pedestrians: INRIA person, with its scenes and the boxes of their people, and DaimlerChrysler."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 
 import numpy as np
 
+from benchmarks.papers.sets.origin import PublishedSet, folders_in, images_in, lines_of
 from chimap._validation import DataError
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import PublishedSet, images_in, lines_of
 
 WIDTH, HEIGHT = 64, 128
 # In the archive, train_64x128_H96/pos is a link to the first of these; unpacked elsewhere, it may be the only one.
@@ -23,7 +23,7 @@ WITH_PEOPLE = {"train": "Train/pos/", "test": "Test/pos/"}
 _NUMBERS = r"\((-?\d+),\s*(-?\d+)\)"
 _BOX = re.compile(rf"Bounding box for object .*:\s*{_NUMBERS}\s*-\s*{_NUMBERS}")
 _CORNER = re.compile(rf"Top left pixel co-ordinates\s*:\s*{_NUMBERS}")
-ORIGIN = PublishedSet(
+INRIA = PublishedSet(
     "the INRIA person data set",
     "INRIAPerson/96X160H96/Train/pos/crop001001a.png",
     "https://web.archive.org/web/2012/http://pascal.inrialpes.fr/data/human/",
@@ -49,8 +49,8 @@ def inria_person(
     random_state : int or None, default=0
         Seed of the windows; None differs at each call.
     """
-    files = ORIGIN.open(path)
-    root = ORIGIN.root(files, SCENES["train"])
+    files = INRIA.open(path)
+    root = INRIA.root(files, SCENES["train"])
     rng = np.random.default_rng(random_state)
     names: list[str] = []
     boxes: list[tuple[int, int, int, int]] = []
@@ -81,14 +81,14 @@ def inria_scenes(path: str | os.PathLike[str]) -> ImageSet:
     path : str or Path
         The folder or an archive of it.
     """
-    files = ORIGIN.open(path)
-    root = ORIGIN.root(files, SCENES["train"])
+    files = INRIA.open(path)
+    root = INRIA.root(files, SCENES["train"])
     names, labels, splits = [], [], []
     for split in ("train", "test"):
         for label, folders in (("person", WITH_PEOPLE), ("background", SCENES)):
             listed = images_in(files, root + folders[split])
             if not listed:
-                raise ORIGIN.absent(files, folders[split])
+                raise INRIA.absent(files, folders[split])
             names += listed
             labels += [label] * len(listed)
             splits += [split] * len(listed)
@@ -136,7 +136,7 @@ def _people(files: ImageFiles, root: str, split: str) -> list[str]:
     for folder in PEOPLE[split]:
         if names := images_in(files, root + folder):
             return names
-    raise ORIGIN.absent(files, PEOPLE[split][0])
+    raise INRIA.absent(files, PEOPLE[split][0])
 
 
 def _sizes(files: ImageFiles, names: list[str]) -> list[tuple[str, tuple[int, int]]]:
@@ -157,3 +157,36 @@ def _middle(size: tuple[int, int]) -> tuple[int, int, int, int]:
 def _random(size: tuple[int, int], rng: np.random.Generator) -> tuple[int, int, int, int]:
     left, top = int(rng.integers(size[0] - WIDTH + 1)), int(rng.integers(size[1] - HEIGHT + 1))
     return left, top, left + WIDTH, top + HEIGHT
+
+
+PARTS = ("1", "2", "3", "T1", "T2")
+FOLDERS = {"ped_examples": "pedestrian", "non-ped_examples": "non-pedestrian"}
+DAIMLER = PublishedSet(
+    "the DaimlerChrysler pedestrian classification benchmark",
+    "DC-ped-dataset_base/1/ped_examples/img_00000.pgm",
+    "http://www.gavrila.net/Datasets/Daimler_Pedestrian_Benchmark_D/daimler_pedestrian_benchmark_d.html",
+    "Munder and Gavrila, An experimental study on pedestrian classification, 2006",
+)
+
+
+def daimler_pedestrians(path: str | os.PathLike[str]) -> ImageSet:
+    """Open the DaimlerChrysler pedestrians: windows of 18 x 36 pixels.
+
+    ``splits`` names the parts: "1", "2" and "3" for training, "T1" and "T2" for testing. Papers train on two of the
+    three parts and test on each of the two, and report the mean of these six numbers.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder or an archive of it.
+    """
+    files = DAIMLER.open(path)
+    root = DAIMLER.root(files, "1/ped_examples/")
+    names, labels, splits = [], [], []
+    for part in folders_in(files, root, PARTS):
+        for folder, label in FOLDERS.items():
+            listed = images_in(files, f"{root}{part}/{folder}/")
+            names += listed
+            labels += [label] * len(listed)
+            splits += [part] * len(listed)
+    return ImageSet(files, names, np.array(labels), np.array(splits))

@@ -7,23 +7,24 @@ import pytest
 
 pytest.importorskip("cv2")
 
-from chimap import HistogramClassifier
-from chimap._validation import DataError
-from chimap.images import ImageHistograms
-from chimap.images.segments import (
+from benchmarks.papers._segments import (
     Segment,
     labelled_figures,
     object_segments,
     painted_segments,
     proposed_figures,
     segment_histograms,
+    segmentation_metrics,
     shared,
 )
-from chimap.images.sets.pascal_voc import CLASSES, voc_segmentation
-from chimap.report import segmentation_metrics
+from benchmarks.papers.sets.pascal_voc import CLASSES, voc_segmentation
 
-from .pictures import stripes, texture
-from .sets import copies
+from chimap import HistogramClassifier
+from chimap._validation import DataError
+from chimap.images import ImageHistograms
+
+from ..images.pictures import stripes, texture
+from . import copies
 
 GRIDS = ((1, 1), (2, 2))
 

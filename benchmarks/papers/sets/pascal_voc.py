@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from benchmarks.papers.sets.origin import PublishedSet, lines_of
 from chimap._validation import DataError, check_choice
 from chimap.images.reading.files import ImageFiles
 from chimap.images.reading.image_set import ImageSet
-from chimap.images.sets._origin import PublishedSet, lines_of
 
 CLASSES = (
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow", "diningtable", "dog",

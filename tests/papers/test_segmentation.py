@@ -6,10 +6,10 @@ import json
 
 import numpy as np
 import pytest
+from benchmarks.papers._segments import segmentation_metrics
 from sklearn.metrics import jaccard_score
 
 from chimap._validation import DataError
-from chimap.report import segmentation_metrics
 
 NAMES = ["background", "cat", "dog"]
 

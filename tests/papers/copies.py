@@ -5,14 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+from benchmarks.papers.sets.class_folders import SCENES, SPORTS
+from benchmarks.papers.sets.pascal_voc import CLASSES
 from PIL import Image
 from scipy.io import savemat
 
-from chimap.images.sets.pascal_voc import CLASSES
-from chimap.images.sets.scene15 import CLASSES as SCENES
-from chimap.images.sets.uiuc_sports import CLASSES as SPORTS
-
-from ..reading.pictures import encoded, pixels, write_tree
+from ..images.reading.pictures import encoded, pixels, write_tree
 
 SYNSETS = ["n01440764", "n02119789", "n07565083"]
 

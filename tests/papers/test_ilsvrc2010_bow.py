@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks.papers.sets import Ilsvrc2010Bow
 from scipy.io import savemat
 
 from chimap._validation import DataError
 from chimap.data import open_source
-from chimap.images.sets import Ilsvrc2010Bow
 
 from . import copies
 

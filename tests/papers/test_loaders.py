@@ -7,14 +7,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from benchmarks.papers import sets as image_sets
+from benchmarks.papers.sets import CATALOGUE
+from benchmarks.papers.sets.pascal_voc import CLASSES, voc_objects
 
 from chimap._validation import DataError
-from chimap.images import sets as image_sets
-from chimap.images.reading import open_images
-from chimap.images.sets import CATALOGUE
-from chimap.images.sets.pascal_voc import CLASSES, voc_objects
 
-from ..reading.pictures import encoded, write_tree
+from ..images.reading.pictures import encoded, write_tree
 from . import copies
 
 COPIES = {
@@ -32,7 +31,7 @@ COPIES = {
 
 @pytest.mark.parametrize("layout", COPIES)
 def test_every_image_is_read_with_its_label(tmp_path, layout):
-    images = open_images(COPIES[layout](tmp_path), layout=layout)
+    images = CATALOGUE[layout](COPIES[layout](tmp_path))
     assert len(images) > 0
     assert len(set(images.names)) > 1
     for i in range(len(images)):
@@ -46,7 +45,7 @@ def test_the_archive_is_as_good_as_the_folder(tmp_path, layout):
     folder = COPIES[layout](tmp_path / "unpacked")
     with tarfile.open(tmp_path / "data.tar", "w") as archive:
         archive.add(folder, ".")
-    unpacked, packed = open_images(folder, layout=layout), open_images(tmp_path / "data.tar", layout=layout)
+    unpacked, packed = CATALOGUE[layout](folder), CATALOGUE[layout](tmp_path / "data.tar")
     assert packed.names == unpacked.names
     for name in ("labels", "splits", "windows", "masks"):
         np.testing.assert_array_equal(getattr(packed, name), getattr(unpacked, name))
@@ -56,10 +55,10 @@ def test_the_archive_is_as_good_as_the_folder(tmp_path, layout):
 def test_the_folder_around_or_in_it_may_be_named(tmp_path, layout):
     folder = COPIES[layout](tmp_path / "a" / "b")
     inner = next(iter(sorted(path for path in folder.iterdir() if path.is_dir())))
-    expected = open_images(folder, layout=layout)
+    expected = CATALOGUE[layout](folder)
     roots = [tmp_path] + ([inner] if layout not in ("imagenet",) else [])
     for root in roots:
-        found = open_images(root, layout=layout)
+        found = CATALOGUE[layout](root)
         np.testing.assert_array_equal(found.labels, expected.labels)
         np.testing.assert_array_equal(found.read(0), expected.read(0))
 
@@ -67,15 +66,10 @@ def test_the_folder_around_or_in_it_may_be_named(tmp_path, layout):
 @pytest.mark.parametrize("layout", CATALOGUE)
 def test_absent_data_say_where_to_get_them(tmp_path, layout):
     with pytest.raises(FileNotFoundError, match=r"nothing is there\. Get .* from http.*so that there is"):
-        open_images(tmp_path / "nothing", layout=layout)
+        CATALOGUE[layout](tmp_path / "nothing")
     write_tree(tmp_path, {"cats/1.png": encoded(), "notes.txt": b"mine"})
     with pytest.raises(DataError, match=r"so it is not .* as published\. Get .* from http"):
-        open_images(tmp_path, layout=layout)
-
-
-def test_unknown_layout(tmp_path):
-    with pytest.raises(ValueError, match="layout must be one of 'caltech101'"):
-        open_images(tmp_path, layout="caltech256")
+        CATALOGUE[layout](tmp_path)
 
 
 def test_caltech101_without_background(tmp_path):
@@ -145,10 +139,10 @@ def test_voc_labels_from_lists_and_from_annotations(tmp_path, lists):
 
 
 def test_voc_one_class(tmp_path):
-    images = open_images(copies.voc(tmp_path), labels="person", layout="voc2007")
+    images = image_sets.voc_classification(copies.voc(tmp_path)).one_against_rest("person")
     assert images.labels.tolist() == [-1, 1, -1, -1]  # the image with difficult people alone is left out
     with pytest.raises(DataError, match=r"no class 'unicorn'.*aeroplane"):
-        open_images(tmp_path, labels="unicorn", layout="voc2007")
+        image_sets.voc_classification(tmp_path).one_against_rest("unicorn")
 
 
 def test_voc_objects(tmp_path):
@@ -205,8 +199,8 @@ def test_imagenet_with_an_image_that_the_list_does_not_name(tmp_path):
 
 def test_the_folder_of_a_year_of_voc_may_be_named(tmp_path):
     folder = copies.voc(tmp_path) / "VOCdevkit/VOC2007"
-    found, expected = (open_images(path, layout="voc2007") for path in (folder, tmp_path))
+    found, expected = (image_sets.voc_classification(path) for path in (folder, tmp_path))
     np.testing.assert_array_equal(found.labels, expected.labels)
     assert voc_objects(found, 0) == voc_objects(expected, 0)
     with pytest.raises(DataError, match="no VOC2012/JPEGImages/ in it"):
-        open_images(folder, layout="voc2012")
+        CATALOGUE["voc2012"](folder)
