@@ -7,9 +7,9 @@ import shlex
 import pytest
 import typer.main
 
+from chimap.cli.commands.compare import fit_command
 from chimap.cli.main import app
-from chimap.cli.support.fit_command import fit_command
-from chimap.cli.support.table import TableOptions
+from chimap.cli.options import TableOptions
 from chimap.comparison.entrants import all_kernels, features_of, of_kernel
 from chimap.estimators.race_candidates import Look, settings_for
 

@@ -6,8 +6,8 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from chimap._errors import InputError
-from chimap.cli.support import show, tasks
-from chimap.cli.support.data_rows import labels_of
+from chimap.cli import data_rows, show
+from chimap.cli.data_rows import labels_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,7 +99,7 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
 
     y = true_answers(model, source)
     began = time.perf_counter()
-    if (names := tasks.names_of(model)) is not None:
+    if (names := data_rows.task_names_of(model)) is not None:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
         baseline = (
@@ -146,7 +146,7 @@ def splitter(
 
     from chimap.data import PerClassSplits
 
-    has_classes = is_classifier(model) and tasks.names_of(model) is None
+    has_classes = is_classifier(model) and data_rows.task_names_of(model) is None
     if per_class is not None and not has_classes:
         what = "several tasks" if is_classifier(model) else "numbers"
         raise InputError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
@@ -205,8 +205,8 @@ def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray 
     """
     from chimap.data.label_kinds import as_targets, known_labels
 
-    if y.ndim == 2 or tasks.names_of(model) is not None:
-        tasks.check(model, y, name)
+    if y.ndim == 2 or data_rows.task_names_of(model) is not None:
+        data_rows.check_tasks(model, y, name)
         return y
     return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)
 

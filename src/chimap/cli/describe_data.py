@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chimap.cli.support import data_rows, options, show
-from chimap.cli.support.flag_names import in_flags
-from chimap.cli.support.table import AS_IT_IS, TableOptions
+from chimap.cli import data_rows, options, show
+from chimap.cli.messages import in_flags
+from chimap.cli.options import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,7 +36,7 @@ def describe(
 
     ``reading`` turns a column of text or molecules into rows.
     """
-    from chimap.cli.support.fit_settings import Settings
+    from chimap.cli.fit_settings import Settings
     from chimap.data.labelling import text_columns
 
     Settings(components=components).check_components()
@@ -193,7 +193,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     Raise MemoryBudgetError if the budget is too small.
     """
     from chimap._memory import parse_memory, room_in
-    from chimap.cli.support.fit_settings import Settings
+    from chimap.cli.fit_settings import Settings
     from chimap.engines import chunk_rows_within
     from chimap.estimators.internals import recipe_for
     from chimap.fit.automatic import block_plan, bytes_of_exact

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
-from chimap.cli.support import data_rows, errors, flag_values, image_models, show
-from chimap.cli.support.fit_settings import Settings
-from chimap.cli.support.held_out_rows import Parts, warn_of_repeats
-from chimap.cli.support.image_options import ImageSettings
-from chimap.cli.support.options import Task
-from chimap.cli.support.table import AS_IT_IS, TableOptions
+from chimap.cli import data_rows, flag_values, image_rows, messages, show
+from chimap.cli.fit_settings import Settings
+from chimap.cli.held_out_rows import Parts, warn_of_repeats
+from chimap.cli.image_rows import ImageSettings
+from chimap.cli.options import AS_IT_IS, TableOptions, Task
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
-    from chimap.cli.support.score import Score
+    from chimap.cli.score import Score
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
     from chimap.images import ImageHistograms
@@ -95,7 +94,7 @@ def train(
     """
     from chimap._memory import keep_no_large_blocks
     from chimap._validation import DataError
-    from chimap.cli.support.score import score
+    from chimap.cli.score import score
     from chimap.data.labelling import with_numbers
     from chimap.data.split import drawn_for_test
     from chimap.engines import Stopwatch
@@ -103,7 +102,7 @@ def train(
 
     keep_no_large_blocks()
     images = images or ImageSettings()
-    is_images = image_models.holds_images(data)
+    is_images = image_rows.holds_images(data)
     settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
     if scheduler is not None and settings.engine.value != "dask":
         raise InputError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
@@ -117,11 +116,11 @@ def train(
                 "--groups, --split and --sample-weight name columns of tables, but DATA holds images. Write their "
                 "histograms first: chimap features IMAGES --output FILE."
             )
-        image_set, y = image_models.readable_set(data, labels, images, silent, clock)
+        image_set, y = image_rows.readable_set(data, labels, images, silent, clock)
         is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
         task, reason = _decide(y, image_set.name, settings)
         _check_classes(y, image_set.name, task, is_held_out)
-        source, histograms, described = image_models.training_rows(
+        source, histograms, described = image_rows.training_rows(
             image_set, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
         )
         parts = Parts.of(source, settings.test_fraction, settings.seed)
@@ -156,7 +155,7 @@ def train(
         log.remove()
     if described is not None:
         described.remove()
-    errors.written.append(str(output))
+    messages.written.append(str(output))
     return FittedModel(model, source, reason, result)
 
 

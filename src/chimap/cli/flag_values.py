@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
-from chimap.cli.support.options import Task
+from chimap.cli.options import Task
 
 if TYPE_CHECKING:
     import numpy as np

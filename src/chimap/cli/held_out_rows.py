@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from chimap._errors import InputError
-from chimap.cli.support.table import AS_IT_IS, TableOptions
+from chimap.cli.options import AS_IT_IS, TableOptions
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,8 +111,7 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
 
 def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
-    from chimap.cli.support.errors import say
-    from chimap.cli.support.flag_names import in_flags
+    from chimap.cli.messages import in_flags, say
     from chimap.data.doubts import doubts_of_groups
 
     for doubt in () if table.groups is not None else doubts_of_groups(source):
@@ -121,7 +120,7 @@ def warn_of_groups(source: Source, table: TableOptions) -> None:
 
 def warn_of_repeats(parts: Parts) -> None:
     """Warn if many of the held-out rows are also in training."""
-    from chimap.cli.support.errors import say
+    from chimap.cli.messages import say
     from chimap.data.doubts import repeated_rows
 
     n_held_out = 0 if parts.held_out is None else parts.held_out.n_rows

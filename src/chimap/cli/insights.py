@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from chimap.cli.support import explained
+from chimap.cli import explained
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import Rows
-    from chimap.cli.support.score import Score
+    from chimap.cli.score import Score
     from chimap.data import Source
     from chimap.report import ClassificationMetrics, Insight, TwoClasses
     from chimap.selection import LearningCurve

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from chimap.cli.support.held_out_rows import Chosen
-    from chimap.cli.support.score import Score
+    from chimap.cli.held_out_rows import Chosen
+    from chimap.cli.score import Score
     from chimap.report import Evaluation, Insight, SplitScores
 
 
@@ -59,7 +59,7 @@ def page_of(evaluated: Evaluated) -> Evaluation:
 
 def _examples(evaluated: Evaluated) -> Any:
     """Return the most confused images and the top-ranked images of each class, or None if the rows are not images."""
-    from chimap.cli.support.image_models import images_of
+    from chimap.cli.image_rows import images_of
     from chimap.report import examples
 
     score, images = evaluated.score, images_of(evaluated.chosen.source)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chimap._errors import InputError
-from chimap.cli.support import image_models, tasks
-from chimap.cli.support.flag_names import in_flags
-from chimap.cli.support.options import Task
-from chimap.cli.support.show import busy
-from chimap.cli.support.table import AS_IT_IS, TableOptions
+from chimap.cli import image_rows
+from chimap.cli.messages import in_flags
+from chimap.cli.options import AS_IT_IS, TableOptions, Task
+from chimap.cli.show import busy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,11 +20,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
-
-TASK_RULE = (
-    "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
-    "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
-)
+    from chimap.report import TaskMetrics
 
 
 _NO_BINS = ("groups", "split", "sample_weight")  # options that name columns which are not bins
@@ -38,7 +33,7 @@ def open_data(
     *,
     part: str | None = None,
     silent: bool = False,
-    check_labels: image_models.CheckLabels | None = None,
+    check_labels: image_rows.CheckLabels | None = None,
     table: TableOptions = AS_IT_IS,
     reads_labels: bool = True,
     needs_labels: bool = True,
@@ -84,16 +79,16 @@ def open_data(
         If the file is bad, or if its number of bins differs from that of the model.
     """
     from chimap._validation import DataError
-    from chimap.cli.support.errors import say
+    from chimap.cli.messages import say
     from chimap.data.labels import UNREAD
 
-    if image_models.holds_images(data):
+    if image_rows.holds_images(data):
         if model is None:
             raise DataError(
                 f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
             )
         chosen_labels = labels if reads_labels else UNREAD
-        return image_models.rows_for(model, data, chosen_labels, part, silent, check_labels)
+        return image_rows.rows_for(model, data, chosen_labels, part, silent, check_labels)
     if part is not None:
         raise InputError(f"--part is for images, but {data} holds rows of bins; leave it out.")
     with busy(f"opening {data}"):
@@ -119,7 +114,7 @@ def _opened(
 ) -> Source:
     """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
     from chimap import open_source
-    from chimap.cli.support.errors import say
+    from chimap.cli.messages import say
     from chimap.data.labelling import NoLabelsError
 
     def opened(labels: str | None, with_labels: bool) -> Source:
@@ -144,7 +139,7 @@ def _with_labels_of_fit(
     opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
 ) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
-    from chimap.cli.support.errors import say
+    from chimap.cli.messages import say
     from chimap.data.table import NoColumnError
 
     labels = (getattr(model, "training_", None) or {}).get("labels")
@@ -189,7 +184,7 @@ def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
     about = getattr(model, "training_", None) or {}
     if not hasattr(model, "feature_names_in_"):
         return []
-    tasks_known = tasks.names_of(model) or []
+    tasks_known = task_names_of(model) or []
     not_bins = [
         *([] if about.get("labels") is None else [about["labels"]]),
         *about.get("columns_aside", ()),
@@ -234,7 +229,7 @@ def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
 
 
 def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
-    """Return the task and the reason for it, by ``TASK_RULE``.
+    """Return the task and the reason for it, by ``options.TASK_RULE``.
 
     Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
     text might be meant as numbers.
@@ -245,7 +240,7 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     from chimap.data.label_kinds import as_targets, is_text
 
     if y.ndim == 2:
-        return tasks.decide(y, wanted, name)
+        return decide_of_tasks(y, wanted, name)
     if is_text(y):
         if wanted is not Task.regress:
             _check_meant_as_text(y, wanted, name)
@@ -279,7 +274,7 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
 
 
 def _is_few(y: np.ndarray) -> bool:
-    """Return whether so few labels are different that numbers are classes, by ``TASK_RULE``."""
+    """Return whether so few labels are different that numbers are classes, by ``options.TASK_RULE``."""
     import numpy as np
 
     different = np.unique(y).size
@@ -328,3 +323,77 @@ def check_every_row(source: Source, precision: str) -> None:
                 f"{source.name}, row {chunk.start + over[0]}: a bin is too large for {precision}, above {largest:.3g}. "
                 "Scale the rows, or add --precision float64."
             )
+
+
+_SHOWN = 20  # tasks shown on the terminal
+_HEADS = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
+
+
+def decide_of_tasks(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
+    """Return the task for labels (n, t), and the reason for it.
+
+    Raise DataError if the labels do not suit the task ``wanted``.
+    """
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    not_binary = np.argwhere(~(np.isnan(y) | (y == 0) | (y == 1)))
+    if not not_binary.size and wanted is not Task.regress:
+        return (
+            Task.classify,
+            f"{y.shape[1]} columns of 0 and 1" if wanted is Task.auto else "as set with --task",
+        )
+    if wanted is Task.classify:
+        row, task = not_binary[0]
+        raise DataError(
+            f"{name}: --task classify needs labels that are 0, 1 or missing in every task; row {row}, task {task} has "
+            f"{y[row, task]:g}. Use --task regress, or name one column of classes."
+        )
+    return (
+        Task.regress,
+        "as set with --task" if wanted is Task.regress else f"{y.shape[1]} columns of numbers",
+    )
+
+
+def task_names_of(model: BaseEstimator) -> list[str] | None:
+    """Return the names of the tasks or targets of a multi-task model, or None for a model of a single task."""
+    from chimap.estimators.targets import task_names
+
+    return task_names(model)
+
+
+def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
+    """Raise DataError if the labels do not match the tasks of the model."""
+    from chimap._validation import DataError
+
+    names = task_names_of(model)
+    n_tasks = 1 if names is None else len(names)
+    n_labels = y.shape[1] if y.ndim == 2 else 1
+    if n_labels != n_tasks:
+        raise DataError(
+            f"{name}: labels of {n_labels} task(s), but the model has {n_tasks}. Use --labels to name the columns that "
+            "it was fitted on."
+        )
+    if n_tasks > 1 and hasattr(model, "classes_"):
+        decide_of_tasks(y, Task.classify, name)
+
+
+def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
+    """Return the measures as a small table: their means, then one line for each task."""
+    heads = [f"{_HEADS.get(name, name):>8}" for name in metrics.measures]
+    names = metrics.names[:_SHOWN]
+    width = max(map(len, (*names, "mean")))
+
+    def line(name: str, cells: Iterable[str], rows: str) -> str:
+        numbers = (f"{cell:>{len(head)}}" for head, cell in zip(heads, cells, strict=True))
+        return "  ".join((f"{name:<{width}}", *numbers, f"{rows:>7}"))
+
+    table = [line("", heads, "rows")]
+    table.append(line("mean", (f"{metrics.mean(name):#.4g}" for name in metrics.measures), ""))
+    for i, name in enumerate(names):
+        values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
+        table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
+    if len(metrics.names) > _SHOWN:
+        table.append(f"and {len(metrics.names) - _SHOWN} more; --json and --output show all tasks")
+    return {"tasks": "\n".join(row.rstrip() for row in table)}

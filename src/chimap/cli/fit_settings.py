@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli.support import fit_options, flag_values, options
-from chimap.cli.support.declared import default, either, names
-from chimap.cli.support.options import IN_PROCESS, EngineChoice, Precision, Task
+from chimap.cli import flag_values, options
+from chimap.cli.declared import default, either, names
+from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, Task
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,13 +19,11 @@ if TYPE_CHECKING:
     from chimap._types import JSON
 
 
-_ADDITIVE = names("kernels/__init__.py")
-_OTHERS = (
-    "gaussian", *names("kernels/__init__.py", "OTHERS"), *names("kernels/stationary.py", "STATIONARY")
-)  # fmt: skip
-_FEATURES = names("features/families.py", "FAMILIES")
-_SAMPLINGS = names("features/fourier/sampling.py")
-_LOSSES = (*names("losses/__init__.py"), "hinge")
+_ADDITIVE = names("additive kernels")
+_OTHERS = names("other kernels")
+_FEATURES = names("features")
+_SAMPLINGS = names("samplings")
+_LOSSES = names("losses")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Settings:
         str,
         options.value("G", "Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."),
     ] = default("gamma")
-    terms: fit_options.Terms = default("n_terms")
+    terms: options.Terms = default("n_terms")
     components: Annotated[
         str,
         options.value(
@@ -73,19 +71,19 @@ class Settings:
             "keeps the features of all rows in memory.",
         ),
     ] = default("loss")
-    class_weight: fit_options.ClassWeight = None
-    weights: fit_options.Weights = default("weights")
-    threshold: fit_options.Threshold = None
-    alpha: fit_options.Alpha = default("alpha")
-    normalize: fit_options.Normalize = False
-    normalization: fit_options.Normalization = None
-    bin_weights: fit_options.BinWeights = default("bin_weights")
-    time_limit: fit_options.TimeLimit = default("time_limit")
-    scoring: fit_options.Scoring = None
-    task: fit_options.TaskOption = Task.auto
-    test_fraction: fit_options.TestFraction = 0.0
-    memory: fit_options.Memory = default("memory")
-    precision: fit_options.PrecisionOption = Precision[default("precision")]
+    class_weight: options.ClassWeight = None
+    weights: options.Weights = default("weights")
+    threshold: options.Threshold = None
+    alpha: options.Alpha = default("alpha")
+    normalize: options.Normalize = False
+    normalization: options.Normalization = None
+    bin_weights: options.BinWeights = default("bin_weights")
+    time_limit: options.TimeLimit = default("time_limit")
+    scoring: options.Scoring = None
+    task: options.TaskOption = Task.auto
+    test_fraction: options.TestFraction = 0.0
+    memory: options.Memory = default("memory")
+    precision: options.PrecisionOption = Precision[default("precision")]
     device: Annotated[
         str,
         options.value(
@@ -113,7 +111,7 @@ class Settings:
         ),
     ] = None
     jobs: options.Jobs = default("n_jobs")
-    folds: fit_options.Folds = None
+    folds: options.Folds = None
     seed: options.Seed = 0
 
     @property

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chimap.cli.support import show, tasks
-from chimap.cli.support.image_models import images_of
-from chimap.cli.support.margins import of_tasks, spread_of
+from chimap.cli import data_rows, show
+from chimap.cli.image_rows import images_of
+from chimap.cli.margins import of_tasks, spread_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +51,7 @@ def named_rows(source: Source, text: str) -> np.ndarray:
     import numpy as np
 
     from chimap._validation import DataError
-    from chimap.cli.support.flag_values import listed
+    from chimap.cli.flag_values import listed
 
     names, numbers = row_names(source), source.places_in_file()
     chosen = []
@@ -142,7 +142,7 @@ def explained_rows(
     outputs = explanation.scores
     values = np.asarray(_dense(rows_as_read(model, rows)), np.float64)
     answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
-    task_names = tasks.names_of(model)
+    task_names = data_rows.task_names_of(model)
     if task_names is not None:
         truths = None if y is None else y[places]
         spread = None if y is None else spread_of(y)

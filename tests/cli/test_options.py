@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 
 from chimap.cli.commands import evaluate, explain, info, learn_kernel, predict
-from chimap.cli.support.bundles import Without, flat
+from chimap.cli.options import Without, flat
 
 
 @dataclasses.dataclass(frozen=True)

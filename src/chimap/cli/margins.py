@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from chimap.cli.support import show, tasks
+from chimap.cli import data_rows, show
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,7 +26,7 @@ def margins(model: BaseEstimator, source: Source, y: np.ndarray | None, silent: 
     for start, outputs in model.predict_chunks(source, show.progress(silent)):
         chunk = slice(start, start + len(outputs))
         truth = None if y is None else y[chunk]
-        if hasattr(model, "classes_") and tasks.names_of(model) is None:
+        if hasattr(model, "classes_") and data_rows.task_names_of(model) is None:
             out[chunk] = _between_classes(model, outputs, truth)
         else:
             out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)

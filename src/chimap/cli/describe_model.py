@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chimap.cli.support import show
+from chimap.cli import show
 
 if TYPE_CHECKING:
     from safetensors import safe_open
