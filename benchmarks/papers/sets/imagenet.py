@@ -83,7 +83,7 @@ def synset_names(path: str | os.PathLike[str]) -> dict[str, str]:
     files = IMAGENET.open(path)
     mapping = _ending(files, "LOC_synset_mapping.txt")
     if mapping:
-        return dict(tuple(line.split(" ", 1)) for line in lines_of(files, mapping))[misc]
+        return dict(tuple(line.split(" ", 1)) for line in lines_of(files, mapping))
     meta = _ending(files, "meta.mat")
     if meta is None:
         raise IMAGENET.absent(files, "LOC_synset_mapping.txt or meta.mat")

@@ -197,8 +197,7 @@ def _objects(files: ImageFiles, path: str) -> list[VocObject]:
 def _object(element: ElementTree.Element) -> VocObject:
     box = element.find("bndbox")
     left, top, right, bottom = (
-        round(float(box.find(side).text))  # type: ignore[union-attr,arg-type]
-        for side in ("xmin", "ymin", "xmax", "ymax")
+        round(float(box.find(side).text)) for side in ("xmin", "ymin", "xmax", "ymax")
     )
     name = element.findtext("name", "")
     # annotations count pixels from 1 and include the last pixel

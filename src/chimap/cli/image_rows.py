@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from chimap.data.labels import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
-    from chimap.images.parts import PartFolder
     from chimap.images.reading import ImageSet
+    from chimap.images.table import PartFolder
 
     CheckLabels = Callable[[np.ndarray | None, str], object]
 
@@ -68,8 +68,8 @@ class ImageSettings:
 
     def check(self) -> None:
         """Raise ValueError, naming the flag, before any image is read, for settings that cannot work."""
-        from chimap.images.coding import CATALOGUE as CODINGS
         from chimap.images.descriptors import CATALOGUE
+        from chimap.images.vocabulary import CODINGS
 
         names = flag_values.listed(self.descriptors)
         unknown = [name for name in names if name not in CATALOGUE]
@@ -204,7 +204,7 @@ def training_rows(
     import numpy as np
 
     from chimap.images.histogram_source import ImageSource
-    from chimap.images.parts import PartFolder
+    from chimap.images.table import PartFolder
 
     histograms, learning = settings.histograms(seed, jobs), images.take(np.flatnonzero(~is_held_out))
     if checkpoint is None:
