@@ -52,7 +52,9 @@ def test_scores_are_those_that_were_kept(monkeypatch):
     others = importlib.import_module("benchmarks.accuracy.against_others")
     table = others.readme_table(others.kept_lines())
     assert len(table.splitlines()) == 10  # eight data sets
-    assert others.with_table(README, others.kept_lines()) == README, "run benchmarks.accuracy.against_others --draw"
+    assert others.with_table(README, others.kept_lines()) == README, (
+        "run benchmarks.accuracy.against_others --draw"
+    )
 
 
 def table_commands() -> list[list[str]]:
