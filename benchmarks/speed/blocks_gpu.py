@@ -30,7 +30,7 @@ SETTINGS = {"features": "exact", "memory": "8GiB", "random_state": 0}
 
 def rates(device, m, tile_columns):
     """Return operations per second of products, seconds of a value's exponential, and of the factor of m rows."""
-    from chimap.backends.uploads import float32_products
+    from chimap.backends.torch import float32_products
 
     torch, order = device.torch, min(ORDER, 4 * m)
     with float32_products("highest"):

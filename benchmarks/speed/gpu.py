@@ -30,8 +30,7 @@ PRECISIONS = ("float32", "bfloat16")
 
 def product_rate(device, precision, order):
     """Return the operations per second of a product of this order on the device."""
-    from chimap.backends.torch_sums import wide_product
-    from chimap.backends.uploads import float32_products
+    from chimap.backends.torch import float32_products, wide_product
 
     torch = device.torch
     A = torch.randn((order, order), device=device.name).to(getattr(torch, precision))
@@ -58,8 +57,7 @@ def empty(precision, features):
 
 def resident(device, features, X, y, precision):
     """Return the seconds per row of features, and of features with moments, for rows that are on the device."""
-    from chimap.backends.torch_sums import PIECE_ROWS, TorchMap, TorchMoments
-    from chimap.backends.uploads import Uploads
+    from chimap.backends.torch import PIECE_ROWS, TorchMap, TorchMoments, Uploads
 
     upload = Uploads(device.name)
     moments, mapping = empty(precision, features)

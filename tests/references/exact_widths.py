@@ -25,7 +25,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._validation import DataError, InputError, check_histograms
-from chimap.features.fourier.width_groups import partition, width_groups
+from chimap.features.fourier.widths import partition, width_groups
 from chimap.kernels import Anisotropic, Exponential, as_kernel
 from chimap.moments import fold_of_rows
 from chimap.solvers.fold import check_fold

@@ -18,7 +18,7 @@ from chimap.estimators.real_targets import RealTargets
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
-from chimap.features.fourier.width_groups import partition
+from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.designing import Design

@@ -22,10 +22,9 @@ from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
 from chimap.features.base import FeatureSettings, FittedFeatures
 from chimap.features.fourier import WidthFeatures
+from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
-from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.features.mapped import mapped_model
 from chimap.features.mapped_functions import Waves
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.features.weighted import Half, Relevance, output_mixtures
@@ -444,7 +443,7 @@ class WidthRounds(WidthSearch):
     def _relevance(self, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray, Relevance]:
         """Return the bin of each coordinate (p,), the mapped rows (r, p), and how relevant the coordinates are."""
         dtype, folds = self.objective.dtype, self._moments.folds
-        model = mapped_model(self.objective.features.at(x[:-1]), *self._weights(folds, x[-1]))
+        model = self.objective.features.at(x[:-1]).mapped_model(*self._weights(folds, x[-1]))
         assert model is not None
         mapped, waves = model.rows(rows), cast(Waves, model.function)
         frequencies = np.ascontiguousarray(waves.frequencies.T, dtype)
