@@ -183,7 +183,7 @@ def expm1_single(x):
 
 @nb.njit(**INLINED)
 def _exp_parts(x):
-    """Return (p, r, 2^n) with exp(x) = 2^n (1 + r + r^2 p) for x <= 0, float64, as in ``expm1_single``; thirteen terms."""
+    """Return (p, r, 2^n) with exp(x) = 2^n (1 + r + r^2 p) for x <= 0, float64: ``expm1_single`` in thirteen terms."""
     x = min(max(x, -708.0), 0.0)
     n = np.rint(x * 1.44269504088896340736)
     r = x - n * 0.693147180369123816490

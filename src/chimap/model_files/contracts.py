@@ -158,15 +158,6 @@ def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
-def _of_exact_learner(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    duals, widths, columns = state["_weights"].duals, sizes["widths"], state["width_columns_"]
-    return [
-        ("rows", duals.shape[0], sizes["n"]), ("names of widths", len(state["width_names_"]), widths),
-        ("widths of the bins", np.unique(columns).tolist(), [*range(widths)]),
-        *_outputs_of(duals.shape[1], state),
-    ]  # fmt: skip
-
-
 def _outputs_of(n_outputs: int, state: JSON) -> Agreeing:
     """The outputs are as many as the classes need, if there are classes."""
     classes = state.get("classes_")
@@ -206,8 +197,6 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "KeptRows": _of_kept_rows,
     "OnlineIntersectionClassifier": _of_online,
     "LookupClassifier": _of_lookup,
-    "ExactKernelLearner": _of_exact_learner,
-    "ExactKernelRegressor": _of_exact_learner,
     "KernelClassifier": _of_kernel_machine,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
