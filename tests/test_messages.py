@@ -18,7 +18,7 @@ import chimap
 from chimap._messages import Message, Parameter, Setting, text_of
 from chimap._validation import DataError, ParameterError
 from chimap.cli.main import app  # registers the commands, whose flags are then known
-from chimap.cli.support.flag_names import flag_of, known
+from chimap.cli.messages import flag_of, known
 from chimap.images import ImageHistograms
 
 PACKAGE = Path(chimap.__file__).parent

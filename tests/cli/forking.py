@@ -16,10 +16,9 @@ import signal
 import socket
 import sys
 
-from chimap.cli import main
-from chimap.cli.support import blas
+from chimap.cli import main, process
 
-blas.prepare_blas()  # before numpy is loaded
+process.prepare_blas()  # before numpy is loaded
 
 import numpy as np
 import scipy.sparse as sp

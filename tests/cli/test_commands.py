@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 def test_help_names_what_the_catalogues_have():
     from chimap import HistogramClassifier, HistogramRegressor
-    from chimap.cli.support import fit_settings
+    from chimap.cli import fit_settings
     from chimap.features.families import FAMILIES
     from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
     from chimap.kernels import names

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap._errors import DataError, InputError, MemoryBudgetError, MissingPackageError, ParameterError
-from chimap.cli.support import errors
+from chimap.cli import messages
 
 from .conftest import SMALL
 from .terminal import run, run_many
@@ -220,11 +220,11 @@ def test_errors_are_json_with_json(folder):
 
 
 def test_a_fault_of_the_program_is_told_apart(capsys):
-    from chimap.cli.support import errors
+    from chimap.cli import messages
 
     with pytest.raises(ValueError, match="broadcast") as caught:
         np.ones(3) + np.ones(4)
-    assert errors.explain(caught.value) == 1
+    assert messages.explain(caught.value) == 1
     said = capsys.readouterr().err
     assert "Traceback" in said
     assert "Please report it" in said
@@ -246,7 +246,7 @@ def test_a_fault_of_the_program_is_told_apart(capsys):
     ],
 )
 def test_only_exceptions_of_the_package_blame_the_input(error, is_of_input):
-    assert errors.is_fault_of_input(error) == is_of_input
+    assert messages.is_fault_of_input(error) == is_of_input
 
 
 # Checks of one part of the package by another: what fails them is a bug.
@@ -255,7 +255,7 @@ BETWEEN_PARTS = ("_blas.py", "_threads.py", "solvers/blocks.py", "_loops/_compil
 
 def test_checks_of_input_raise_exceptions_of_the_package():
     """A ``raise ValueError`` would be reported as a bug of chimap."""
-    home = Path(errors.__file__).parents[2]
+    home = Path(messages.__file__).parents[2]
     for path in home.rglob("*.py"):
         if path.relative_to(home).as_posix().endswith(BETWEEN_PARTS):
             continue

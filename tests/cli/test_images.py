@@ -12,8 +12,8 @@ from PIL import Image
 
 from chimap import load, open_source
 from chimap._validation import DataError
-from chimap.cli.support import image_models
-from chimap.cli.support.image_options import ImageSettings
+from chimap.cli import image_rows
+from chimap.cli.image_rows import ImageSettings
 from chimap.engines import Stopwatch
 from chimap.images import ImageHistograms
 
@@ -170,11 +170,11 @@ def test_refused(folder, results, name):
 def test_a_fit_with_a_checkpoint_describes_no_image_twice(folder, tmp_path, monkeypatch):
     """Killed in mid-way, it goes on with the words and images that it has; with the model written, nothing is left."""
     monkeypatch.setattr("chimap.images.parts.PART_IMAGES", 5)
-    images, y = image_models.readable_set(str(folder / "photos"), None, SETTINGS, True, Stopwatch())
+    images, y = image_rows.readable_set(str(folder / "photos"), None, SETTINGS, True, Stopwatch())
     is_held_out = np.arange(y.size) % 4 == 0
 
     def rows(checkpoint):
-        found = image_models.training_rows(images, SETTINGS, is_held_out, 0, 1, True, Stopwatch(), checkpoint)
+        found = image_rows.training_rows(images, SETTINGS, is_held_out, 0, 1, True, Stopwatch(), checkpoint)
         return found[0].take(np.arange(y.size)), found[2]
 
     whole, nothing = rows(None)

@@ -42,9 +42,9 @@ BAD = {
 
 
 def test_an_option_of_widths_has_the_name_of_its_parameter():
-    from chimap.cli.support.flag_names import flag_of
-    from chimap.cli.support.kernel_settings import KernelSettings
-    from chimap.cli.support.options import Task
+    from chimap.cli.commands.learn_kernel import KernelSettings
+    from chimap.cli.messages import flag_of
+    from chimap.cli.options import Task
 
     model = KernelSettings(width_strength=0.25, components="8").estimator(Task.classify)
     assert (model.width_strength, model.width_penalty) == (0.25, "l2")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chimap.cli.support.outputs import check_outputs
+from chimap.cli.outputs import check_outputs
 
 from .conftest import SMALL
 from .terminal import SECONDS, run_many, start

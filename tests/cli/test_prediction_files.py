@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
-from chimap.cli.support.predictions import writer
+from chimap.cli.predictions import writer
 from chimap.data import ArraySource, open_source
 from chimap.engines import Progress
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chimap import load
-from chimap.cli.support.flag_values import seconds_of
+from chimap.cli.flag_values import seconds_of
 
 from .terminal import run_many
 

@@ -30,8 +30,8 @@ def test_help_in_panels_and_on_a_screen(folder):
 def test_every_option_of_a_fit_has_a_panel(folder):
     """Options outside the panels of data, model and images are about output and runtime; this test lists them."""
     from chimap.cli.commands.fit import fit
-    from chimap.cli.support.bundles import flat
-    from chimap.cli.support.panels import _PANELS
+    from chimap.cli.options import flat
+    from chimap.cli.panels import _PANELS
 
     running = {
         "context", "data", "output", "memory", "precision", "device", "engine", "scheduler", "checkpoint",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.cli.support.flag_values import normalization_of
-from chimap.cli.support.score import Score
-from chimap.cli.support.score_lines import score_line
+from chimap.cli.commands.evaluate import score_line
+from chimap.cli.flag_values import normalization_of
+from chimap.cli.score import Score
 from chimap.report import classification_metrics
 from chimap.report.measures import Baseline
 

@@ -6,7 +6,7 @@ import pytest
 
 from chimap import open_source
 from chimap._validation import DataError
-from chimap.cli.support.data_rows import check_every_row
+from chimap.cli.data_rows import check_every_row
 
 FRAME = pd.DataFrame({"a": [1, 2, 0, 3], "b": [0, 1, 1, 0], "site": ["gut", "skin", "gut", "skin"]})
 WRITERS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
-from chimap.cli.support.options import EngineChoice
+from chimap.cli.options import EngineChoice
 from chimap.data import ArraySource
 from chimap.engines import ENGINES, LocalEngine, engine_of
 

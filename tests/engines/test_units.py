@@ -11,7 +11,7 @@ import pytest
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, _onednn, load
 from chimap.backends import units
 from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
-from chimap.cli.support.describe_model import describe
+from chimap.cli.describe_model import describe
 from chimap.comparison.kernel_errors import kernel_errors
 from chimap.data import ArraySource
 from chimap.moments.product import BatchProduct, BFloat16Product, product_of

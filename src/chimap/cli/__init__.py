@@ -1,19 +1,14 @@
 """The ``chimap`` command line: one file per command, each a thin layer over the public API of the package.
 
-``main`` lists the commands and turns errors into one line and an exit code (``support.errors``). Each option is
-declared once. An option of a single command is declared in that command's signature. Options that belong together are
-the fields of a dataclass, called a bundle, which a command takes as one parameter (``support.bundles``):
+``main`` lists the commands and turns errors into one line and an exit code (``messages``). Each option is declared
+once: an option of a single command in that command's signature, an option of several commands in ``options``. Options
+that belong together are the fields of a dataclass, called a bundle, which a command takes as one parameter: the roles
+of the columns (``options.TableOptions``), the settings of a fit (``fit_settings``), images (``image_rows``). Their
+defaults and the names that they list are those of the package (``declared``).
 
-- ``support.table``: the roles of the columns of DATA
-- ``support.fit_settings``: how to fit
-- ``support.kernel_settings``: how to learn a kernel
-- ``support.compare_settings``: what to compare
-- ``support.image_options``: how to describe images
+``data_rows`` opens data, ``held_out_rows`` selects rows, ``training`` fits on a file, ``predictions`` writes files of
+predictions, and ``show`` prints.
 
-``support.options`` and ``support.fit_options`` declare the options that several bundles share. ``support.data_rows``
-opens data, ``support.held_out_rows`` selects rows, ``support.training`` fits on a file, ``support.score`` predicts and
-scores, and ``support.show`` prints.
-
-Nothing imports NumPy, numba or scikit-learn before a command runs, so that ``--help`` answers at once and
-``support.blas`` can choose the BLAS kernels first. A new command needs one file and one line in ``main``.
+Nothing imports NumPy, numba or scikit-learn before a command runs, so that ``--help`` answers at once and ``process``
+can choose the BLAS kernels first. A new command needs one file and one line in ``main``.
 """

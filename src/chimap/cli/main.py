@@ -15,6 +15,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from chimap._version import __version__
+from chimap.cli import messages, panels, process
 from chimap.cli.commands.compare import compare
 from chimap.cli.commands.demo import demo
 from chimap.cli.commands.evaluate import evaluate
@@ -22,11 +23,10 @@ from chimap.cli.commands.explain import explain
 from chimap.cli.commands.export import export
 from chimap.cli.commands.features import features
 from chimap.cli.commands.fit import fit
-from chimap.cli.commands.info import info
+from chimap.cli.commands.info import info, installation
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
-from chimap.cli.support import blas, describe_machine, errors, flag_names, panels, streams
-from chimap.cli.support.bundles import flat
+from chimap.cli.options import flat
 
 COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)
 
@@ -48,8 +48,8 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
             command(**arguments)
             sys.stdout.flush()
         except BrokenPipeError:
-            streams.discard_output()
-            return streams.PIPE_CLOSED
+            process.discard_output()
+            return process.PIPE_CLOSED
         return None
 
     return run
@@ -57,7 +57,7 @@ def _until_the_reader_leaves(command: Callable[..., None]) -> Callable[..., int 
 
 for command in COMMANDS:
     with_options = flat(command)
-    flag_names.known.update(map(flag_names.flag_of, inspect.signature(with_options).parameters))
+    messages.known.update(map(messages.flag_of, inspect.signature(with_options).parameters))
     app.command(cls=panels.PanelCommand)(_until_the_reader_leaves(with_options))
 
 
@@ -67,7 +67,7 @@ _wants_everything = False
 
 def _version(wanted: bool) -> None:
     if wanted:
-        print(f"chimap {__version__} ({describe_machine.build()})")
+        print(f"chimap {__version__} ({installation()})")
         raise typer.Exit
 
 
@@ -113,8 +113,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     The codes are 0 for success, 1 for a fault of chimap, 2 for wrong usage or data, and 130 for Ctrl-C.
     """
-    blas.prepare_blas()
-    streams.prepare()
+    process.prepare_blas()
+    process.prepare_streams()
     # the overflow itself raises an error with a message of its own
     warnings.filterwarnings("ignore", "overflow encountered in cast")
     warnings.showwarning = _show_warning  # type: ignore[assignment]
@@ -122,16 +122,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, _terminated)
     global _wants_everything
     words, _wants_everything = panels.as_help(arguments)
-    errors.as_json = "--json" in words
-    errors.noted.clear()
+    messages.as_json = "--json" in words
+    messages.noted.clear()
     try:
         code = app(args=words, prog_name="chimap", standalone_mode=False)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        code = errors.INTERRUPTED
+        code = messages.INTERRUPTED
     except Exception as error:
         return _explain(error)
-    return errors.explain_interrupt() if code == errors.INTERRUPTED else int(code or 0)
+    return messages.explain_interrupt() if code == messages.INTERRUPTED else int(code or 0)
 
 
 def run() -> NoReturn:
@@ -144,7 +144,7 @@ def run() -> NoReturn:
         code = main()
     except SystemExit as leaving:
         code = int(leaving.code or 0)
-    if code in (errors.INTERRUPTED, _TERMINATED):
+    if code in (messages.INTERRUPTED, _TERMINATED):
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
@@ -159,20 +159,20 @@ def _explain(error: Exception) -> int:
     ):  # SIGTERM arrived in code that turned it into another error
         return _TERMINATED
     if signals or type(error).__name__ == "Abort":  # older versions of typer raise Abort on Ctrl-C
-        return errors.explain_interrupt()
+        return messages.explain_interrupt()
     if not hasattr(error, "format_message"):
-        return errors.explain(error)
+        return messages.explain(error)
     # A usage error of typer, not caught by class: some versions bundle click and others import the installed one.
     context: Any = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError":
         print(context.get_help(), file=sys.stderr)
-        return errors.USAGE
+        return messages.USAGE
     command = context.command_path if context else "chimap"
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     value = _what_came(error)
     value = f"; got {value}" if value and value not in message else ""
-    errors.say("error", f"{message}{value}. See '{command} --help'.")
-    return errors.USAGE
+    messages.say("error", f"{message}{value}. See '{command} --help'.")
+    return messages.USAGE
 
 
 def _behind(error: BaseException | None) -> Iterator[BaseException]:
@@ -193,7 +193,7 @@ def _show_warning(
     message: Warning | str, category: type[Warning], filename: str, lineno: int, *rest: object
 ) -> None:
     kind = "note" if category.__name__ == "DataWarning" else "warning"
-    errors.say(kind, flag_names.in_flags(message))
+    messages.say(kind, messages.in_flags(message))
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:

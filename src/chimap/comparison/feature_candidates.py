@@ -23,8 +23,8 @@ from chimap.kernels.skewed import Skewed
 
 TERMS = (1, 2, 3, 5)
 COMPONENTS = (256, 1024, 4096)
-_INNER_TERMS = (2,)  # terms of the map below random features, which have a far larger error
-_USUAL = ("optimal", _INNER_TERMS[0])
+INNER_TERMS = (2,)  # terms of the map below random features, which have a far larger error
+_USUAL = ("optimal", INNER_TERMS[0])
 _SAMPLING = "orthogonal"
 
 
@@ -90,7 +90,7 @@ def candidates_for(
         If a map is unknown or does not take the kernel, or a size is not positive.
     """
     additive = kernel.kernel if isinstance(kernel, Exponential) else kernel
-    terms = n_terms if n_terms is not None else _INNER_TERMS if isinstance(kernel, Exponential) else TERMS
+    terms = n_terms if n_terms is not None else INNER_TERMS if isinstance(kernel, Exponential) else TERMS
     for name, sizes in (("n_terms", terms), ("n_components", n_components)):
         if not sizes:
             raise InputError(f"{name} must hold at least one number; got none.")

@@ -318,7 +318,7 @@ class HistogramModel(RecipeModel):
             result = fit(
                 self._recipe(), source, running, progress,
                 unlabelled=unlabelled, checkpoint=checkpoint, clock=clock, groups=groups, has_curve=has_curve,
-                shown=scoring_of(self, source.labels()),
+                shown=scoring_of(self._given().get("scoring"), is_classifier(self), source.labels()),
             )  # fmt: skip
             self._batches = None
             self._adopt(result)
@@ -328,7 +328,7 @@ class HistogramModel(RecipeModel):
                     self, source, groups,
                     lambda model, rows, of_rows: fit(
                         model._recipe(), rows, running, progress, clock=clock, groups=of_rows,
-                        shown=scoring_of(model, source.labels()),
+                        shown=scoring_of(self._given().get("scoring"), is_classifier(self), source.labels()),
                     ),
                     progress,
                 )  # fmt: skip

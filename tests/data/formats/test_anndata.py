@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from chimap._arrays import to_dense
 from chimap._validation import DataError
-from chimap.cli.support.describe_data import describe
+from chimap.cli.describe_data import describe
 from chimap.data import ArraySource, open_source, row_file
 from chimap.data.formats import stored_matrices as stored_rows
 from chimap.estimators import HistogramClassifier

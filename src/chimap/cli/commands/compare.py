@@ -2,16 +2,213 @@
 
 from __future__ import annotations
 
+import dataclasses
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from chimap.cli.support import data_rows, errors, held_out_rows, options, outputs, show
-from chimap.cli.support.compare_settings import CompareSettings
-from chimap.cli.support.flag_names import in_flags
-from chimap.cli.support.table import TableOptions
+import typer
+
+from chimap._errors import InputError
+from chimap.cli import data_rows, flag_values, held_out_rows, messages, options, outputs, show
+from chimap.cli.declared import sizes
+from chimap.cli.fit_settings import Settings
+from chimap.cli.messages import flag_of, in_flags
+from chimap.cli.options import TableOptions, Task
 
 if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON, Parameters
+    from chimap.data import Source
+    from chimap.engines import Progress
     from chimap.report import Comparison, KernelErrors
+    from chimap.report.comparison import Entrant
+
+
+class ComparedPrecision(StrEnum):
+    """Precision of the compared features. Only a fit takes bfloat16, and "auto" means float32 here."""
+
+    auto = "auto"
+    float32 = "float32"
+    float64 = "float64"
+
+
+def _listed(tried: str) -> str:
+    return ",".join(map(str, sizes(tried)))
+
+
+@dataclasses.dataclass(frozen=True)
+class CompareSettings:
+    """The options of ``chimap compare`` that set what runs and how it is scored."""
+
+    kernel: Annotated[
+        str | None,
+        options.optional(
+            "NAME",
+            "Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.",
+        ),
+    ] = None
+    gamma: Annotated[
+        str,
+        options.value("G", "Scale of an exponential --kernel: a number, or auto to let each fit choose it."),
+    ] = "auto"
+    components: Annotated[
+        str, options.value("N,N", "Numbers of landmarks and of random features to try.")
+    ] = _listed("components")
+    normalization: options.Normalization = None
+    scoring: options.Scoring = None
+    class_weight: options.ClassWeight = None
+    kernel_errors: Annotated[
+        bool,
+        typer.Option(
+            "--kernel-errors",
+            help="Also measure how far maps and features of --kernel are from the exact kernel. Without labels, "
+            "measure only this.",
+        ),
+    ] = False
+    maps: Annotated[
+        str | None,
+        options.optional(
+            "A,B",
+            "Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
+            "an exponential one.",
+        ),
+    ] = None
+    terms: Annotated[
+        str | None,
+        options.optional(
+            "N,N",
+            f"Terms that --kernel-errors tries. The default is {_listed('terms')} for an additive "
+            f"kernel, and {_listed('terms of exponential kernels')} for an exponential one.",
+        ),
+    ] = None
+    time_limit: options.TimeLimit = None
+    task: options.TaskOption = Task.auto
+    memory: Annotated[
+        str, options.value("SIZE", "Memory budget of the comparison and of the recommended fit.")
+    ] = Settings.memory
+    precision: Annotated[ComparedPrecision, typer.Option(help="Precision of the features.")] = (
+        ComparedPrecision.float32
+    )
+    jobs: options.Jobs = Settings.jobs
+    seed: options.Seed = Settings.seed
+
+    @property
+    def sizes(self) -> list[int]:
+        """Numbers of landmarks and of random features to try."""
+        return flag_values.whole_numbers(self.components, "--components")
+
+    def check(self) -> None:
+        """Raise ValueError, naming the flag, before any row is read, for settings that cannot work."""
+        self._check_kernel()
+        flag_values.gamma_of(self.gamma)
+        flag_values.normalization_of(self.normalization)
+        flag_values.check_scoring(self.scoring)
+        flag_values.class_weight_of(self.class_weight)
+        for name in self._maps() or []:
+            flag_values.check_map(name, str(self.kernel), "--maps")
+        if self.terms is not None:
+            flag_values.whole_numbers(self.terms, "--terms")
+        flag_values.seconds_of(self.time_limit, "--time-limit")
+        flag_values.check_least(self.jobs, "--jobs")
+        flag_values.check_least(self.seed, "--seed", 0)
+        assert self.sizes
+
+    def _check_kernel(self) -> None:
+        """Refuse options that need --kernel, or --kernel-errors, without it."""
+        if self.kernel == "auto":
+            raise InputError(
+                "--kernel auto means every kernel, the default of 'chimap compare': leave --kernel out."
+            )
+        if self.kernel is not None:
+            flag_values.check_kernel(self.kernel)
+        single_kernel_flags = {
+            "--normalization": self.normalization is not None,
+            "--gamma": self.gamma != "auto",
+        }
+        for flag, is_given in single_kernel_flags.items():
+            if is_given and self.kernel is None:
+                raise InputError(
+                    f"{flag} applies to a single kernel: name it with --kernel, or leave {flag} out."
+                )
+        if self.kernel_errors and self.kernel is None:
+            raise InputError("--kernel-errors needs a single kernel: name it with --kernel, such as chi2.")
+        for flag, text in (("--maps", self.maps), ("--terms", self.terms)):
+            if text is not None and not self.kernel_errors:
+                raise InputError(
+                    f"{flag} applies to --kernel-errors: add --kernel-errors, or leave {flag} out."
+                )
+
+    def _maps(self) -> list[str] | None:
+        if self.maps is None:
+            return None
+        names = flag_values.listed(self.maps)
+        if not names:
+            raise InputError(f"--maps must name at least one map; got {self.maps!r}.")
+        return names
+
+    def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
+        """Run the race on rows with labels."""
+        from chimap.comparison import compare
+        from chimap.data.labelling import with_numbers
+
+        y = data_rows.labels_of(source)
+        task, _ = data_rows.decide_task(y, self.task, source.name)
+        source = with_numbers(source) if task is Task.regress else source
+        return compare(
+            self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
+            normalize=flag_values.normalization_of(self.normalization), sizes=self.sizes, groups=groups,
+            progress=progress,
+        )  # fmt: skip
+
+    def errors(self, source: Source, progress: Progress) -> KernelErrors:
+        """Measure how far the features are from the exact kernel."""
+        from chimap.comparison import kernel_errors
+
+        assert self.kernel is not None  # ``check`` has made sure
+        return kernel_errors(
+            source,
+            kernel=self.kernel,
+            gamma="mean" if self.gamma == "auto" else flag_values.gamma_of(self.gamma),
+            maps=self._maps(),
+            n_terms=None if self.terms is None else flag_values.whole_numbers(self.terms, "--terms"),
+            n_components=self.sizes,
+            progress=progress,
+            **self._common(),
+        )
+
+    def for_fit(self) -> JSON:
+        """Return the options that the recommended ``chimap fit`` shares, by flag."""
+        names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
+        return {name.replace("_", "-"): getattr(self, name) for name in names}
+
+    def _estimator(self, task: Task, y: np.ndarray, name: str) -> BaseEstimator:
+        import numpy as np
+
+        from chimap import HistogramClassifier, HistogramRegressor
+        from chimap._validation import DataError
+
+        seconds = flag_values.seconds_of(self.time_limit, "--time-limit")
+        if task is not Task.classify:
+            return HistogramRegressor(scoring=self.scoring, time_limit=seconds, **self._common())
+        if y.ndim == 1 and np.unique(y).size < 2:
+            raise DataError(
+                f"{name}: one class only: all labels are {y[0]!s}. A comparison of classifiers needs at least two."
+            )
+        weights = flag_values.class_weight_of(self.class_weight, y)
+        return HistogramClassifier(
+            scoring=self.scoring, time_limit=seconds, class_weight=weights, **self._common()
+        )
+
+    def _common(self) -> JSON:
+        return {
+            "memory": self.memory,
+            "precision": self.precision.value,
+            "n_jobs": self.jobs,
+            "random_state": self.seed,
+        }
 
 
 def compare(
@@ -68,7 +265,7 @@ def compare(
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
             write_comparison(result, output, command=command, errors=errors_by_kernel, overwrite=overwrite)
-        errors.written.append(str(output))
+        messages.written.append(str(output))
     if json:
         show.as_json(
             {
@@ -89,7 +286,6 @@ def _commands(
 
     The keys say what each command is for.
     """
-    from chimap.cli.support.fit_command import fit_command
 
     advice, shared_flags = result.recommendation, settings.for_fit()
     entrants = {"To fit it on all rows:": advice.chosen}
@@ -105,17 +301,15 @@ def _print(
     result: Comparison | None, errors: KernelErrors | None, output: Path | None, commands: dict[str, str]
 ) -> None:
     """Print the tables, the recommendation and the cost of a fit."""
-    from chimap.cli.support import comparison_table as tables
-
     page = None if output is None else str(output)
     if result is not None:
-        tables.print_comparison(result)
+        print_comparison(result)
     if errors is not None:
-        tables.print_errors(errors)
+        print_errors(errors)
         refused = "\n".join(
             f"{refusal.family}, {refusal.size:,}: {in_flags(refusal.reason)}" for refusal in errors.refused
         )
-        facts = {"bound": tables.bound_line(errors), "left out": refused or None}
+        facts = {"bound": bound_line(errors), "left out": refused or None}
         show.facts(
             f"Features of {errors.kernel} against the exact kernel",
             facts | ({"page": page} if result is None else {}),
@@ -131,7 +325,7 @@ def _print(
             "a fit takes": result.time_words,
             "rows": f"{data['training rows']:,} training rows in the last round; {data['held-out rows']:,} "
             f"held out{groups}; {data['rows']:,} in total",
-            "not fitted": tables.failures(result),
+            "not fitted": failures(result),
             "time": show.stages(result.stages),
             "peak memory": show.size(show.peak_memory()),
             "page": page,
@@ -139,3 +333,137 @@ def _print(
     )
     for purpose, command in commands.items():
         show.next_commands(purpose, command)
+
+
+def fit_command(
+    settings: Parameters, data: str, labels: str | None, table: TableOptions, given: Parameters
+) -> str:
+    """Return the command on one line.
+
+    Parameters
+    ----------
+    settings : dict
+        Settings of the estimator.
+    data : str
+        Value of DATA.
+    labels : str or None
+        Value of --labels.
+    table : TableOptions
+        Roles of the columns.
+    given : dict
+        Flags of ``chimap compare`` that ``chimap fit`` shares. Those with their default values are left out.
+
+    Returns
+    -------
+    str
+    """
+    parts = ["chimap fit", show.quoted(data)]
+    flags: Parameters = {
+        "labels": labels, **{name.replace("_", "-"): value for name, value in table.given().items()}
+    }  # fmt: skip
+    flags |= {
+        name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
+    }
+    for name, value in settings.items():
+        flag = flag_of(name).removeprefix("--")
+        if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
+            flags[flag] = f"{value:.6g}" if isinstance(value, float) else value
+    for flag, value in flags.items():
+        if value is True:
+            parts.append(f"--{flag}")
+        elif value is not None:
+            parts.append(f"--{flag} {show.quoted(value)}")
+    return " ".join([*parts, "--output my.model"])
+
+
+_MOST_REFUSED = 5  # machines listed with the reason for their failure
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print the machines of a comparison, best first.
+
+    The recommended one is marked and bold. Machines that left in earlier rounds, with fewer rows, follow below. ± is
+    half the width of the 95 % interval.
+    """
+    from rich.table import Table
+
+    table = Table(
+        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        title=f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}",
+    )  # fmt: skip
+    table.add_column("")
+    table.add_column("method", no_wrap=True)
+    for name in (comparison.metric, "±", "rows", "fit", "predict/row"):
+        table.add_column(name, justify="right", no_wrap=True)
+    chosen, rounds = comparison.recommendation.chosen, None
+    for e in comparison.ranked:
+        if rounds is not None and e.last.n_rows != rounds:
+            table.add_row()
+        rounds = e.last.n_rows
+        mark = "> " if e is chosen else "  "
+        table.add_row(
+            f"{mark}{e.kernel}", e.method, *_cells(comparison, e), style="bold" if e is chosen else None
+        )
+    show.console().print(table, end="\n\n")
+
+
+def _cells(comparison: Comparison, e: Entrant) -> list[str]:
+    from chimap.report import formatting
+    from chimap.report.comparison import SURE
+
+    run, is_share = e.last, comparison.measure == "accuracy"
+    half = SURE * run.standard_error
+    error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
+    score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
+    per_row = _words(formatting.microseconds(run.predict_seconds))
+    return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), per_row]
+
+
+def failures(comparison: Comparison) -> str | None:
+    """Return why machines could not be fitted, one per line, or None if all could."""
+    lines = [f"{e.name}: {in_flags(e.error)}" for e in comparison.failed[:_MOST_REFUSED]]
+    more = len(comparison.failed) - _MOST_REFUSED
+    return "\n".join(lines + ([f"and {more} more"] if more > 0 else [])) or None
+
+
+def print_errors(errors: KernelErrors) -> None:
+    """Print the kernel errors of features, the most accurate first.
+
+    The columns are the error of the kernel matrix, the worst error of a pair, the time of the map and the bytes of a
+    stored row.
+    """
+    from rich.table import Table
+
+    from chimap.report import formatting
+
+    gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
+    table = Table(
+        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        title=f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
+    )  # fmt: skip
+    table.add_column("")
+    for name in ("features", "matrix", "worst", "map/row", "stored row"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for m in errors.ranked:
+        name = m.family if m.unit == "features" else m.name
+        table.add_row(
+            f"  {name}", f"{m.n_features:,}", formatting.short(m.error_relative), formatting.short(m.error_worst),
+            _words(formatting.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
+        )  # fmt: skip
+    show.console().print(table, end="\n\n")
+
+
+def bound_line(errors: KernelErrors) -> str:
+    """Return the smallest error possible at each of the sizes tried."""
+    from chimap.report import formatting
+
+    listed = ", ".join(f"{size:,}: {formatting.short(error)}" for size, error in errors.bounds.items())
+    if errors.bound_of == "values":
+        return f"smallest possible relative error over pairs of values, by terms: {listed}"
+    return f"smallest possible error of the kernel matrix, by features: {listed}"
+
+
+def _words(text: str) -> str:
+    from chimap.report import formatting
+
+    return text.replace(formatting.NARROW_SPACE, " ")

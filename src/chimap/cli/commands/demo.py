@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from chimap.cli import flag_values, messages, options, outputs, show, training
 from chimap.cli.commands import evaluate
-from chimap.cli.support import errors, flag_values, options, outputs, show, training
-from chimap.cli.support.evaluated import Evaluated, page_of
-from chimap.cli.support.fit_settings import Settings
+from chimap.cli.evaluated import Evaluated, page_of
+from chimap.cli.fit_settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +116,7 @@ def _write_digits(path: Path) -> None:
     X, y = load_digits(return_X_y=True)
     with replacing(path) as beside, beside.open("wb") as file:
         np.savez_compressed(file, X=X.astype(np.uint8), y=y, about=ABOUT)
-    errors.written.append(str(path))
+    messages.written.append(str(path))
 
 
 def _others(data: Path, settings: Settings, gamma: float) -> dict[str, float]:

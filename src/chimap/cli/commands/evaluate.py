@@ -8,23 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli.support import (
-    data_rows,
-    errors,
-    flag_values,
-    held_out_rows,
-    image_options,
-    options,
-    outputs,
-    show,
-)
-from chimap.cli.support.bundles import Without
-from chimap.cli.support.evaluated import Evaluated, page_of
-from chimap.cli.support.evaluation_lines import summary
-from chimap.cli.support.table import AS_IT_IS, TableOptions
+from chimap.cli import data_rows, flag_values, held_out_rows, image_rows, messages, options, outputs, show
+from chimap.cli.evaluated import Evaluated, page_of
+from chimap.cli.options import AS_IT_IS, TableOptions, Without
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from chimap.cli.evaluated import Evaluated
+    from chimap.cli.score import Score
+    from chimap.report import ClassificationMetrics, RankingMetrics, RegressionMetrics, SplitScores
 
 
 def evaluate(
@@ -37,7 +30,7 @@ def evaluate(
     all_rows: Annotated[
         bool, typer.Option("--all-rows", help="Include the rows that the model was trained on.")
     ] = False,
-    part: image_options.ImagePart = None,
+    part: image_rows.ImagePart = None,
     splits: Annotated[
         int | None,
         options.optional(
@@ -105,7 +98,7 @@ def measure(
     """
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli.support.score import as_answers, check_splits, repeated, score, splitter, true_answers
+    from chimap.cli.score import as_answers, check_splits, repeated, score, splitter, true_answers
     from chimap.report import write_report
 
     flag_values.check_least(splits, "--splits")
@@ -139,7 +132,7 @@ def measure(
         check_splits(fitted, true_answers(fitted, source), source.name, drawn, groups)
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
-        errors.say("warning", chosen.warning)
+        messages.say("warning", chosen.warning)
     try:
         evaluated = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
     except DataError:
@@ -149,12 +142,148 @@ def measure(
     if drawn is not None:
         evaluated = evaluated._replace(splits=repeated(fitted, source, drawn, groups))
     if output is not None:
-        from chimap.cli.support.insights import insight_of
+        from chimap.cli.insights import insight_of
 
         with show.busy("drawing the report"):
             evaluated = evaluated._replace(
                 insight=insight_of(fitted, chosen.source, evaluated.score, chosen.training)
             )
             write_report(page_of(evaluated), output, overwrite=overwrite)
-        errors.written.append(str(output))
+        messages.written.append(str(output))
     return evaluated
+
+
+def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
+    """Return the lines of the terminal summary of an evaluation."""
+    from chimap.report import TaskMetrics
+
+    metrics, score = evaluated.score.metrics, evaluated.score
+    left_out = evaluated.chosen.source.n_left_out
+    which = evaluated.chosen.which + (f"; {left_out:,} without a label are left out" if left_out else "")
+    head: dict[str, str | None] = {"rows": which}
+    tail: dict[str, str | None] = {
+        "splits": None if evaluated.splits is None else _splits_lines(evaluated.splits),
+        "baseline": _baseline_line(score),
+        "time": f"{show.duration(score.seconds)}, {metrics.n_rows / max(score.seconds, 1e-9):,.0f} rows/s",
+        "peak memory": show.size(show.peak_memory()),
+        "report": None if output is None else str(output),
+    }
+    if isinstance(metrics, TaskMetrics):
+        return head | data_rows.task_lines(metrics) | tail
+    lines = _metric_lines(metrics, score.ranking)
+    if score.reliability is not None:
+        off = show.percent(score.reliability.error)
+        lines["probabilities"] = f"off by {off} on average (expected calibration error)"
+    return head | lines | tail
+
+
+def _splits_lines(splits: SplitScores) -> str:
+    """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
+    lines = []
+    for name, mean, deviation in splits.rows():
+        in_words = f"{name.lower()} {show.percent(mean)}" if splits.are_shares else f"{name} {mean:.4g}"
+        spread = f"{100 * deviation:.1f}" if splits.are_shares else f"{deviation:.2g}"
+        lines.append(in_words + ("" if deviation != deviation else f" ± {spread}"))
+    return "\n".join(lines)
+
+
+def _metric_lines(
+    metrics: ClassificationMetrics | RegressionMetrics, ranking: RankingMetrics | None
+) -> dict[str, str | None]:
+    from chimap.report import ClassificationMetrics
+
+    if not isinstance(metrics, ClassificationMetrics):
+        sizes = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
+        sizes["MAE"] = (metrics.mae, metrics.mae_interval)
+        sure = "at 95 % confidence"
+        return {n: f"{v:.4g}  ({low:.4g} to {high:.4g} {sure})" for n, (v, (low, high)) in sizes.items()}
+    low, high = (f"{100 * end:.1f}" for end in metrics.interval)
+    accuracy = f"{show.percent(metrics.accuracy)}  ({low} to {high} at 95 % confidence)"
+    lines: dict[str, str | None] = {
+        "accuracy": f"{accuracy}, {metrics.n_correct:,} of {metrics.n_rows:,} correct",
+        "balanced": f"{show.percent(metrics.balanced_accuracy)}, mean accuracy over classes",
+        "mAP": None
+        if ranking is None
+        else f"{show.percent(ranking.mean_average_precision)}, mean average precision",
+        "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
+        "worst classes": _worst_classes(metrics),
+    }
+    if not metrics.is_unequal:
+        return lines
+    if metrics.average_precision is None:
+        return {"balanced": lines.pop("balanced"), **lines}
+    precision = f"{metrics.average_precision:.4f}, for class {metrics.classes[metrics.rarer]}"
+    headline: dict[str, str | None] = {
+        "ROC AUC": lines.pop("ROC AUC"),
+        "average precision": precision,
+        "balanced": lines.pop("balanced"),
+    }
+    return {**headline, "rare class": rare_class(metrics), **lines}
+
+
+def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
+    """Return the classes with the lowest recall, each with the class that it is most often mistaken for."""
+    import numpy as np
+
+    from chimap.report import most_confused
+
+    order = [i for i in np.argsort(metrics.recall, kind="stable") if metrics.recall[i] < 1][:n]
+    # most rows first, so reversed: the last entry stays
+    pairs = most_confused(metrics, metrics.confusion.size)
+    taken_for = {pair.true: pair.predicted for pair in reversed(pairs)}
+    lines = [
+        f"{metrics.classes[i]}: {show.percent(metrics.recall[i])} of {metrics.support[i]:,} rows correct, "
+        f"most often taken for {taken_for[metrics.classes[i]]}"
+        for i in order
+    ]
+    return "\n".join(lines) or "none: every row is correct"
+
+
+def _baseline_line(score: Score) -> str:
+    from chimap.report import ClassificationMetrics, TaskMetrics
+
+    if isinstance(score.metrics, ClassificationMetrics):
+        return f"{show.percent(score.baseline.value)}, {score.baseline.name}"
+    if isinstance(score.metrics, TaskMetrics):
+        return f"{score.metrics.first} {score.baseline.value:.4g}, {score.baseline.name}"
+    return f"RMSE {score.baseline.value:.4g}, {score.baseline.name}"
+
+
+def score_line(score: Score) -> str:
+    """Return the score with its interval and the baseline on one line."""
+    from chimap.report import ClassificationMetrics, TaskMetrics
+
+    metrics = score.metrics
+    if isinstance(metrics, TaskMetrics):
+        mean = metrics.mean(metrics.first)
+        return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
+    if isinstance(metrics, ClassificationMetrics):
+        low, high = (f"{100 * end:.1f}" for end in metrics.interval)
+        if metrics.is_unequal and metrics.auc is not None:
+            return (
+                f"ROC AUC {metrics.auc:.3f}, average precision {metrics.average_precision:.3f}, balanced accuracy "
+                f"{show.percent(metrics.balanced_accuracy)}; {rare_class(metrics)}; accuracy "
+                f"{show.percent(metrics.accuracy)} on {metrics.n_rows:,} rows; {score.baseline.name}: "
+                f"{show.percent(score.baseline.value)}"
+            )
+        first = f"balanced accuracy {show.percent(metrics.balanced_accuracy)}, " if metrics.is_unequal else ""
+        if len(metrics.classes) == 2 and metrics.auc is not None:
+            first += f"ROC AUC {metrics.auc:.3f}, "
+        return (
+            f"{first}accuracy {show.percent(metrics.accuracy)} ({low} to {high} at 95 % confidence) on "
+            f"{metrics.n_rows:,} rows; {score.baseline.name}: {show.percent(score.baseline.value)}"
+        )
+    return (
+        f"R² {metrics.r2:.3f}, RMSE {metrics.rmse:.4g}, MAE {metrics.mae:.4g} on {metrics.n_rows:,} rows; "
+        f"{score.baseline.name}: RMSE {score.baseline.value:.4g}"
+    )
+
+
+def rare_class(metrics: ClassificationMetrics) -> str:
+    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the rarer of two classes."""
+    rare = metrics.rarer
+    n_found, n_rows = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
+    return (
+        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[rare]} found ({show.percent(n_found / n_rows)}), "
+        f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
+    )

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli.support import data_rows, errors, held_out_rows, image_options, options, outputs, show
-from chimap.cli.support.bundles import Without
-from chimap.cli.support.declared import constant
-from chimap.cli.support.table import TableOptions
+from chimap.cli import data_rows, held_out_rows, image_rows, messages, options, outputs, show
+from chimap.cli.declared import names
+from chimap.cli.options import TableOptions, Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from chimap.explain import Explanation
     from chimap.report import ExplainedRow, ModelExplanation
 
-KINDS = ("auto", *constant("estimators/explaining.py", "KINDS"))
+KINDS = ("auto", *names("importances"))
 _ARRAYS = (".npz",)
 
 
@@ -69,7 +68,7 @@ def explain(
             "Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.",
         ),
     ] = None,
-    part: image_options.ImagePart = None,
+    part: image_rows.ImagePart = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -90,8 +89,8 @@ def explain(
     """  # fmt: skip
     from chimap import load
     from chimap._validation import check_choice
-    from chimap.cli.support import explained
-    from chimap.cli.support.score import as_answers, true_answers
+    from chimap.cli import explained
+    from chimap.cli.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
@@ -161,8 +160,8 @@ def _chosen(
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
 
-    from chimap.cli.support import explained
-    from chimap.cli.support.margins import margins
+    from chimap.cli import explained
+    from chimap.cli.margins import margins
 
     if rows is not None:
         return explained.named_rows(source, rows), "The rows named with --rows."
@@ -223,7 +222,7 @@ def _write(
             }  # fmt: skip
         with replacing(output) as unfinished, unfinished.open("wb") as file:
             np.savez_compressed(file, **arrays)
-    errors.written.append(str(output))
+    messages.written.append(str(output))
 
 
 def summary(page: ModelExplanation, output: Path | None) -> dict[str, str | None]:

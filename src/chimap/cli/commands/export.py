@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from chimap.cli.support import errors, options, outputs, show
-from chimap.cli.support.declared import default, names
+from chimap.cli import messages, options, outputs, show
+from chimap.cli.declared import default, names
 
 if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.export import Exported
 
 
-Format = StrEnum("Format", [(name, name) for name in names("export/files.py", "FORMATS")])  # type: ignore[misc]
+Format = StrEnum("Format", [(name, name) for name in names("formats of export")])  # type: ignore[misc]
 """The format of the exported file."""
 
 
@@ -71,7 +71,7 @@ def export(
     done = export_model(
         load(model, kind="model"), output, chosen, tolerance=tolerance, overwrite=True, check=check
     )
-    errors.written.append(str(output))
+    messages.written.append(str(output))
     if json:
         show.as_json(_found(model, done))
         return

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli.support import errors, flag_values, image_models, options, outputs, show
-from chimap.cli.support.describe_images import blocks_flag
-from chimap.cli.support.image_options import ImageSettings
+from chimap.cli import flag_values, image_rows, messages, options, outputs, show
+from chimap.cli.commands.info import blocks_flag
+from chimap.cli.image_rows import ImageSettings
 
 if TYPE_CHECKING:
     from chimap.images import ImageHistograms
@@ -64,22 +64,22 @@ def features(
     _check(output, words_file, like, settings, overwrite, images, labels, like)
     flag_values.check_least(seed, "--seed", 0)
     writer(output)
-    image_set = image_models.open_set(images, labels, settings.part)
+    image_set = image_rows.open_set(images, labels, settings.part)
     histograms = _histograms(like, settings, seed, jobs)
     began = time.perf_counter()
     beside = f"{output}.parts, from which the same command resumes"
-    errors.written.append(beside)
+    messages.written.append(beside)
     table = write_table(
         image_set, histograms, output, show.progress(json), strict=settings.strict, overwrite=overwrite
     )
-    errors.written[-1] = str(output)
+    messages.written[-1] = str(output)
     if like is None:
         table.histograms.save(words_file, overwrite=overwrite)
-        errors.written.append(str(words_file))
+        messages.written.append(str(words_file))
     broken = list(table.broken.values())
     if broken:
         more = f" ... and {len(broken) - 5} more" if len(broken) > 5 else ""
-        image_models.warn_of(
+        image_rows.warn_of(
             f"{len(broken)} of {len(image_set)} images are broken: {' '.join(broken[:5])}{more}"
         )
     seconds = time.perf_counter() - began

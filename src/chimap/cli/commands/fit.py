@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from chimap._errors import InputError
+from chimap.cli import data_rows, options, outputs, show
 from chimap.cli.commands import evaluate
-from chimap.cli.support import config, fit_options, fit_summary, options, outputs, show
-from chimap.cli.support.declared import default
-from chimap.cli.support.fit_settings import Settings
-from chimap.cli.support.image_options import ImageSettings
-from chimap.cli.support.table import CountedColumn, TableOptions
-from chimap.cli.support.training import train
+from chimap.cli.commands.evaluate import score_line
+from chimap.cli.declared import default
+from chimap.cli.fit_settings import Settings
+from chimap.cli.image_rows import ImageSettings
+from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.training import FittedModel, cross_validated_r2, train
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+    from chimap.data import Source
 
 
 def fit(
     context: typer.Context,
     data: options.DataOrImages,
-    output: fit_options.Output,
+    output: options.Output,
     *,
     labels: options.Labels = None,
     table: TableOptions,
@@ -55,8 +63,8 @@ def fit(
             "--split.",
         ),
     ] = None,
-    config_file: config.Config = None,
-    save_config: config.SaveConfig = None,
+    config_file: options.Config = None,
+    save_config: options.SaveConfig = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -101,7 +109,7 @@ def fit(
         raise InputError(
             "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
         )
-    config.save(context, save_config)
+    options.save_config(context, save_config)
     fitted = train(
         data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
         checkpoint=checkpoint, checkpoint_every=checkpoint_every, images=images, table=table,
@@ -112,10 +120,10 @@ def fit(
             output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table,
         )  # fmt: skip
     if json:
-        show.as_json(fit_summary.as_dict(fitted, output))
+        show.as_json(fit_as_dict(fitted, output))
         return
     seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
-    show.facts(f"Fitted in {seconds}", fit_summary.summary(fitted, output))
+    show.facts(f"Fitted in {seconds}", fit_summary(fitted, output))
     labels_flag = f" --labels {show.quoted(labels)}" if labels else ""
     page = " --output report.html"
     same_data = f"{show.quoted(output)} {show.quoted(data)}{labels_flag}"
@@ -147,3 +155,182 @@ def _others_like(data: str, images: bool) -> str:
     file, colons, member = data.partition("::")
     endings = "".join(Path(file).suffixes[-2:] if file.endswith(".gz") else Path(file).suffixes[-1:])
     return f"OTHER{endings or '.npz'}{colons}{member}"
+
+
+_MANY_KEPT = 10_000  # rows that a machine keeps from which its predictions take a time worth a line
+_TIMED = 256  # rows that are predicted to time them
+_LISTED = 5  # candidates of the race to show
+
+
+def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
+    """Return the lines of the terminal summary of a fit."""
+    model, source = fitted.model, fitted.source
+    if model.selection_ is not None:
+        chosen = model.selection_.describe()
+    else:
+        chosen = (
+            "not cross-validated: too few rows, or all targets are equal"
+            if model.alpha == "auto"
+            else "as given"
+        )
+    if hasattr(model, "n_principal_"):
+        numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
+        chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
+    held_out, absent = _not_learned_from(fitted)
+    rows = f"{model.n_rows_:,}{show.in_blocks(getattr(model, 'block_rows_', None))}"
+    rows += f" plus {held_out:,} held out" if held_out else ""
+    unlearned = getattr(model, "n_unlearned_", 0)
+    rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
+    rows += f"; {absent:,} of weight 0" if absent > 0 else ""
+    rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
+    is_classifier = hasattr(model, "classes_")
+    task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
+    if data_rows.task_names_of(model) is not None:
+        task = f"{model.n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
+    n_features = model.coef_.shape[1]
+    about = model.describe()
+    in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
+    return {
+        "data": source.name,
+        "rows": rows,
+        "bins": f"{source.n_features:,}",
+        "histograms": None if model.histograms_ is None else model.histograms_.describe(),
+        "task": f"{task} ({fitted.task_reason})",
+        "race": race_lines(model),
+        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "features": f"{n_features:,}{in_precision}: {about['features']}",
+        "loss": loss_line(model),
+        "alpha": f"{model.alpha_:.4g} ({chosen})",
+        "bin weights": bin_weights_line(model),
+        "weights": weights_line(fitted),
+        "threshold": threshold_line(model),
+        "held out": fitted.held_out and score_line(fitted.held_out),
+        "time": show.stages(model.stage_seconds_),
+        "prediction": prediction_line(model, source),
+        "peak memory": show.size(show.peak_memory()),
+        "model": f"{output} ({show.size(output.stat().st_size)})",
+    }
+
+
+def prediction_line(model: BaseEstimator, source: Source) -> str | None:
+    """Return how long a thousand predictions take, for machines of so many rows that it matters; else None."""
+    if not hasattr(model, "row_numbers_") or model.n_rows_ < _MANY_KEPT:
+        return None
+    import numpy as np
+
+    from chimap.data import ArraySource
+
+    rows = source.take(np.arange(min(_TIMED, source.n_rows)))
+    began = time.perf_counter()
+    model.predict_source(ArraySource(rows, column_names=source.column_names))
+    seconds = (time.perf_counter() - began) * 1000 / rows.shape[0]
+    return f"1,000 rows in {show.duration(seconds)}; --features landmarks makes a smaller model"
+
+
+def race_lines(model: BaseEstimator) -> str | None:
+    """Return the best trials of the race, and a last line with the winner and the linear model; None without a race."""
+    result = getattr(model, "race_", None)
+    if result is None:
+        return None
+    from chimap.race.trials import SAME
+    from chimap.report.formatting import measure_in_words
+
+    best, linear = result.trials[0], result.baseline
+    lines = [
+        f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
+        for t in result.trials[:_LISTED]
+    ]
+    against = "" if linear is None else f"; linear {linear.score:.3f}"
+    verdict = (
+        f"{best.candidate.name} {best.score:.3f}{against} "
+        f"({measure_in_words(result.measure)} on {result.n_held_out:,} held-out rows)"
+    )
+    if result.expected is not None:
+        verdict += f". Expect {result.expected[0]:.3f} +- {2 * result.expected[1]:.3f} of unseen rows"
+    if best.score < max(t.score for t in result.trials if t.n_rows == best.n_rows) - SAME:
+        verdict += ". Others lead by no more than chance, and tables of the kind mostly prefer the winner"
+    if any(trial.candidate.settings.get("bin_weights") == "learn" for trial in result.trials[1:]):
+        verdict += ". Learned bins are taken only if they gain more than two standard errors"
+    return "\n".join([*lines, verdict])
+
+
+def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
+    """Return the numbers of held-out rows and of rows with weight 0."""
+    held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
+    unlearned = getattr(fitted.model, "n_unlearned_", 0)
+    return held_out, fitted.source.n_rows - fitted.model.n_rows_ - unlearned - held_out
+
+
+def bin_weights_line(model: BaseEstimator) -> str | None:
+    """Return the heaviest bins, or why none could be learned; None for equal weights."""
+    asked = getattr(model, "bin_weights", None)
+    if isinstance(asked, str) and asked == "learn" and not hasattr(model, "race_"):
+        return "equal, as --memory is too small to learn them"
+    return show.bin_weights(getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None))
+
+
+def weights_line(fitted: FittedModel) -> str | None:
+    """Return 'rows by times; classes 0.52 (inactive), 12.3 (active)', or None if all rows count equally."""
+    from chimap.estimators.targets import task_names
+
+    model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
+    names = task_names(model) or getattr(model, "classes_", None)
+    by_class = show.class_weights(names, getattr(model, "class_weight_", None))
+    of_rows = f"rows by {by}, numbers of equal rows" if model.weights == "frequency" else f"rows by {by}"
+    kinds = [of_rows if by else None, f"classes {by_class}" if by_class else None]
+    return "; ".join(kind for kind in kinds if kind) or None
+
+
+def threshold_line(model: BaseEstimator) -> str | None:
+    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold."""
+    if not hasattr(model, "threshold_"):
+        return None
+    rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
+    return f"{model.threshold_:.4g}: scores above it mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
+
+
+def loss_line(model: BaseEstimator) -> str | None:
+    """Return a line such as 'logistic, 59 passes', or None for the square loss, the default."""
+    loss = getattr(model, "chosen_", {}).get("loss", model.loss)
+    if loss == "square":
+        return None
+    return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
+
+
+def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
+    """Return the values of ``--json``."""
+    model, source = fitted.model, fitted.source
+    held_out = fitted.held_out
+    return {
+        "command": "fit",
+        "model": str(output),
+        "model_bytes": output.stat().st_size,
+        "data": source.name,
+        "rows": model.n_rows_,
+        "block_rows": getattr(model, "block_rows_", None),
+        "rows_unlearned": getattr(model, "n_unlearned_", 0),
+        "rows_held_out": _not_learned_from(fitted)[0],
+        "rows_of_weight_0": _not_learned_from(fitted)[1],
+        "rows_left_out": source.n_left_out,
+        "bins": source.n_features,
+        "task": model.training_["task"],
+        "task_reason": fitted.task_reason,
+        "classes": model.classes_ if hasattr(model, "classes_") else None,
+        "kernel": model.kernel_.name,
+        "gamma": model.describe()["gamma"],
+        "features": model.coef_.shape[1],
+        "precision": model.precision_,
+        "race": model.race_.table() if hasattr(model, "race_") else None,
+        "race_expected": model.race_.expected if hasattr(model, "race_") else None,
+        "bin_weights": getattr(model, "bin_weights_", None),
+        "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
+        "alpha": model.alpha_,
+        "class_weight": getattr(model, "class_weight_", None),
+        "threshold": getattr(model, "threshold_", None),
+        "cross_validated_r2": cross_validated_r2(model),
+        "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
+        "seconds": model.stage_seconds_,
+        "peak_memory_bytes": show.peak_memory(),
+        "settings": model.training_["settings"],
+        "version": model.training_["version"],
+    }

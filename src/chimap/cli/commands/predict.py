@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli.support import data_rows, errors, image_options, options, outputs, show
-from chimap.cli.support.bundles import Without
-from chimap.cli.support.options import Json, Overwrite
-from chimap.cli.support.table import TableOptions
+from chimap.cli import data_rows, image_rows, messages, options, outputs, show
+from chimap.cli.options import Json, Overwrite, TableOptions, Without
 
 if TYPE_CHECKING:
     from chimap._types import JSON
@@ -59,7 +57,7 @@ def predict(
     coverage: Annotated[
         float, options.value("SHARE", "Share of the rows whose set or interval holds the truth.")
     ] = 0.9,
-    part: image_options.ImagePart = None,
+    part: image_rows.ImagePart = None,
     overwrite: Overwrite = False,
     json: Json = False,
 ) -> None:
@@ -80,7 +78,7 @@ def predict(
       chimap predict photos.model new-photos/ --output predictions.csv
     """  # fmt: skip
     from chimap import load
-    from chimap.cli.support.predictions import writer
+    from chimap.cli.predictions import writer
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -98,7 +96,7 @@ def predict(
     write(fitted, source, show.progress(json))
     if to_stdout:
         return
-    errors.written.append(str(output))
+    messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
     if json:
         show.as_json(facts)

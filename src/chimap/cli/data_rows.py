@@ -1,0 +1,399 @@
+"""Open the data of a command, and read and check their labels."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chimap._errors import InputError
+from chimap.cli import image_rows
+from chimap.cli.messages import in_flags
+from chimap.cli.options import AS_IT_IS, TableOptions, Task
+from chimap.cli.show import busy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+    from chimap.data import Source
+    from chimap.data.formats.fields import Reading
+    from chimap.report import TaskMetrics
+
+
+_NO_BINS = ("groups", "split", "sample_weight")  # options that name columns which are not bins
+
+
+def open_data(
+    data: str,
+    labels: str | None = None,
+    model: BaseEstimator | None = None,
+    *,
+    part: str | None = None,
+    silent: bool = False,
+    check_labels: image_rows.CheckLabels | None = None,
+    table: TableOptions = AS_IT_IS,
+    reads_labels: bool = True,
+    needs_labels: bool = True,
+    reading: Reading | None = None,
+    aside: Sequence[str] = (),
+) -> Source:
+    """Open DATA as a source of rows.
+
+    With a ``model``, columns are matched by name to those that it was fitted on, and table options that are not set
+    are as in training. Svmlight text is read with the number of bins of the model, and images are described in the
+    same way as its training images.
+
+    Parameters
+    ----------
+    data : str
+        Path or address of the data.
+    labels : str or None, default=None
+        Value of --labels.
+    model : estimator or None, default=None
+        Fitted model that will predict the rows.
+    part : str or None, default=None
+        Part of an image data set to use.
+    silent : bool, default=False
+        Whether to leave out the progress bar.
+    check_labels : callable or None, default=None
+        Called as check_labels(labels, name) and may raise; for images it runs before they are described.
+    table : TableOptions, default=AS_IT_IS
+        Roles of the columns.
+    reads_labels : bool, default=True
+        Whether to read labels, and leave out the rows without one.
+    needs_labels : bool, default=True
+        Whether a column of labels without any is an error, rather than rows without labels.
+    reading : Reading or None, default=None
+        How rows are made from a column of text or molecules; a model brings its own.
+    aside : sequence of str, default=()
+        Columns that are not bins, used unless ``table`` excludes columns itself.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    DataError
+        If the file is bad, or if its number of bins differs from that of the model.
+    """
+    from chimap._validation import DataError
+    from chimap.cli.messages import say
+    from chimap.data.labels import UNREAD
+
+    if image_rows.holds_images(data):
+        if model is None:
+            raise DataError(
+                f"{data} holds images. Write their histograms first: chimap features IMAGES --output FILE."
+            )
+        chosen_labels = labels if reads_labels else UNREAD
+        return image_rows.rows_for(model, data, chosen_labels, part, silent, check_labels)
+    if part is not None:
+        raise InputError(f"--part is for images, but {data} holds rows of bins; leave it out.")
+    with busy(f"opening {data}"):
+        training = (getattr(model, "training_", None) or {}).get("table") or {}
+        options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
+        not_bins = [name for name in (options.pop(option, None) for option in _NO_BINS) if name is not None]
+        options |= {"reading": reading, "reads_labels": reads_labels}
+        source = _opened(data, labels, model, not_bins, needs_labels, options)
+        for note in source.notes:
+            say("note", in_flags(note))
+    if check_labels is not None and model is not None:
+        check_labels(source.labels(), source.name)
+    return source
+
+
+def _opened(
+    data: str,
+    labels: str | None,
+    model: BaseEstimator | None,
+    aside: list[str],
+    needs_labels: bool,
+    options: JSON,
+) -> Source:
+    """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
+    from chimap import open_source
+    from chimap.cli.messages import say
+    from chimap.data.labelling import NoLabelsError
+
+    def opened(labels: str | None, with_labels: bool) -> Source:
+        known = _known_aside(model, labels if with_labels else None)
+        return open_source(
+            data, labels, like=model, aside=[*aside, *known], with_labels=with_labels, **options
+        )
+
+    if not options.pop("reads_labels"):
+        return opened(labels, False)
+    try:
+        source = _with_labels_of_fit(opened, model) if labels is None else None
+        return opened(labels, True) if source is None else source
+    except NoLabelsError as error:
+        if needs_labels or labels is not None:
+            raise
+        say("note", f"{in_flags(error)} The rows are taken for rows without labels.")
+        return opened(None, False)
+
+
+def _with_labels_of_fit(
+    opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
+) -> Source | None:
+    """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
+    from chimap.cli.messages import say
+    from chimap.data.table import NoColumnError
+
+    labels = (getattr(model, "training_", None) or {}).get("labels")
+    if labels is None or not _is_column(labels):
+        return None
+    try:
+        source = opened(labels, True)
+    except (
+        NoColumnError,
+        FileNotFoundError,
+    ):  # if the file of the rows is missing, the next try raises again
+        return None
+    column = "column" if source.task_names is None else "columns"
+    say("note", f"{source.name}: using the {column} {labels!r} as labels, as when the model was fitted.")
+    return source
+
+
+def _is_column(labels: str) -> bool:
+    """Return whether the --labels of a fit named a column of its data, not a file or member with rows of its own."""
+    return "::" not in labels and not Path(labels).exists()
+
+
+def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
+    """Return the table options of the training data that apply to new data.
+
+    If the model knows its columns by name, options that select columns are dropped, since names match the columns.
+    """
+    is_named = hasattr(model, "feature_names_in_")
+    return {
+        name: value
+        for name, value in training.items()
+        if name in ("missing", "transpose", *_NO_BINS) or not (is_named and name != "id")
+    }
+
+
+def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
+    """Return the names of the columns that were not bins when the model was fitted; new data need not have them.
+
+    The list is empty if columns have no names. If ``labels`` is given, perhaps as a pattern, the columns of several
+    tasks are not in the list.
+    """
+    about = getattr(model, "training_", None) or {}
+    if not hasattr(model, "feature_names_in_"):
+        return []
+    tasks_known = task_names_of(model) or []
+    not_bins = [
+        *([] if about.get("labels") is None else [about["labels"]]),
+        *about.get("columns_aside", ()),
+        *tasks_known,
+    ]
+    return [name for name in not_bins if labels is None or name not in tasks_known]
+
+
+def weigh(source: Source, table: TableOptions) -> None:
+    """Set the weights of the rows from --sample-weight. Raise DataError, naming the row, for a bad weight."""
+    from chimap.fit.weights import checked_sample_weight
+
+    if table.sample_weight is not None:
+        values = source.column(table.sample_weight)
+        source.weights = checked_sample_weight(values, source.n_rows, f"{source.name}, {table.sample_weight}")
+
+
+def labels_of(source: Source) -> np.ndarray:
+    """Return the labels of a source. Raise DataError if it has none."""
+    return present(source.labels(), source.name)
+
+
+def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
+    """Return ``y``. Raise DataError if it is None.
+
+    With a ``model``, the error says which labels the model was fitted with.
+    """
+    from chimap._validation import DataError
+
+    training_labels = (getattr(model, "training_", None) or {}).get("labels")
+    if y is None and training_labels is not None:
+        raise DataError(
+            f"{name} has no labels. Name them; the model was fitted with --labels {shlex.quote(training_labels)}."
+        )
+    if y is None:
+        raise DataError(
+            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one label per line), a "
+            "column of a table, TABLE::COLUMN of another table with the ids of the rows, or ::MEMBER of an .npz, .h5 "
+            "or .zarr file. An array or column called y is found without --labels."
+        )
+    return y
+
+
+def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
+    """Return the task and the reason for it, by ``options.TASK_RULE``.
+
+    Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
+    text might be meant as numbers.
+    """
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.data.label_kinds import as_targets, is_text
+
+    if y.ndim == 2:
+        return decide_of_tasks(y, wanted, name)
+    if is_text(y):
+        if wanted is not Task.regress:
+            _check_meant_as_text(y, wanted, name)
+            return Task.classify, "labels are text"
+        y = as_targets(y, name)
+    if y.dtype.kind == "b":
+        if wanted is Task.regress:
+            raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")
+        return Task.classify, "labels are true or false"
+    fractional = np.flatnonzero(y != np.round(y))
+    if fractional.size and wanted is Task.classify:
+        raise DataError(
+            f"{name}: --task classify needs whole numbers or text for labels; row {fractional[0]} has "
+            f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
+        )
+    is_few, different = _is_few(y), np.unique(y).size
+    task = Task.regress if fractional.size or not is_few else Task.classify
+    if wanted is not Task.auto:
+        task = wanted
+    if task is Task.regress and different == 1 and y.size > 1:
+        raise DataError(
+            f"{name}: every label is {y[0]:g}, so there is nothing to predict. Name the column of labels with --labels."
+        )
+    if wanted is not Task.auto:
+        return wanted, "as set with --task"
+    if fractional.size:
+        return task, "labels are fractions"
+    opposite = "regress" if task is Task.classify else "classify"
+    numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
+    return task, f"labels are {numbers}; use --task {opposite} to override"
+
+
+def _is_few(y: np.ndarray) -> bool:
+    """Return whether so few labels are different that numbers are classes, by ``options.TASK_RULE``."""
+    import numpy as np
+
+    different = np.unique(y).size
+    return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
+
+
+def _check_meant_as_text(y: np.ndarray, wanted: Task, name: str) -> None:
+    """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.data.label_kinds import is_number, why_text
+
+    if wanted is Task.classify or _is_few(y):
+        return
+    words = np.unique(y).tolist()
+    if 2 * sum(map(is_number, words)) < len(words):
+        return
+    word, reason = why_text(words) or (words[0], "comes as text")
+    row = int(np.flatnonzero(y == word)[0])
+    raise DataError(
+        f"{name}: {len(words):,} different labels, most of them numbers, but they are text, as {word!r} in row {row} "
+        f"{reason}. For a regression, mend what is no number and add --task regress; for classes, add --task classify."
+    )
+
+
+def check_every_row(source: Source, precision: str) -> None:
+    """Raise DataError, naming the row in the file, for bins that are negative, not finite or too large.
+
+    A fit reads a sample or a part of the rows first, so its own error would name the row of that sample or part.
+    """
+    import numpy as np
+
+    from chimap._arrays import to_dense
+    from chimap._validation import DataError, check_histograms
+
+    largest = np.finfo("float64" if precision == "float64" else "float32").max
+    for chunk in source.chunks(4096):
+        check_histograms(
+            chunk.X, name=source.name, first_row=chunk.start, columns=source.column_names, ids=source.row_ids
+        )
+        tops = chunk.X.max(axis=1)
+        over = np.flatnonzero(to_dense(tops) > largest)
+        if over.size:
+            raise DataError(
+                f"{source.name}, row {chunk.start + over[0]}: a bin is too large for {precision}, above {largest:.3g}. "
+                "Scale the rows, or add --precision float64."
+            )
+
+
+_SHOWN = 20  # tasks shown on the terminal
+_HEADS = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
+
+
+def decide_of_tasks(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
+    """Return the task for labels (n, t), and the reason for it.
+
+    Raise DataError if the labels do not suit the task ``wanted``.
+    """
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    not_binary = np.argwhere(~(np.isnan(y) | (y == 0) | (y == 1)))
+    if not not_binary.size and wanted is not Task.regress:
+        return (
+            Task.classify,
+            f"{y.shape[1]} columns of 0 and 1" if wanted is Task.auto else "as set with --task",
+        )
+    if wanted is Task.classify:
+        row, task = not_binary[0]
+        raise DataError(
+            f"{name}: --task classify needs labels that are 0, 1 or missing in every task; row {row}, task {task} has "
+            f"{y[row, task]:g}. Use --task regress, or name one column of classes."
+        )
+    return (
+        Task.regress,
+        "as set with --task" if wanted is Task.regress else f"{y.shape[1]} columns of numbers",
+    )
+
+
+def task_names_of(model: BaseEstimator) -> list[str] | None:
+    """Return the names of the tasks or targets of a multi-task model, or None for a model of a single task."""
+    from chimap.estimators.targets import task_names
+
+    return task_names(model)
+
+
+def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
+    """Raise DataError if the labels do not match the tasks of the model."""
+    from chimap._validation import DataError
+
+    names = task_names_of(model)
+    n_tasks = 1 if names is None else len(names)
+    n_labels = y.shape[1] if y.ndim == 2 else 1
+    if n_labels != n_tasks:
+        raise DataError(
+            f"{name}: labels of {n_labels} task(s), but the model has {n_tasks}. Use --labels to name the columns that "
+            "it was fitted on."
+        )
+    if n_tasks > 1 and hasattr(model, "classes_"):
+        decide_of_tasks(y, Task.classify, name)
+
+
+def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
+    """Return the measures as a small table: their means, then one line for each task."""
+    heads = [f"{_HEADS.get(name, name):>8}" for name in metrics.measures]
+    names = metrics.names[:_SHOWN]
+    width = max(map(len, (*names, "mean")))
+
+    def line(name: str, cells: Iterable[str], rows: str) -> str:
+        numbers = (f"{cell:>{len(head)}}" for head, cell in zip(heads, cells, strict=True))
+        return "  ".join((f"{name:<{width}}", *numbers, f"{rows:>7}"))
+
+    table = [line("", heads, "rows")]
+    table.append(line("mean", (f"{metrics.mean(name):#.4g}" for name in metrics.measures), ""))
+    for i, name in enumerate(names):
+        values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
+        table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
+    if len(metrics.names) > _SHOWN:
+        table.append(f"and {len(metrics.names) - _SHOWN} more; --json and --output show all tasks")
+    return {"tasks": "\n".join(row.rstrip() for row in table)}

@@ -1,0 +1,127 @@
+"""Defaults of options, and names that they list, as the signatures and catalogues of the package declare them.
+
+``--help`` answers before NumPy could be loaded, so what the signatures declare is kept in ``declared.json``. After a
+change of a default or of a catalogue, ``python -m chimap.cli.declared`` writes it again; a test compares the two.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from chimap._types import JSON
+
+KEPT_IN = Path(__file__).with_suffix(".json")
+
+
+def default(parameter: str, owner: str = "HistogramClassifier") -> Any:
+    """Return the default of a parameter of a function or class.
+
+    >>> default("n_terms"), default("radius", "MorganCounts"), default("tolerance", "export_model")
+    ('auto', 2, 0.001)
+    """
+    return _kept()["defaults"][owner][parameter]
+
+
+def names(catalogue: str) -> tuple[str, ...]:
+    """Return the names in a catalogue of the package.
+
+    >>> names("engines")
+    ('local', 'dask')
+    """
+    return tuple(_kept()["names"][catalogue])
+
+
+def sizes(tried: str) -> tuple[int, ...]:
+    """Return the sizes that ``chimap compare`` tries by default.
+
+    >>> sizes("components")
+    (256, 1024)
+    """
+    return tuple(_kept()["sizes"][tried])
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words as a list to choose from.
+
+    >>> either(("local", "dask", "moon"))
+    'local, dask or moon'
+    """
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+@cache
+def _kept() -> JSON:
+    return json.loads(KEPT_IN.read_text(encoding="utf-8"))
+
+
+def declared_by_the_package() -> JSON:
+    """Return what ``declared.json`` holds, from the signatures and catalogues themselves."""
+    from chimap import (
+        FourierKernelLearner,
+        HistogramClassifier,
+        MultipleKernelLearner,
+        engines,
+        kernels,
+        losses,
+    )
+    from chimap.comparison import feature_candidates, full_race
+    from chimap.data import MorganCounts, WordCounts
+    from chimap.data.formats.words import TOKENS
+    from chimap.estimators.explaining import KINDS
+    from chimap.export import export_model
+    from chimap.export.files import FORMATS
+    from chimap.features.families import FAMILIES
+    from chimap.features.fourier import sampling
+    from chimap.fit.checkpoint import Checkpoint
+    from chimap.fit.recipe import PRECISIONS
+    from chimap.images import SIFT, ImageHistograms, descriptors
+    from chimap.kernels.stationary import STATIONARY
+
+    owners: tuple[Callable[..., object], ...] = (
+        HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, ImageHistograms, SIFT, MorganCounts,
+        WordCounts, Checkpoint, export_model,
+    )  # fmt: skip
+    catalogues: dict[str, Iterable[str]] = {
+        "additive kernels": kernels.CATALOGUE,
+        "other kernels": ("gaussian", *kernels.OTHERS, *STATIONARY),
+        "features": FAMILIES,
+        "samplings": sampling.CATALOGUE,
+        "losses": (*losses.CATALOGUE, "hinge"),
+        "engines": engines.ENGINES,
+        "precisions": PRECISIONS,
+        "tokens": TOKENS,
+        "formats of export": FORMATS,
+        "descriptors": descriptors.CATALOGUE,
+        "importances": KINDS,
+    }
+    return {
+        "defaults": {owner.__name__: _defaults(owner) for owner in owners},
+        "names": {catalogue: [*listed] for catalogue, listed in catalogues.items()},
+        "sizes": {
+            "components": [*full_race.SIZES],
+            "terms": [*feature_candidates.TERMS],
+            "terms of exponential kernels": [*feature_candidates.INNER_TERMS],
+        },
+    }
+
+
+def _defaults(owner: Callable[..., object]) -> JSON:
+    """Return the defaults that JSON can hold, by name."""
+    parameters = inspect.signature(owner).parameters.values()
+    plain = str | int | float | tuple | None
+    return {
+        p.name: p.default
+        for p in parameters
+        if p.default is not inspect.Parameter.empty and isinstance(p.default, plain)
+    }
+
+
+if __name__ == "__main__":
+    KEPT_IN.write_text(json.dumps(declared_by_the_package(), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,268 @@
+"""Describe a data file in one pass over its rows, with memory that does not grow with them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from chimap.cli import data_rows, options, show
+from chimap.cli.messages import in_flags
+from chimap.cli.options import AS_IT_IS, TableOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from chimap._types import JSON
+    from chimap.data import Source
+    from chimap.data.formats.fields import Reading
+    from chimap.engines import Progress
+
+_UNEVEN = 10  # ratio of largest to smallest sum beyond which a kernel mostly compares the sizes of rows
+
+# Memory of the compiled loops, their compiler and the BLAS buffers after their first use (measured on two cores).
+_RUNNING_BYTES = 104 * 2**20
+
+
+def describe(
+    path: str,
+    labels: str | None,
+    memory: str | None,
+    components: str,
+    *,
+    silent: bool,
+    table: TableOptions = AS_IT_IS,
+    reading: Reading | None = None,
+) -> tuple[JSON, dict[str, str | None]]:
+    """Return facts about a data file as plain values, and as lines for the terminal.
+
+    ``reading`` turns a column of text or molecules into rows.
+    """
+    from chimap.cli.fit_settings import Settings
+    from chimap.data.labelling import text_columns
+
+    Settings(components=components).check_components()
+    texts: list[str] = []
+    if reading is None and labels is None and table.columns is None and table.exclude is None:
+        texts = text_columns(path)  # a fit needs these named; here they are set aside and listed
+    source = data_rows.open_data(path, labels, table=table, reading=reading, aside=texts)
+    plan = None if memory is None else _plan(source, memory, components)
+    facts = {
+        "data": source.name,
+        "rows": source.n_rows,
+        "bins": source.n_features,
+        "named": source.column_names is not None,
+        "ids": None if source.row_ids is None else source.row_ids[:3].tolist(),
+        "rows_left_out": source.n_left_out,
+        "sparse": source.is_sparse,
+        **_scan(source, show.progress(silent)),
+        "labels": _labels(source),
+        "text_columns": texts,
+        "metadata": _metadata(source),
+        "other_matrices": [*source.matrices],
+        "plan": plan,
+    }
+    return facts, {
+        "rows": f"{source.n_rows:,}"
+        + (f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""),
+        "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
+        "bins": f"{source.n_features:,}"
+        + (", stored sparse" if source.is_sparse else "")
+        + (f", named {', '.join(source.column_names[:3])}, ..." if source.column_names else ""),
+        "non-zero": f"{show.percent(facts['density'], 2)} of the entries",
+        "range": f"{facts['least']:.6g} to {facts['most']:.6g}",
+        "sums": _sums_line(facts["least_sum"], facts["most_sum"]),
+        "empty rows": f"{facts['empty_rows']:,}" if facts["empty_rows"] else None,
+        "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
+        "labels": _labels_line(facts["labels"]),
+        "text columns": _text_line(texts),
+        "other columns": "\n".join(map(_metadata_line, facts["metadata"])) or None,
+        "other matrices": ", ".join(f"::{name}" for name in source.matrices) or None,
+        "plan": facts["plan"] and _plan_line(facts["plan"]),
+    }
+
+
+def _metadata(source: Source) -> list[JSON]:
+    """Describe the metadata columns of the rows, which --labels and --groups can name."""
+    import numpy as np
+
+    from chimap._validation import DataError
+    from chimap.data.label_kinds import kind_of
+
+    columns: list[JSON] = []
+    for name in source.metadata:
+        try:
+            values = source.column(name)
+        except DataError as error:  # a row has no value, or the values cannot be labels
+            columns.append({"name": name, "kind": None, "distinct": None, "note": in_flags(error)})
+            continue
+        columns.append({"name": name, "kind": kind_of(values), "distinct": int(np.unique(values).size)})
+    return columns
+
+
+def _metadata_line(column: JSON) -> str:
+    if column["kind"] is None:
+        return f"{column['name']}: some rows have no value"
+    return f"{column['name']}: {column['kind']}, {column['distinct']:,} different"
+
+
+def _text_line(texts: list[str]) -> str | None:
+    """Return the text columns, which are not bins, with the flags that a fit needs for them."""
+    if not texts:
+        return None
+    others = "" if len(texts) == 1 else f" and --exclude {show.quoted(','.join(texts[1:]))}"
+    return f"{', '.join(texts)}, not used as bins; to fit, name labels with --labels {show.quoted(texts[0])}{others}"
+
+
+def _sums_line(least: float, most: float) -> str:
+    """Return the range of the row sums, with advice if the sums vary so much that they hide the shapes."""
+    line = f"rows sum to {least:.6g} to {most:.6g}"
+    if least >= 0 and most > _UNEVEN * least:
+        line += "; --normalize divides each row by its sum, so that shapes are compared, not sizes"
+    return line
+
+
+def _scan(source: Source, progress: Progress) -> JSON:
+    """Return counts and ranges over all entries. Entries that are not finite are only counted."""
+    import numpy as np
+
+    from chimap._arrays import stored_values
+
+    nonzero = negative = not_finite = empty = 0
+    ends, sums = [np.inf, -np.inf], [np.inf, -np.inf]
+    with progress:
+        progress.stage("reading", source.n_rows)
+        for chunk in source.chunks(max(1, int(2**25 / max(1.0, source.row_bytes)))):
+            values = stored_values(chunk.X)
+            is_finite = np.isfinite(values)
+            not_finite += int(values.size - np.count_nonzero(is_finite))
+            if not is_finite.all():
+                values = np.where(is_finite, values, 0)
+            nonzero += int(np.count_nonzero(values))
+            negative += int(np.count_nonzero(values < 0))
+            has_zeros = source.is_sparse and values.size < chunk.X.shape[0] * chunk.X.shape[1]
+            _widen(ends, np.append(values, 0) if has_zeros else values)
+            totals = np.asarray(chunk.X.sum(axis=1, dtype=np.float64)).reshape(-1)
+            _widen(sums, totals[np.isfinite(totals) & (totals != 0)])
+            empty += int(np.count_nonzero(totals == 0))
+            progress.advance(chunk.X.shape[0])
+    if sums[0] > sums[1]:  # every row is empty
+        sums = [0.0, 0.0]
+    return {
+        "density": nonzero / (source.n_rows * source.n_features),
+        "least": ends[0],
+        "most": ends[1],
+        "least_sum": sums[0],
+        "most_sum": sums[1],
+        "empty_rows": empty,
+        "negative": negative,
+        "not_finite": not_finite,
+    }
+
+
+def _widen(ends: list[float], values: np.ndarray) -> None:
+    if values.size:
+        ends[:] = min(ends[0], float(values.min())), max(ends[1], float(values.max()))
+
+
+def _labels(source: Source) -> JSON | None:
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    y = source.labels()
+    if y is None:
+        return None
+    try:
+        task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
+    except DataError as error:  # the labels leave the task open, which a fit asks for
+        return {"task": None, "reason": in_flags(error)}
+    about: JSON = {"task": task.value, "reason": reason}
+    if y.ndim == 2:
+        return about | {
+            "tasks": source.task_names or y.shape[1],
+            "entries": (~np.isnan(y)).sum(axis=0).tolist(),
+        }
+    if task is options.Task.regress:
+        return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
+    classes, counts = np.unique(y, return_counts=True)
+    return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
+
+
+def _plan(source: Source, memory: str, components: str) -> JSON:
+    """Plan a fit of an exponential kernel: its features, chunks and peak memory.
+
+    Raise MemoryBudgetError if the budget is too small.
+    """
+    from chimap._memory import parse_memory, room_in
+    from chimap.cli.fit_settings import Settings
+    from chimap.engines import chunk_rows_within
+    from chimap.estimators.internals import recipe_for
+    from chimap.fit.automatic import block_plan, bytes_of_exact
+    from chimap.fit.plan import largest_job
+    from chimap.fit.settling import keeps_rows
+    from chimap.solvers.blocks import BlockSolver
+
+    y = source.labels()
+    task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
+    model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
+    loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
+    libraries = None if loaded is None else loaded + _RUNNING_BYTES
+    given, recipe = recipe_for(model, source)
+    facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
+    if given.get("solver") == BlockSolver.name:
+        plan = block_plan(given, source, room_in(parse_memory(memory)))
+        return {**facts, "components": plan.n_rows, "features": "exact", "chunk_rows": plan.block_rows,
+                "peak_bytes": plan.n_bytes, "seconds": plan.first_seconds + plan.seconds}  # fmt: skip
+    if keeps_rows(given):
+        peak = bytes_of_exact(given, source)
+        return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
+                "peak_bytes": peak}  # fmt: skip
+    job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
+    chunk_rows = chunk_rows_within(job, parse_memory(memory))
+    return {
+        **facts,
+        "components": job.n_features,
+        "features": "landmarks",
+        "chunk_rows": min(chunk_rows, source.n_rows),
+        "peak_bytes": job.peak_bytes(chunk_rows),
+    }
+
+
+def _plan_line(plan: JSON) -> str:
+    libraries = show.size(plan["library_bytes"])
+    beside = f"plus {libraries} for libraries" if libraries else "libraries not counted"
+    if "seconds" in plan:
+        time = show.duration(float(f"{plan['seconds']:.2g}"))
+        reads = (
+            f"an exact fit learns {plan['components']:,} rows in blocks of up to {plan['chunk_rows']:,}, takes about "
+            f"{time} of two cores"
+        )
+    elif plan["features"] == "exact":
+        reads = f"an exact fit keeps all {plan['chunk_rows']:,} rows"
+    else:
+        reads = f"a fit with {plan['components']:,} landmarks reads {plan['chunk_rows']:,} rows at a time"
+    return (
+        f"{reads} and peaks at {show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {beside}"
+    )
+
+
+def _bad_line(negative: int, not_finite: int) -> str | None:
+    bad = [f"{n:,} {what}" for n, what in ((negative, "negative"), (not_finite, "NaN or infinite")) if n]
+    return f"{' and '.join(bad)}: 'chimap fit' will refuse them" if bad else None
+
+
+def _labels_line(labels: JSON | None, most: int = 12) -> str:
+    if labels is None:
+        return "none; name them with --labels"
+    if labels["task"] is None:
+        return str(labels["reason"])
+    if "entries" in labels:
+        entries = labels["entries"]
+        kind = "tasks of two classes" if labels["task"] == "classify" else "regressions"
+        return f"{len(entries)} {kind}, {min(entries):,} to {max(entries):,} labels each ({labels['reason']})"
+    if "counts" not in labels:
+        ends = f"{labels['least']:.6g} to {labels['most']:.6g}, mean {labels['mean']:.6g}"
+        return f"{ends}: a regression ({labels['reason']})"
+    counts = sorted(labels["counts"].items(), key=lambda pair: -pair[1])
+    shown = ", ".join(f"{name}: {count:,}" for name, count in counts[:most])
+    more = f", and {len(counts) - most:,} more" if len(counts) > most else ""
+    return f"{len(counts):,} classes ({labels['reason']})\nrows per class: {shown}{more}"

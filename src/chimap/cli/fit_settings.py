@@ -1,0 +1,235 @@
+"""The options of ``chimap fit`` that set the model and how it is chosen."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chimap._errors import InputError
+from chimap.cli import flag_values, options
+from chimap.cli.declared import default, either, names
+from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+
+
+_ADDITIVE = names("additive kernels")
+_OTHERS = names("other kernels")
+_FEATURES = names("features")
+_SAMPLINGS = names("samplings")
+_LOSSES = names("losses")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The options of ``chimap fit``. Their defaults are those of the estimator."""
+
+    kernel: Annotated[
+        str,
+        options.value(
+            "NAME",
+            f"Kernel: auto to race several, or {either(_ADDITIVE)}, with or without the prefix exp-. exp- gives "
+            f"the exponential form, and + a sum: chi2+pq. Other kernels are {either(_OTHERS)}.",
+        ),
+    ] = default("kernel")
+    gamma: Annotated[
+        str,
+        options.value("G", "Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."),
+    ] = default("gamma")
+    terms: options.Terms = default("n_terms")
+    components: Annotated[
+        str,
+        options.value(
+            "N",
+            "Landmarks or random features of an exponential kernel: a number or auto. A larger number is "
+            "more accurate.",
+        ),
+    ] = default("n_components")
+    map: Annotated[
+        str, options.value("NAME", "Map of an additive kernel. 'chimap compare' tries all maps.")
+    ] = "optimal"
+    features: Annotated[
+        str, options.value("NAME", f"Features of the kernel: {either(('auto', *_FEATURES))}.")
+    ] = default("features")
+    sampling: Annotated[
+        str,
+        options.value(
+            "NAME", f"How to draw the frequencies of random features: {either(('auto', *_SAMPLINGS))}."
+        ),
+    ] = default("sampling")
+    loss: Annotated[
+        str,
+        options.value(
+            "NAME",
+            f"Loss: {either(_LOSSES)}. square takes one pass over DATA, the others some tens of passes; hinge "
+            "keeps the features of all rows in memory.",
+        ),
+    ] = default("loss")
+    class_weight: options.ClassWeight = None
+    weights: options.Weights = default("weights")
+    threshold: options.Threshold = None
+    alpha: options.Alpha = default("alpha")
+    normalize: options.Normalize = False
+    normalization: options.Normalization = None
+    bin_weights: options.BinWeights = default("bin_weights")
+    time_limit: options.TimeLimit = default("time_limit")
+    scoring: options.Scoring = None
+    task: options.TaskOption = Task.auto
+    test_fraction: options.TestFraction = 0.0
+    memory: options.Memory = default("memory")
+    precision: options.PrecisionOption = Precision[default("precision")]
+    device: Annotated[
+        str,
+        options.value(
+            "DEVICE", "Where to compute: cpu, or cuda for the pass and the solution (needs torch)."
+        ),
+    ] = default("device")
+    engine: Annotated[
+        EngineChoice,
+        typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
+    ] = IN_PROCESS
+    blocks: Annotated[
+        str | None,
+        options.optional(
+            "SPEC",
+            "Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may "
+            "be a list with one kernel for each.",
+        ),
+    ] = None
+    principal: Annotated[
+        str | None,
+        options.optional(
+            "N",
+            "Principal components to keep in each block, found in a first pass. Give several, such as "
+            "500,1000,3000, to choose the best by cross-validation together with alpha.",
+        ),
+    ] = None
+    jobs: options.Jobs = default("n_jobs")
+    folds: options.Folds = None
+    seed: options.Seed = 0
+
+    @property
+    def preparation(self) -> str | list[str | None] | None:
+        """The normalisation of each row before it is mapped, several to race among, or None."""
+        return "l1" if self.normalize else flag_values.normalization_of(self.normalization)
+
+    @property
+    def kernels(self) -> list[str]:
+        """The kernel names: a single one, or one for each block."""
+        return flag_values.listed(self.kernel)
+
+    @property
+    def n_terms(self) -> int | None:
+        """Features made of each bin; None for auto, since each family of features has its own default."""
+        if self.terms == "auto":
+            return None
+        if not self.terms.isdecimal():
+            raise InputError(f"--terms must be auto or a whole number of at least 1; got {self.terms!r}.")
+        return int(self.terms)
+
+    @property
+    def n_components(self) -> int | str:
+        """Landmarks or random features: a number, or "auto"."""
+        text = str(self.components)
+        if text == "auto":
+            return text
+        if not text.isdecimal():
+            raise InputError(f"--components must be auto or a whole number of at least 2; got {text!r}.")
+        return int(text)
+
+    def check_components(self) -> None:
+        """Raise ValueError, naming the flag, if no fit accepts this number of features."""
+        number = self.n_components
+        flag_values.check_least(None if isinstance(number, str) else number, "--components", 2)
+
+    def check(self, n_descriptors: int = 0) -> None:
+        """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later.
+
+        ``n_descriptors`` is the number of image descriptors: these are the blocks unless --blocks is given.
+        """
+        from chimap._memory import parse_memory
+        from chimap.backends import check_device
+
+        for kernel in self.kernels:
+            flag_values.check_kernel(kernel)
+            flag_values.check_map(self.map, kernel)
+        blocks = flag_values.blocks_of(self.blocks)
+        n_blocks = n_descriptors if blocks is None else len(blocks)
+        if len(self.kernels) > 1 and len(self.kernels) != n_blocks:
+            raise InputError(
+                f"--kernel names {len(self.kernels)} kernels: --blocks must then name as many blocks."
+            )
+        flag_values.check_features(self.features)
+        flag_values.check_sampling(self.sampling)
+        check_device(self.device)
+        flag_values.check_loss(self.loss)
+        flag_values.gamma_of(self.gamma)
+        if self.normalize and self.normalization not in (None, "l1"):
+            raise InputError(
+                f"--normalize means --normalization l1, but {self.normalization} is given: leave one of them out."
+            )
+        flag_values.normalization_of(self.normalization)
+        flag_values.check_scoring(self.scoring)
+        flag_values.number_or("auto", self.alpha, "--alpha")
+        self.check_components()
+        for flag, value, least in (
+            ("--terms", self.n_terms, 1),
+            ("--folds", self.folds, 2),
+            ("--jobs", self.jobs, 1),
+            ("--seed", self.seed, 0),
+        ):
+            flag_values.check_least(value, flag, least)
+        flag_values.one_or_several(self.principal, "--principal")
+        if self.bin_weights not in ("auto", "learn", "none"):
+            raise InputError(f"--bin-weights must be auto, learn or none; got {self.bin_weights!r}.")
+        flag_values.seconds_of(self.time_limit, "--time-limit")
+        flag_values.class_weight_of(self.class_weight)
+        flag_values.threshold_of(self.threshold)
+        flag_values.check_share(self.test_fraction, "--test-fraction")
+        parse_memory(self.memory)
+
+    def weighing(self, y: np.ndarray) -> JSON:
+        """Return the parameters ``class_weight`` and ``threshold`` of a model for the labels ``y``."""
+        return {
+            "class_weight": flag_values.class_weight_of(self.class_weight, y),
+            "threshold": flag_values.threshold_of(self.threshold),
+        }
+
+    def estimator(self, task: Task) -> BaseEstimator:
+        """Return the unfitted model of these settings, without the parameters of ``weighing``."""
+        from chimap import HistogramClassifier, HistogramRegressor
+        from chimap.features.additive import CATALOGUE as MAPS
+
+        n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
+        return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
+            self.kernels if len(self.kernels) > 1 else self.kernels[0],
+            gamma=flag_values.gamma_of(self.gamma),
+            n_components=self.n_components,
+            n_terms=n_terms,
+            map=None
+            if self.map == "optimal"
+            else MAPS[self.map](**({} if self.n_terms is None else {"n_terms": self.n_terms})),
+            features=self.features,
+            sampling=self.sampling,
+            normalize=self.preparation,
+            blocks=flag_values.blocks_of(self.blocks),
+            bin_weights=None if self.bin_weights == "none" else self.bin_weights,
+            time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
+            n_principal=flag_values.one_or_several(self.principal, "--principal"),
+            loss=self.loss,
+            weights=self.weights,
+            alpha=flag_values.number_or("auto", self.alpha, "--alpha"),
+            scoring=self.scoring,
+            selection="auto" if self.folds is None else self.folds,
+            memory=self.memory,
+            precision=self.precision.value,
+            device=self.device,
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )

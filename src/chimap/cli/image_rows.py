@@ -1,0 +1,286 @@
+"""Images on the command line: their options, and rows for a fit or for a fitted model."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from chimap._errors import InputError
+from chimap.cli import flag_values, messages, options, show
+from chimap.cli.declared import default, names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap.data import Source
+    from chimap.data.labels import Labels
+    from chimap.engines import Stopwatch
+    from chimap.images import ImageHistograms
+    from chimap.images.parts import PartFolder
+    from chimap.images.reading import ImageSet
+
+    CheckLabels = Callable[[np.ndarray | None, str], object]
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageSettings:
+    """The options for images and their defaults."""
+
+    descriptors: Annotated[
+        str,
+        options.value(
+            "NAMES",
+            f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}.",
+        ),
+    ] = default("descriptors", "ImageHistograms")
+    words: Annotated[int, options.value("N", "Number of visual words of each descriptor.")] = default(
+        "n_words", "ImageHistograms"
+    )
+    coding: Annotated[
+        str,
+        options.value(
+            "NAME", "Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest)."
+        ),
+    ] = default("coding", "ImageHistograms")
+    grids: Annotated[
+        str,
+        options.value(
+            "GRIDS",
+            "Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.",
+        ),
+    ] = ",".join(f"{rows}x{columns}" for rows, columns in default("grids", "ImageHistograms"))
+    step: Annotated[int, options.value("PIXELS", "Distance between neighbouring SIFT points.")] = default(
+        "step", "SIFT"
+    )
+    sizes: Annotated[str, options.value("PIXELS", "Width of a SIFT bin at each scale.")] = ",".join(
+        map(str, default("sizes", "SIFT"))
+    )
+    part: ImagePart = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at a broken image instead of leaving it out.")
+    ] = False
+
+    def check(self) -> None:
+        """Raise ValueError, naming the flag, before any image is read, for settings that cannot work."""
+        from chimap.images.coding import CATALOGUE as CODINGS
+        from chimap.images.descriptors import CATALOGUE
+
+        names = flag_values.listed(self.descriptors)
+        unknown = [name for name in names if name not in CATALOGUE]
+        if unknown or not names or len(set(names)) < len(names):
+            raise InputError(
+                f"--descriptors must be different names among {', '.join(CATALOGUE)}, with commas; got "
+                f"{self.descriptors!r}."
+            )
+        flag_values.check_known(self.coding, CODINGS, "--coding")
+        flag_values.check_least(self.words, "--words")
+        flag_values.check_least(self.step, "--step")
+        flag_values.whole_numbers(self.sizes, "--sizes")
+        grids_of(self.grids)
+
+    def check_unused(self, data: str) -> None:
+        """Raise ValueError, naming the first one, if image options are set but DATA holds no images."""
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) != field.default:
+                raise InputError(
+                    f"--{field.name} is for images, but {data} holds rows of bins; leave it out."
+                )
+
+    def histograms(self, seed: int, jobs: int | None) -> ImageHistograms:
+        """Return the unfitted histograms of these settings."""
+        from chimap.images import SIFT, ImageHistograms
+        from chimap.images.descriptors import CATALOGUE
+
+        descriptors = {}
+        sizes = tuple(flag_values.whole_numbers(self.sizes, "--sizes"))
+        for name in flag_values.listed(self.descriptors):
+            descriptor = CATALOGUE[name]
+            if isinstance(descriptor, SIFT):
+                descriptor = dataclasses.replace(descriptor, step=self.step, sizes=sizes)
+            descriptors[name] = descriptor
+        return ImageHistograms(
+            descriptors,
+            n_words=self.words,
+            coding=self.coding,
+            grids=grids_of(self.grids),
+            n_jobs=jobs,
+            random_state=seed,
+        )
+
+
+def grids_of(text: str) -> tuple[tuple[int, int], ...]:
+    """Return the (rows, columns) of each grid. Raise ValueError, naming the flag, for bad text.
+
+    >>> grids_of("1x1, 3x1")
+    ((1, 1), (3, 1))
+    """
+    grids = []
+    for word in flag_values.listed(text) or [text]:
+        rows, _, columns = word.partition("x")
+        if not (rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
+            raise InputError(f"--grids must be ROWSxCOLUMNS with commas, such as 1x1,2x2,3x1; got {word!r}.")
+        grids.append((int(rows), int(columns)))
+    return tuple(grids)
+
+
+ImagePart = Annotated[
+    str | None,
+    options.optional("NAME", "Part of a split image data set to use, such as train.", "--part"),
+]
+
+
+def holds_images(data: str) -> bool:
+    """Return whether DATA holds images rather than rows."""
+    from chimap.data.image_names import holds_images
+
+    layout, path = layout_of(data)
+    return layout is not None or holds_images(path)
+
+
+def layout_of(data: str) -> tuple[str | None, str]:
+    """Split ``caltech101:PATH`` into the name of the data set and the path; without a name, return None and DATA.
+
+    Raise ValueError for a name without a path, and for an unknown name before an existing path.
+
+    >>> layout_of("voc2007:photos"), layout_of("s3://photos"), layout_of("file:///")
+    (('voc2007', 'photos'), (None, 's3://photos'), (None, 'file:///'))
+    """
+    from chimap.data.io.files import is_address
+
+    name, colon, path = data.partition(":")
+    if is_address(data) or (not colon and Path(data).exists()):
+        return None, data  # return early: the import below loads everything that images need
+    from chimap.images.sets import CATALOGUE
+
+    if name in CATALOGUE and path:
+        return name, path
+    if not Path(data).exists():
+        if name in CATALOGUE:
+            raise InputError(f"{data} names a data set without its folder; give {name}:FOLDER.")
+        if path and Path(path).exists():
+            raise InputError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
+    return None, data
+
+
+def open_set(data: str, labels: Labels, part: str | None) -> ImageSet:
+    """Open the images of DATA, with one label each or none. If ``part`` is given, return only that part."""
+    from chimap.images.histogram_source import check_single_labels
+    from chimap.images.reading import open_images
+
+    layout, path = layout_of(data)
+    with show.busy(f"opening {data}"):
+        images = open_images(path, labels, layout)
+    check_single_labels(images)
+    return images if part is None else images.part(part)
+
+
+def warn_of(report: str | None) -> None:
+    """Warn of images that were left out, if any."""
+    if report:
+        messages.say("warning", f"{report} They are left out.")
+
+
+def readable_set(
+    data: str, labels: str | None, settings: ImageSettings, silent: bool, clock: Stopwatch
+) -> tuple[ImageSet, np.ndarray]:
+    """Return the images of DATA that can be decoded, and their labels. Raise DataError if there are no labels."""
+    from chimap._validation import DataError
+    from chimap.images.histogram_source import readable
+
+    settings.check()
+    images = open_set(data, labels, settings.part)
+    if images.labels is None:
+        raise DataError(
+            f"{images.name} has no labels. Put the images of each class into a folder named after it, or give a CSV "
+            "of paths and labels."
+        )
+    with clock("check images"):
+        images, report = readable(images, show.progress(silent), strict=settings.strict)
+    warn_of(report)
+    assert images.labels is not None
+    return images, images.labels
+
+
+def training_rows(
+    images: ImageSet,
+    settings: ImageSettings,
+    is_held_out: np.ndarray,
+    seed: int,
+    jobs: int | None,
+    silent: bool,
+    clock: Stopwatch,
+    checkpoint: Path | None,
+) -> tuple[Source, ImageHistograms, PartFolder | None]:
+    """Describe the images of a fit.
+
+    Returns
+    -------
+    Source
+        Rows of all images.
+    ImageHistograms
+        Fitted histograms. The words are learned from the images that are not held out.
+    PartFolder or None
+        With a checkpoint, the folder that keeps the rows until the model is written.
+    """
+    import numpy as np
+
+    from chimap.images.histogram_source import ImageSource
+    from chimap.images.parts import PartFolder
+
+    histograms, learning = settings.histograms(seed, jobs), images.take(np.flatnonzero(~is_held_out))
+    if checkpoint is None:
+        with clock("words"):
+            histograms.fit(learning, progress=show.progress(silent))
+        with clock("describe"):
+            return ImageSource(images, histograms, show.progress(silent), strict=True), histograms, None
+    parts = PartFolder(checkpoint, images, histograms, learning)
+    with clock("describe"), show.progress(silent) as progress:
+        histograms = parts.completed(histograms, True, progress)
+    described = ((int(i), row) for part in parts for i, row in zip(part.images, part.rows, strict=True))
+    return ImageSource(images, histograms, described=described), histograms, parts
+
+
+def rows_for(
+    model: BaseEstimator,
+    data: str,
+    labels: Labels,
+    part: str | None,
+    silent: bool,
+    check_labels: CheckLabels | None,
+) -> Source:
+    """Describe the images of DATA in the same way as the training images of the model.
+
+    ``check_labels`` runs first. Raise DataError if the model was fitted on rows.
+    """
+    from chimap._validation import DataError
+    from chimap.images.histogram_source import ImageSource
+
+    histograms = getattr(model, "histograms_", None)
+    if histograms is None:
+        raise DataError(
+            f"{data} holds images, but the model was fitted on rows of bins and cannot describe images. Write rows "
+            "with the same words (chimap features IMAGES --like WORDS), or fit a model on images (chimap fit IMAGES)."
+        )
+    images = open_set(data, labels, part)
+    if check_labels is not None:
+        check_labels(images.labels, images.name)
+    source = ImageSource(images, histograms, show.progress(silent))
+    warn_of(source.report)
+    return source
+
+
+def images_of(source: Source) -> ImageSet | None:
+    """Return the images that the rows describe, in the order of the rows, or None if the rows are not of images."""
+    from chimap.data.split import PartSource
+    from chimap.images.histogram_source import ImageSource
+
+    if isinstance(source, PartSource):
+        images = images_of(source.whole)
+        return None if images is None else images.take(source.places)
+    return source.images if isinstance(source, ImageSource) else None

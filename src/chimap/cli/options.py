@@ -1,0 +1,439 @@
+"""Options that several commands share, and bundles of options that a command takes as one parameter."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from collections.abc import Callable
+from enum import Enum, StrEnum
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+
+import typer
+
+from chimap._errors import InputError
+from chimap.cli.declared import default, names
+
+if TYPE_CHECKING:
+    from chimap._types import JSON, Parameters
+    from chimap.data.formats.fields import Reading
+
+
+@dataclasses.dataclass(frozen=True)
+class Without:
+    """Annotation of a bundle parameter: the options that the command lacks, which keep their defaults."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str):
+        object.__setattr__(self, "names", names)
+
+
+def flat(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with each bundle parameter replaced by the fields of the bundle, in order.
+
+    Examples
+    --------
+    >>> @dataclasses.dataclass(frozen=True)
+    ... class Size:
+    ...     rows: int = 2
+    ...     columns: int = 3
+    >>> def area(name: str, size: Size, unit: str = "m") -> None:
+    ...     print(f"{name}: {size.rows * size.columns} {unit}")
+    >>> [*inspect.signature(flat(area)).parameters]
+    ['name', 'rows', 'columns', 'unit']
+    >>> flat(area)(name="a", rows=4, columns=5, unit="cm")
+    a: 20 cm
+    """
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    bundles: dict[str, tuple[type, list[str]]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        kind, left_out = _bundle(hints[name])
+        if kind is None:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+            continue
+        options = [option for option in _options(kind) if option.name not in left_out]
+        bundles[name] = kind, [option.name for option in options]
+        parameters += options
+
+    def run(**given: object) -> None:
+        filled = {
+            name: kind(**{field: given.pop(field) for field in fields})
+            for name, (kind, fields) in bundles.items()
+        }
+        command(**given, **filled)
+
+    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__annotations__ = {option.name: option.annotation for option in parameters}
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return run
+
+
+def _bundle(hint: object) -> tuple[type | None, tuple[str, ...]]:
+    """Return the dataclass in a parameter's annotation, or None, and the names of the options it leaves out."""
+    kind, marks = (get_args(hint)[0], get_args(hint)[1:]) if get_origin(hint) is Annotated else (hint, ())
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
+        return None, ()
+    return kind, tuple(name for mark in marks if isinstance(mark, Without) for name in mark.names)
+
+
+@cache
+def _options(kind: type) -> list[inspect.Parameter]:
+    """Return a parameter for each field."""
+    hints = get_type_hints(kind, include_extras=True)
+    return [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in dataclasses.fields(kind)
+    ]
+
+
+def value(metavar: str, help: str, *flags: str) -> Any:
+    """Return an option with a value, which the help calls ``metavar``, and with its default in the help."""
+    return typer.Option(*flags, metavar=metavar, help=help)
+
+
+def optional(metavar: str, help: str, *flags: str) -> Any:
+    """Return an option with a value, and without a default that could be shown."""
+    return typer.Option(*flags, metavar=metavar, help=help, show_default=False)
+
+
+def output(metavar: str, help: str) -> Any:
+    """Return the ``--output`` option of a command; ``help`` says what the command writes."""
+    return optional(metavar, help, "--output", "-o")
+
+
+_ROWS = (
+    "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
+    ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
+    "s3://BUCKET/FILE."
+)
+_OR_IMAGES = " DATA may also be images, as for 'chimap features'."
+Data = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS, show_default=False)]
+DataOrImages = Annotated[str, typer.Argument(metavar="DATA", help=_ROWS + _OR_IMAGES, show_default=False)]
+Model = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        help="A model file written by 'chimap fit' or 'chimap learn-kernel'.",
+        show_default=False,
+    ),
+]
+Labels = Annotated[
+    str | None,
+    optional(
+        "LABELS",
+        "The labels: the name of a column or array of DATA, a file (.npy, .csv, or text with one label per "
+        "line), FILE::COLUMN, or ::MEMBER of DATA.",
+    ),
+]
+Jobs = Annotated[int | None, optional("N", "Number of threads; all cores by default.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Seed = Annotated[int, value("N", "Random seed; the same seed gives the same result.")]
+
+
+class Task(StrEnum):
+    """Whether the labels are classes or numbers."""
+
+    auto = "auto"
+    classify = "classify"
+    regress = "regress"
+
+
+Precision = StrEnum("Precision", [(n, n) for n in names("precisions")])  # type: ignore[misc]
+"""Precision of the features and their products."""
+EngineChoice = StrEnum("EngineChoice", [(n, n) for n in names("engines")])  # type: ignore[misc]
+"""Where the rows are read: a name of ``chimap.engines.ENGINES``."""
+IN_PROCESS = EngineChoice("local")
+
+
+Output = Annotated[Path, output("MODEL", "Model file to write.")]
+Terms = Annotated[str, value("N", "Features that the map makes of each bin: a number or auto.")]
+Alpha = Annotated[
+    str,
+    value(
+        "S", "Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation."
+    ),
+]
+ClassWeight = Annotated[
+    str | None,
+    optional(
+        "WEIGHTS",
+        "Weights of the classes: balanced, so that each has the same total weight, or a list such as "
+        "active=5,inactive=1.",
+    ),
+]
+Weights = Annotated[
+    str,
+    value(
+        "KIND",
+        "What --sample-weight says of a row: importance, how much it matters, or frequency, how many equal rows it "
+        "stands for.",
+    ),
+]
+Threshold = Annotated[
+    str | None,
+    optional(
+        "RULE",
+        "How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1, "
+        "balanced, or the cost of missing such a row in units of a false alarm.",
+    ),
+]
+BinWeights = Annotated[
+    str,
+    value(
+        "RULE",
+        "Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them "
+        "if they help on held-out rows; auto learns them with --kernel auto only.",
+    ),
+]
+TimeLimit = Annotated[
+    str | None,
+    optional(
+        "TIME",
+        "Time limit of race and fit together: 10m, 90s, 1h30m, or a number of seconds. The best machine so far is "
+        "kept. By default, work is counted "
+        "instead of time, so that every computer makes the same choice.",
+    ),
+]
+Normalize = Annotated[bool, typer.Option(help="Divide each row, or each of its blocks, by its sum.")]
+Normalization = Annotated[
+    str | None,
+    optional(
+        "NAME",
+        "Normalisation of the rows: l1 (same as --normalize), log1p or sqrt of every bin, log-cpm or log-cp10k (logs "
+        "of shares), presence, tf-idf, or none. The best of several, such as none,log-cpm, wins a race.",
+    ),
+]
+Scoring = Annotated[
+    str | None,
+    optional(
+        "NAME",
+        "Scorer that decides on held-out rows: any of scikit-learn, such as roc_auc or balanced_accuracy. "
+        "The default is accuracy, ROC AUC if one of two classes is rare, and R² for regressions.",
+    ),
+]
+TASK_RULE = (
+    "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
+    "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
+)
+TaskOption = Annotated[Task, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
+TestFraction = Annotated[float, value("F", "Share of the rows to hold out and score the model on.")]
+Memory = Annotated[
+    str,
+    value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries."),
+]
+PrecisionOption = Annotated[
+    Precision, typer.Option(help="Precision of the features. Sums are always float64.")
+]
+Folds = Annotated[
+    int | None,
+    optional(
+        "K",
+        "Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving "
+        "rows out in closed form.",
+    ),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class TableOptions:
+    """The roles of the columns of DATA."""
+
+    id: Annotated[
+        str | None,
+        optional(
+            "COLUMN",
+            "Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, "
+            "and labels of another table are joined on them.",
+            "--id",
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        optional(
+            "SPEC", "Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300."
+        ),
+    ] = None
+    exclude: Annotated[
+        str | None,
+        optional("SPEC", "Columns that are not bins, in the form of --columns."),
+    ] = None
+    missing: Annotated[
+        str | None,
+        optional(
+            "VALUE",
+            "Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas "
+            "between them. Rows without a label are left out.",
+        ),
+    ] = None
+    transpose: Annotated[
+        bool,
+        typer.Option(
+            "--transpose", help="Read the columns of a .mtx file as rows, such as a matrix of genes by cells."
+        ),
+    ] = False
+    groups: Annotated[
+        str | None,
+        optional(
+            "COLUMN",
+            "Column with the group of each row, such as the patient. Rows of a group are held out together. Give "
+            "a column or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.",
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        optional(
+            "COLUMN",
+            "Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by "
+            "id. It is not a bin.",
+        ),
+    ] = None
+    sample_weight: Annotated[
+        str | None,
+        optional(
+            "COLUMN",
+            "Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of "
+            "DATA, or TABLE::COLUMN joined by id. It is not a bin.",
+        ),
+    ] = None
+
+    def given(self) -> JSON:
+        """Return the options that are set, by name."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
+
+
+Tokens = StrEnum("Tokens", [(name, name) for name in names("tokens")])  # type: ignore[misc]
+"""What is counted in a text: a name of ``TOKENS``."""
+_TOKENS = Tokens(default("tokens", "WordCounts"))
+
+
+@dataclasses.dataclass(frozen=True)
+class CountedColumn:
+    """A column of text or molecules whose words or fingerprints are counted to form the bins."""
+
+    text: Annotated[
+        str | None,
+        optional(
+            "COLUMN",
+            "Column of text whose words are counted (for a folder of texts: text). The model stores the words.",
+        ),
+    ] = None
+    smiles: Annotated[
+        str | None,
+        optional("COLUMN", "Column of SMILES whose Morgan fingerprints are counted (needs RDKit)."),
+    ] = None
+    tokens: Annotated[
+        Tokens,
+        value("TOKENS", "What --text counts: words, or, for texts without blanks between them, characters."),
+    ] = _TOKENS
+    morgan_radius: Annotated[int, value("N", "Radius of the --smiles fingerprints, in bonds.")] = default(
+        "radius", "MorganCounts"
+    )
+    morgan_size: Annotated[int, value("N", "Number of bins of the --smiles fingerprints.")] = default(
+        "size", "MorganCounts"
+    )
+
+    def reading(self) -> Reading | None:
+        """Return the reading that turns the column into rows, or None if no column is named."""
+        from chimap._validation import ParameterError, check_positive
+        from chimap.data import MorganCounts, WordCounts
+
+        if self.text is not None and self.smiles is not None:
+            raise InputError(
+                "--text and --smiles name one column each, but only one can be read: leave one of them out."
+            )
+        if self.text is not None:
+            return WordCounts(self.text, tokens=self.tokens.value)
+        check_positive(self.morgan_size, "morgan_size", integer=True)
+        if self.morgan_radius < 0:
+            raise ParameterError("morgan_radius", self.morgan_radius, "a whole number, 0 or more")
+        return (
+            None if self.smiles is None else MorganCounts(self.smiles, self.morgan_radius, self.morgan_size)
+        )
+
+
+AS_IT_IS = TableOptions()
+
+
+_NOT_KEPT = ("config_file", "save_config", "json", "overwrite", "help")
+
+
+def _read_config(context: typer.Context, path: Path | None) -> Path | None:
+    """Use the options of the file as defaults, so that flags on the command line take precedence."""
+    if path is None or context.resilient_parsing:
+        return path
+    options = _words_of(path)
+    known = {p.name: p for p in context.command.params if p.name not in _NOT_KEPT}
+    unknown = [option for option in options if option not in known]
+    if unknown:
+        listed = ", ".join(sorted(name.replace("_", "-") for name in known if name))
+        raise InputError(
+            f"--config {path}: {context.command_path} has no option {unknown[0]!r}. Its options are {listed}."
+        )
+    context.default_map = {**(context.default_map or {}), **options}
+    return path
+
+
+def _words_of(path: Path) -> JSON:
+    import tomllib
+
+    from chimap._validation import DataError
+
+    try:
+        with path.open("rb") as file:
+            options = tomllib.load(file)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"--config {path} is not valid TOML: {error}. Write lines such as kernel = 'chi2'."
+        ) from error
+    by_parameter: Parameters = {}
+    for name, value in options.items():
+        if isinstance(value, dict):
+            raise DataError(
+                f"--config {path}: [{name}] is a table; write options alone, such as kernel = 'chi2'."
+            )
+        by_parameter[name.replace("-", "_")] = ",".join(map(str, value)) if isinstance(value, list) else value
+    return by_parameter
+
+
+Config = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", metavar="FILE", is_eager=True, callback=_read_config, show_default=False,
+        help="Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'.",
+    ),
+]  # fmt: skip
+SaveConfig = Annotated[
+    Path | None,
+    optional("FILE", "Write the options of this command to a file for --config.", "--save-config"),
+]
+
+
+def save_config(context: typer.Context, path: Path | None) -> None:
+    """Write the options that differ from their defaults, under the names of their flags."""
+    from chimap._files import replacing
+
+    if path is None:
+        return
+    lines = [
+        f"{parameter.name.replace('_', '-')} = {_toml(context.params[parameter.name])}\n"
+        for parameter in context.command.params
+        if parameter.name in context.params
+        and parameter.name not in _NOT_KEPT
+        and context.params[parameter.name] != parameter.default
+    ]
+    with replacing(path) as unfinished:
+        unfinished.write_text(
+            f"# {context.command_path} --config {path.name}\n{''.join(lines)}", encoding="utf-8"
+        )
+
+
+def _toml(value: object) -> str:
+    value = value.value if isinstance(value, Enum) else value
+    return json.dumps(value if isinstance(value, bool | int | float) else str(value))

@@ -1,0 +1,283 @@
+"""Write files of predictions chunk by chunk, as the rows are read.
+
+A format is a function (file, model, source, chunks, extras) in this file and a line in ``FORMATS``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from chimap._errors import InputError
+from chimap.cli import messages
+from chimap.cli.data_rows import task_names_of
+from chimap.cli.score import answers, is_classifier
+from chimap.data.label_kinds import fixed_width
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap.data import Source
+    from chimap.engines import Progress
+
+Chunks = Iterator[np.ndarray]  # linear outputs (rows, t) of consecutive rows
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Values that are written next to the predictions.
+
+    Parameters
+    ----------
+    of : callable
+        Returns the values, one row for each row of the linear outputs.
+    columns : list of str
+        Names of the CSV columns.
+    text : callable
+        Returns the same values as text, one list for each of ``columns``.
+    n_values : tuple of int
+        Shape of the values of a row.
+    dtype : str, default="float64"
+        Type of the values in an .npz file.
+    """
+
+    of: Callable[[np.ndarray], np.ndarray]
+    columns: list[str]
+    text: Callable[[np.ndarray], list[list[str]]]
+    n_values: tuple[int, ...]
+    dtype: str = "float64"
+
+
+Extras = dict[str, Extra]
+"""Extras by name, such as "scores"."""
+
+
+def writer(
+    output: Path, model: BaseEstimator, wanted: Sequence[str] = (), coverage: float = 0.9
+) -> Callable[[BaseEstimator, Source, Progress], None]:
+    """Return the function that writes predictions to ``output``; "-" is CSV on stdout.
+
+    Parameters
+    ----------
+    output : Path
+        File to write; its ending sets the format.
+    model : estimator
+        Fitted model.
+    wanted : sequence of str, default=()
+        What to write next to the predictions: "scores", "probabilities", "sets" and "intervals".
+    coverage : float, default=0.9
+        Coverage of sets and intervals.
+
+    Raises
+    ------
+    ValueError
+        If the ending is unknown, or if the model or the format does not support ``wanted``.
+    """
+    ending = ".csv" if str(output) == "-" else output.suffix.lower()
+    write = FORMATS.get(ending)
+    if write is None:
+        raise InputError(
+            f"--output {output}: the ending must be one of {', '.join(FORMATS)}; or give - for stdout."
+        )
+    for name in wanted:
+        if (name == "intervals") == is_classifier(model):
+            kind, instead = (
+                ("a classifier", "--sets") if is_classifier(model) else ("a regression", "--intervals")
+            )
+            raise InputError(
+                f"--{name}: the model is {kind}, which has none; leave --{name} out, or use {instead}."
+            )
+        if ending == ".npy":
+            raise InputError(
+                f"--output {output}: .npy holds one array, so it cannot take --{name}; use .npz or .csv."
+            )
+    extras = {name: EXTRAS[name](model, coverage, len(wanted)) for name in wanted}
+
+    def run(model: BaseEstimator, source: Source, progress: Progress) -> None:
+        from chimap._files import replacing
+
+        chunks = (outputs for _, outputs in model.predict_chunks(source, progress))
+        if str(output) == "-":
+            messages.written.append("some of the predictions, to stdout")
+            _csv_lines(sys.stdout, model, source, chunks, extras)
+            sys.stdout.flush()
+            return
+        with replacing(output) as beside, beside.open("wb") as file:
+            write(file, model, source, chunks, extras)
+
+    return run
+
+
+def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
+    """Return the score of each class, (n, classes), or of each of several tasks.
+
+    With two classes, the score of the first is the negated score of the second.
+    """
+    return np.hstack([-outputs, outputs]) if outputs.shape[1] == 1 else outputs
+
+
+def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
+    """Return numbers for each class or task. Several kinds of numbers put the kind in front of the column names."""
+    tasks = task_names_of(model)
+    labels = model.classes_.tolist() if tasks is None else tasks
+    columns = [str(label) if n_kinds == 1 and tasks is None else f"{kind}_{label}" for label in labels]
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        return of(outputs).astype(_precision(model)).astype(str).T.tolist()
+
+    return Extra(of, columns, text, (len(labels),))
+
+
+def _scores(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+    return _numbers(model, "scores", lambda outputs: class_scores(model, outputs), n_kinds)
+
+
+def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+    if not hasattr(model, "probabilities_of"):
+        raise InputError(
+            f"a {type(model).__name__} has no probabilities; leave --probabilities out, or use --scores."
+        )
+    return _numbers(model, "probabilities", model.probabilities_of, n_kinds)
+
+
+def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+    """Return the sets of possible classes. In text, classes are separated by bars."""
+    model.sets_of(np.zeros((1, model.n_outputs)), 1 - coverage)  # raises early if the model cannot form sets
+    tasks = task_names_of(model)
+
+    def of(outputs: np.ndarray) -> np.ndarray:
+        return np.asarray(model.sets_of(outputs, 1 - coverage))
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        sets = of(outputs)
+        labels = ["0", "1"] if tasks is not None else [str(label) for label in model.classes_.tolist()]
+        by_task = np.moveaxis(sets, 1, 0) if tasks is not None else [sets]
+        return [["|".join(itertools.compress(labels, row)) for row in task] for task in by_task]
+
+    if tasks is not None:
+        return Extra(of, [f"set_{name}" for name in tasks], text, (len(tasks), 2), "bool")
+    return Extra(of, ["set"], text, (model.classes_.size,), "bool")
+
+
+def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
+    """Return the lower and upper ends of the intervals."""
+    t = model.n_outputs
+    model.intervals_of(np.zeros((1, t)), 1 - coverage)
+
+    def of(outputs: np.ndarray) -> np.ndarray:
+        return np.asarray(model.intervals_of(outputs, 1 - coverage))
+
+    def text(outputs: np.ndarray) -> list[list[str]]:
+        return of(outputs).reshape(len(outputs), -1).astype(_precision(model)).astype(str).T.tolist()
+
+    names = [f"_{name}" for name in task_names_of(model) or []] or [""]
+    columns = [f"{end}{name}" for name in names for end in ("low", "high")]
+    return Extra(of, columns, text, (2,) if t == 1 else (t, 2))
+
+
+EXTRAS: dict[str, Callable[[BaseEstimator, float, int], Extra]] = {
+    "scores": _scores,
+    "probabilities": _probabilities,
+    "sets": _sets,
+    "intervals": _intervals,
+}
+"""What can be written next to predictions, by the name of its flag."""
+
+
+def _write_csv(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    _csv_lines(text, model, source, chunks, extras)
+    text.flush()
+    text.detach()
+
+
+def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+    """Write one line for each row: its name if rows have names, the prediction, and the extras.
+
+    The columns of extras are named after the classes, with the kind in front if there are several kinds.
+    """
+    lines = csv.writer(text, lineterminator="\n")
+    named = source.row_ids is not None
+    predicted = task_names_of(model) or ["prediction"]
+    header = [*predicted, *(column for extra in extras.values() for column in extra.columns)]
+    lines.writerow([*([source.id_name] if named else []), *header])
+    names = iter(() if source.row_ids is None else source.row_ids)
+    for outputs in chunks:
+        columns: list[Any] = [list(itertools.islice(names, len(outputs)))] if named else []
+        columns.extend(np.atleast_2d(answers(model, outputs).T).tolist())
+        for extra in extras.values():
+            columns.extend(extra.text(outputs))
+        lines.writerows(zip(*columns, strict=True))
+
+
+def _precision(model: BaseEstimator) -> str:
+    return "float64" if model.precision_ == "float64" else "float32"
+
+
+def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+    dtype = _answer_dtype(model)
+    n_values = () if task_names_of(model) is None else (model.n_outputs,)
+    _npy_header(file, (source.n_rows, *n_values), dtype)
+    for outputs in chunks:
+        file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
+
+
+def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
+    """Write ``predictions`` and the extras by name, ``classes`` or ``tasks``, and ``row_ids`` if rows have names."""
+    # A zip file is written one member at a time, so all extras but the first wait in memory.
+    predicted: list[np.ndarray] = []
+    first, *rest = extras or [""]
+    waiting: dict[str, list[np.ndarray]] = {name: [] for name in rest}
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+        if source.row_ids is not None:
+            _npz_member(archive, "row_ids", np.asarray(source.row_ids).astype(str))
+        if extras:
+            with archive.open(f"{first}.npy", "w", force_zip64=True) as member:
+                _npy_header(member, (source.n_rows, *extras[first].n_values), np.dtype(extras[first].dtype))
+                for outputs in chunks:
+                    member.write(np.ascontiguousarray(extras[first].of(outputs)).tobytes())
+                    predicted.append(answers(model, outputs))
+                    for name, blocks in waiting.items():
+                        blocks.append(extras[name].of(outputs))
+            if (tasks := task_names_of(model)) is not None:
+                _npz_member(archive, "tasks", np.array(tasks))
+            elif is_classifier(model):
+                _npz_member(archive, "classes", fixed_width(model.classes_))
+        for name, blocks in waiting.items():
+            _npz_member(archive, name, np.concatenate(blocks))
+        predicted.extend(answers(model, outputs) for outputs in chunks)
+        values = np.concatenate(predicted).astype(_answer_dtype(model), copy=False)
+        _npz_member(archive, "predictions", values)
+
+
+def _answer_dtype(model: BaseEstimator) -> np.dtype:
+    if is_classifier(model):
+        return np.dtype(np.int64) if model.multilabel_ else fixed_width(model.classes_).dtype
+    return np.dtype(np.float64)
+
+
+def _npy_header(file: IO[bytes], shape: tuple[int, ...], dtype: np.dtype) -> None:
+    header = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+    npy.write_array_header_1_0(file, header)
+
+
+def _npz_member(archive: zipfile.ZipFile, name: str, values: np.ndarray) -> None:
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        npy.write_array(member, values, allow_pickle=False)
+
+
+FORMATS: dict[str, Callable[[IO[bytes], BaseEstimator, Source, Chunks, Extras], None]] = {
+    ".csv": _write_csv,
+    ".npy": _write_npy,
+    ".npz": _write_npz,
+}

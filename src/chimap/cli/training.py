@@ -1,0 +1,231 @@
+"""Fit on a file, and store a description of the fit in the model file."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from chimap._errors import InputError
+from chimap.cli import data_rows, flag_values, image_rows, messages, show
+from chimap.cli.fit_settings import Settings
+from chimap.cli.held_out_rows import Parts, warn_of_repeats
+from chimap.cli.image_rows import ImageSettings
+from chimap.cli.options import AS_IT_IS, TableOptions, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import JSON
+    from chimap.cli.score import Score
+    from chimap.data import Source
+    from chimap.data.formats.fields import Reading
+    from chimap.images import ImageHistograms
+    from chimap.images.parts import PartFolder
+
+
+@dataclasses.dataclass(frozen=True)
+class FittedModel:
+    """A model, the source it was fitted on, the reason for its task, and its score on held-out rows or None."""
+
+    model: BaseEstimator
+    source: Source
+    task_reason: str
+    held_out: Score | None
+
+
+def train(
+    data: str,
+    labels: str | None,
+    output: Path,
+    settings: Settings,
+    *,
+    overwrite: bool = False,
+    silent: bool = False,
+    unlabelled: str | None = None,
+    scheduler: str | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = 60.0,
+    images: ImageSettings | None = None,
+    table: TableOptions = AS_IT_IS,
+    reading: Reading | None = None,
+    learning_curve: bool = False,
+) -> FittedModel:
+    """Fit on a file or on images, score on the held-out rows, and write the model.
+
+    The caller has checked the path ``output``.
+
+    Parameters
+    ----------
+    data : str
+        Value of DATA.
+    labels : str or None
+        Value of --labels.
+    output : Path
+        Model file to write.
+    settings : Settings
+        How to fit.
+    overwrite : bool, default=False
+        Whether an existing model may be replaced.
+    silent : bool, default=False
+        Whether to leave out the progress bar.
+    unlabelled : str or None, default=None
+        Rows without labels to include in the principal components.
+    scheduler : str or None, default=None
+        Address of a Dask cluster.
+    checkpoint : Path or None, default=None
+        File to save progress to and to resume from.
+    checkpoint_every : float, default=60.0
+        Seconds between two writes of the checkpoint.
+    images : ImageSettings or None, default=None
+        How to describe images; None means the defaults.
+    table : TableOptions, default=AS_IT_IS
+        Roles of the columns.
+    reading : Reading or None, default=None
+        How rows are made from a column of text or molecules.
+    learning_curve : bool, default=False
+        Whether the fit also computes a learning curve.
+
+    Returns
+    -------
+    FittedModel
+    """
+    from chimap._memory import keep_no_large_blocks
+    from chimap._validation import DataError
+    from chimap.cli.score import score
+    from chimap.data.labelling import with_numbers
+    from chimap.data.split import drawn_for_test
+    from chimap.engines import Stopwatch
+    from chimap.fit.checkpoint import Checkpoint
+
+    keep_no_large_blocks()
+    images = images or ImageSettings()
+    is_images = image_rows.holds_images(data)
+    settings.check(len(flag_values.listed(images.descriptors)) if is_images else 0)
+    if scheduler is not None and settings.engine.value != "dask":
+        raise InputError("--scheduler needs --engine dask: add it, or leave --scheduler out.")
+    log = None if checkpoint is None else Checkpoint(checkpoint, checkpoint_every)
+    histograms: ImageHistograms | None = None
+    described: PartFolder | None = None
+    clock = Stopwatch()
+    if is_images:
+        if table.groups is not None or table.split is not None or table.sample_weight is not None:
+            raise InputError(
+                "--groups, --split and --sample-weight name columns of tables, but DATA holds images. Write their "
+                "histograms first: chimap features IMAGES --output FILE."
+            )
+        image_set, y = image_rows.readable_set(data, labels, images, silent, clock)
+        is_held_out = drawn_for_test(0, y.size, settings.test_fraction, settings.seed)
+        task, reason = _decide(y, image_set.name, settings)
+        _check_classes(y, image_set.name, task, is_held_out)
+        source, histograms, described = image_rows.training_rows(
+            image_set, images, is_held_out, settings.seed, settings.jobs, silent, clock, checkpoint
+        )
+        parts = Parts.of(source, settings.test_fraction, settings.seed)
+    else:
+        images.check_unused(data)
+        source = data_rows.open_data(data, labels, table=table, reading=reading)
+        data_rows.weigh(source, table)
+        y = data_rows.labels_of(source)
+        task, reason = _decide(y, source.name, settings)
+        source = with_numbers(source) if task is Task.regress else source
+        parts = Parts.of(source, settings.test_fraction, settings.seed, table)
+        _check_classes(y, source.name, task, parts.is_held_out)
+        warn_of_repeats(parts)
+    model = settings.estimator(task).set_params(**settings.weighing(y))
+    if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
+        model.set_params(blocks=histograms.blocks_)
+    try:
+        extra_rows = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
+        model.fit_source(
+            parts.training, show.progress(silent), unlabelled=extra_rows, checkpoint=log,
+            engine=scheduler or settings.engine.value, groups=parts.groups, learning_curve=learning_curve,
+        )  # fmt: skip
+        model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
+        model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
+        result = None if parts.held_out is None else score(model, parts.held_out, show.progress(silent))
+    except DataError:
+        # names the row of the file, not that of a sample or part
+        data_rows.check_every_row(source, settings.precision.value)
+        raise
+    model.save(output, overwrite=overwrite)
+    if log is not None:
+        log.remove()
+    if described is not None:
+        described.remove()
+    messages.written.append(str(output))
+    return FittedModel(model, source, reason, result)
+
+
+def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions) -> Source:
+    """Return the rows to include in the principal components: another file, or the unlabelled rows of the data."""
+    if unlabelled == data and source.unlabelled is not None:
+        return source.unlabelled
+    return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), reads_labels=False)
+
+
+def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:
+    """Return the task for the labels ``y``, and the reason for it. Raise an error if the loss is for another task."""
+    task, reason = data_rows.decide_task(y, settings.task, name)
+    flag_values.check_loss(settings.loss, task)
+    return task, reason
+
+
+def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray) -> None:
+    """Raise DataError if there is a single class, or if all rows of a class are held out."""
+    import numpy as np
+
+    from chimap._validation import DataError
+
+    if task is Task.regress or y.ndim == 2:
+        return
+    if np.unique(y).size < 2:
+        raise DataError(
+            f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
+        )
+    from chimap.report.formatting import counted
+
+    lost = np.setdiff1d(y, y[~is_held_out])
+    if lost.size:
+        raise DataError(
+            f"{name}: all rows of {counted(lost.size, 'class')}, such as {lost[0]!s}, are held out, so none is left to "
+            "learn from. Use another --seed or a smaller --test-fraction, or remove classes with so few rows."
+        )
+
+
+def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
+    """Return the description of the training that the model file stores, as plain values."""
+    import numpy as np
+
+    from chimap._version import __version__
+
+    y = data_rows.labels_of(parts.training)
+    about: JSON = {
+        "file": source.name,
+        "labels": labels,
+        "columns_aside": [*source.columns_aside],
+        "fingerprint": source.fingerprint(),
+        "rows_in_file": source.n_rows,
+        "split": parts.about,
+        "settings": {k: getattr(v, "value", v) for k, v in dataclasses.asdict(settings).items()},
+        "task": task.value,
+        "version": __version__,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    if y.ndim == 2:
+        return about | {"n_tasks": y.shape[1]}
+    if task is Task.regress:
+        return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
+    classes, counts = np.unique(y, return_counts=True)
+    pairs = zip(classes.tolist(), counts.tolist(), strict=True)
+    return about | {"class_counts": [list(pair) for pair in pairs]}
+
+
+def cross_validated_r2(model: BaseEstimator) -> float | None:
+    """Return R², 1 - error / total, at the chosen strength, or None if the strength was given."""
+    scores = model.selection_
+    if scores is None or not scores.baseline > 0:
+        return None
+    return float(scores.r2[scores.chosen])
