@@ -242,9 +242,15 @@ def measure(table: Table, split: int, method: str) -> dict[str, Any]:
     model = fitted(method, table, ~test)
     seconds = time.perf_counter() - began
     line = {
-        "table": table.name, "field": table.field, "split": split, "method": method, "scoring": table.scoring,
-        "rows": int((~test).sum()), "score": round(score_of(model, table, test), 5), "seconds": round(seconds, 2),
-    }  # fmt: skip
+        "table": table.name,
+        "field": table.field,
+        "split": split,
+        "method": method,
+        "scoring": table.scoring,
+        "rows": int((~test).sum()),
+        "score": round(score_of(model, table, test), 5),
+        "seconds": round(seconds, 2),
+    }
     if method == "chimap":
         winner = model.race_.trials[0]
         line |= {"chosen": winner.candidate.name, "promised": round(float(winner.score), 4)}
@@ -266,9 +272,11 @@ def means(lines: Sequence[dict[str, Any]]) -> str:
         for method, by_table in scores.items():
             shared = [name for name in by_table if name in scores.get("chimap", {})]
             mean = np.mean([np.mean(list(each.values())) for each in by_table.values()])
-            gain = "" if method == "chimap" or not shared else _gain(
-                [scores["chimap"][name] for name in shared], [by_table[name] for name in shared]
-            )  # fmt: skip
+            gain = (
+                ""
+                if method == "chimap" or not shared
+                else _gain([scores["chimap"][name] for name in shared], [by_table[name] for name in shared])
+            )
             rows.append(f"| {field} | {len(by_table)} | {method} | {mean:.4f} | {gain} |")
     return "\n".join(rows)
 
@@ -300,9 +308,15 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
         means = [np.mean(v) for v in values]
         errors = [np.std(v, ddof=1) / np.sqrt(len(v)) if len(v) > 1 else 0.0 for v in values]
         axes.errorbar(
-            means, np.array(places) + shift, xerr=errors, fmt="o" if method == "chimap" else "s", label=method,
-            color=colours[method], markersize=7 if method == "chimap" else 4, linewidth=1,
-        )  # fmt: skip
+            means,
+            np.array(places) + shift,
+            xerr=errors,
+            fmt="o" if method == "chimap" else "s",
+            label=method,
+            color=colours[method],
+            markersize=7 if method == "chimap" else 4,
+            linewidth=1,
+        )
     axes.set_yticks(range(len(tables)), tables)
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)
