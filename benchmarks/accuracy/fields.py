@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from benchmarks.measure import data_file
+from benchmarks.measure import csr_of, data_file
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "fields.jsonl"
 COSTS = np.logspace(-3, 3, 7)
@@ -57,8 +57,7 @@ class Table:
     def read(cls, name: str) -> Table:
         """Read a table of the shared domains."""
         with np.load(data_file(f"domains/{name}.npz")) as z:
-            parts = z["data"].astype(np.float32), z["indices"].astype(np.int32), z["indptr"].astype(np.int32)
-            X, y = sp.csr_matrix(parts, shape=tuple(z["shape"])), z["y"]
+            X, y = csr_of(z), z["y"]
             tests = z["is_test"].astype(bool) if "is_test" in z.files else ~z["is_train"].astype(bool)[None]
             keys = [key for key in ("groups", "subject") if key in z.files]
             groups = z[keys[0]] if keys else None
