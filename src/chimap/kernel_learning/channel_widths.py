@@ -21,8 +21,8 @@ from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import GroupNorm, PenalisedLoss
 from chimap.kernel_learning.adaptable import Adaptable
-from chimap.kernel_learning.kernel_weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
 from chimap.kernel_learning.tuning_rows import TuningRows
 from chimap.kernel_learning.width_design import WidthDesign
 from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
@@ -31,7 +31,7 @@ from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.selection import of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
-from chimap.solvers.groups import held_out_errors, largest_alpha
+from chimap.solvers.groups import SEARCH_TOLERANCE, GroupPassesProblem, held_out_errors, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import ObjectiveSlopes
 
@@ -188,7 +188,8 @@ class ChannelObjective(WidthObjective):
 class ChannelDesign(WidthDesign):
     """Features of the channels side by side, with separate widths, learned for weights of the channels."""
 
-    weights: KernelWeights
+    weights: PenalisedLoss
+    norm: GroupNorm
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
@@ -203,7 +204,7 @@ class ChannelDesign(WidthDesign):
         """See ``WidthDesign``."""
         plain = features.at(features.start_)
         whole = rows.moments(plain, conditions.dtype).whole()
-        loss, penalty = loss_of(self.weights.loss, whole), self.weights.penalty(plain)
+        loss, penalty = loss_of(self.weights.loss, whole), self.norm.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
@@ -213,10 +214,12 @@ class ChannelDesign(WidthDesign):
         plain = features.at(features.start_)
         moments = rows.moments(plain, conditions.dtype)
         with rows.clock("choose alpha"):
-            whole, penalty = moments.whole(), self.weights.penalty(plain)
+            whole, penalty = moments.whole(), self.norm.penalty(plain)
             largest = largest_alpha(whole, penalty)
             # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
-            alphas = np.minimum(self.weights.path_of(largest, SMALLEST), _MOST_JOINT * largest)
+            alphas = np.minimum(
+                self.weights.open.path_below(largest, GroupPassesProblem.smallest), _MOST_JOINT * largest
+            )
             errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
             return float(of_path(moments, whole, alphas, errors).best["alpha"])
 

@@ -18,6 +18,7 @@ from chimap._validation import ParameterError, check_positive
 from chimap.model_files import register
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.ridge import LinearSolution
+from chimap.solvers.sparse import alphas_below
 
 USUAL_FOLDS = 5
 _METHODS = {
@@ -187,11 +188,20 @@ class OpenSettings:
     is_settled : bool, default=False
         Whether a race has chosen ``alpha`` on fewer rows, whose kernel matrix is farther from singular: it is raised by
         decades until the machine can be solved.
+    n_alphas : int, default=30
+        Strengths of a path where they are searched for along one.
     """
 
     alpha: float | Sequence[float] | None
     gamma: bool = False
     is_settled: bool = False
+    n_alphas: int = 30
+
+    def path_below(self, largest: float, share: float) -> np.ndarray:
+        """Return descending strengths: those given, or a path from the largest to a share of it."""
+        if self.alpha is None:
+            return alphas_below(largest, self.n_alphas, share)
+        return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.gram import GramProblem
+from chimap.solvers.groups import GroupProblem
 from chimap.solvers.ridge import Factor
 from chimap.solvers.sparse import SparsePath, held_out_error
 
@@ -415,3 +416,30 @@ class FoldMachines:
             self.rule, {"alpha": strengths}, np.transpose(scores), weights, chosen, problem.score.name, True
         )
         return Compared(result, problem)
+
+
+class PathFolds:
+    """The rule of exact folds along a path of strengths, from moments.
+
+    With too few rows for folds, the middle of the path is taken.
+    """
+
+    rule: ClassVar[str] = "folds"
+    usual_scores: ClassVar[int | None] = None
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    @classmethod
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return problem.follows_path and problem.needs == "moments"
+
+    def choose(self, problem: GroupProblem, open: OpenSettings) -> Compared:
+        """See ``Selection``."""
+        alphas = open.path_below(problem.largest, problem.smallest)
+        problem.along(alphas)
+        if isinstance(open.alpha, float) or problem.n_folds == 1:
+            return Compared(None, problem, alpha=float(alphas[alphas.size // 2]))
+        errors = problem.errors(alphas, self._on_score)
+        return Compared(of_path(problem.moments, problem.whole, alphas, errors), problem)

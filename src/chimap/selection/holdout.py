@@ -17,6 +17,7 @@ from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import Asked, Problem, TrialProblem, Tried
 from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.groups import GroupPassesProblem
 from chimap.solvers.ridge import ridge
 
 _STEP = 10**0.5  # factor from one strength to the next
@@ -177,3 +178,36 @@ def _of_scores(scores: dict[float, tuple[float, float]], measure: str) -> Select
         measure,
         greater_is_better=True,
     )
+
+
+class PathHoldOut:
+    """The rule of one held-out fold along a path of strengths, for losses that take passes over the rows.
+
+    With too few rows to hold some out, the path is followed to its middle.
+    """
+
+    rule: ClassVar[str] = "holdout"
+    usual_scores: ClassVar[int | None] = None
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        """Ignore ``on_score``: the solver reports its own steps."""
+
+    @classmethod
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return problem.follows_path and problem.needs == "rows"
+
+    def choose(self, problem: GroupPassesProblem, open: OpenSettings) -> Compared:
+        """See ``Selection``."""
+        if isinstance(open.alpha, float) or problem.n_folds == 1:
+            alphas = open.path_below(problem.largest, problem.smallest)
+            alphas = alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1]
+            problem.along(alphas)
+            return Compared(None, problem, alpha=float(alphas[-1]))
+        losses = problem.search(lambda largest: open.path_below(largest, problem.smallest))
+        settings = {"alpha": np.array([point.alpha for point in problem.path])}
+        chosen = int(np.argmin(losses))
+        result = SelectionResult(
+            self.rule, settings, np.array(losses)[:, None], np.ones(1), chosen, measure="loss"
+        )
+        return Compared(result, problem)

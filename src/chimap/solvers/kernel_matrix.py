@@ -24,7 +24,8 @@ from chimap._validation import DataError
 from chimap.features.exact import KeptRows, RowKernel
 from chimap.losses import CATALOGUE, Loss, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, collected
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, collected
 from chimap.solvers.exact import DualRidge, DualSolution, is_shared, lift
 from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
@@ -317,17 +318,16 @@ def solved_alone(matrix: KernelMatrix, alpha: float) -> ChosenMachine:
     return ChosenMachine(ridge.finished(machine), 0, np.full(matrix.Y.shape, np.nan))
 
 
-class KernelSolver:
+class KernelSolver(Solver):
     """The machines on the kernel matrix of all rows."""
 
     name: ClassVar[str] = "exact"
     needs: ClassVar[Needs] = "kernel"
-    n_vectors: ClassVar[int] = 0
     leaves_out: ClassVar[bool] = True
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return has_exact_machine(loss)
+        return penalty is L2 and has_exact_machine(loss)
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> KernelProblem:
         """See ``Solver``."""
