@@ -6,9 +6,10 @@ problem. Whatever the rule, the outcome is a ``SelectionResult``: the candidates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -226,26 +227,36 @@ class Compared:
     alpha: float | None = None
 
 
-ProblemOfRule = TypeVar("ProblemOfRule", bound=Problem, contravariant=True)
-
-
-class Selection(Protocol[ProblemOfRule]):
+class Selection(ABC):
     """A rule that chooses settings; an entry of the catalogue.
 
-    ``usual_scores`` is the number of strengths that a search usually tries; None if it varies too much.
+    Attributes
+    ----------
+    rule : str
+        Name of the rule in results.
+    usual_scores : int or None
+        Number of strengths that a search usually tries; None if it varies too much.
+
+    Parameters
+    ----------
+    on_score : callable, default=lambda: None
+        Called after each score, by rules whose solver does not report its own steps.
     """
 
     rule: ClassVar[str]
-    usual_scores: ClassVar[int | None]
+    usual_scores: ClassVar[int | None] = None
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
 
     @classmethod
+    @abstractmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """Whether the rule chooses for this problem, where the choice was asked for in this way."""
-        ...
+        """Return whether the rule chooses for this problem, where the choice was asked for in this way."""
 
-    def choose(self, problem: ProblemOfRule, open: OpenSettings) -> Compared:
+    @abstractmethod
+    def choose(self, problem: Any, open: OpenSettings) -> Compared:
         """Score the strengths that are open, or (None) those of a search, on a problem that the rule serves."""
-        ...
 
 
 def fold_count(selection: str | int, least: int = 2) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from chimap.selection.base import OpenSettings, Selection
 from chimap.selection.components import ComponentFolds
@@ -13,7 +12,7 @@ from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.leave_one_out import LeavingOut
 from chimap.solvers.base import Asked, Problem
 
-RULES = (
+RULES: tuple[type[Selection], ...] = (
     LeavingOut,
     FoldMachines,
     PathFolds,
@@ -29,7 +28,7 @@ RULES = (
 
 def rule_of(
     problem: Problem, open: OpenSettings, asked: Asked, on_score: Callable[[], None]
-) -> Selection[Any] | None:
+) -> Selection | None:
     """Return the first rule that serves; None if nothing is open, or there are too few rows to hold some out.
 
     ``on_score`` is called after each score.

@@ -17,7 +17,7 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
@@ -260,7 +260,7 @@ def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Fa
     return np.array(errors)
 
 
-class Folds:
+class Folds(Selection):
     """The rule of exact folds for ridge, from the moments of one pass."""
 
     rule: ClassVar[str] = "folds"
@@ -270,9 +270,6 @@ class Folds:
     def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
         return problem.needs == "moments" and problem.n_folds > 1 and asked != "gcv"
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
@@ -381,17 +378,13 @@ def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.n
     return SelectionResult("folds", {"alpha": alphas}, errors, counts, chosen, baseline=total)
 
 
-class FoldMachines:
+class FoldMachines(Selection):
     """The rule of a machine for each fold, on a kernel matrix that is given: the best score of held-out rows.
 
     Of strengths that tie, the largest is taken.
     """
 
     rule: ClassVar[str] = "folds"
-    usual_scores: ClassVar[int | None] = None
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
@@ -418,17 +411,13 @@ class FoldMachines:
         return Compared(result, problem)
 
 
-class PathFolds:
+class PathFolds(Selection):
     """The rule of exact folds along a path of strengths, from moments.
 
     With too few rows for folds, the middle of the path is taken.
     """
 
     rule: ClassVar[str] = "folds"
-    usual_scores: ClassVar[int | None] = None
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
