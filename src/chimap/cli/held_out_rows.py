@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from chimap._errors import InputError
+from chimap._validation import DataError
+from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions
+from chimap.data import split_by, split_source
+from chimap.data.doubts import doubts_of_groups, repeated_rows
+from chimap.data.label_kinds import is_text, texts_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON, Parameters
@@ -70,7 +76,6 @@ class Parts:
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
         """
-        import numpy as np
 
         if table.split is not None and test_fraction:
             raise InputError(
@@ -94,9 +99,6 @@ class Parts:
 
 def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
     """Return the groups (n_rows,) of --groups, or None. Raise DataError if all rows are in one group."""
-    import numpy as np
-
-    from chimap._validation import DataError
 
     if table.groups is None:
         return None
@@ -111,8 +113,6 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
 
 def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
-    from chimap.cli.messages import in_flags, say
-    from chimap.data.doubts import doubts_of_groups
 
     for doubt in () if table.groups is not None else doubts_of_groups(source):
         say("note", in_flags(doubt))
@@ -120,8 +120,6 @@ def warn_of_groups(source: Source, table: TableOptions) -> None:
 
 def warn_of_repeats(parts: Parts) -> None:
     """Warn if many of the held-out rows are also in training."""
-    from chimap.cli.messages import say
-    from chimap.data.doubts import repeated_rows
 
     n_held_out = 0 if parts.held_out is None else parts.held_out.n_rows
     repeated = None if parts.held_out is None else repeated_rows(parts.training, parts.held_out)
@@ -143,10 +141,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     The values of the column are train and test, or true and false if its name contains one of these words, as
     is_train does. Raise DataError, naming the row, for any other value, and if all rows are in the same part.
     """
-    import numpy as np
-
-    from chimap._validation import DataError
-    from chimap.data.label_kinds import is_text, texts_of
 
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
@@ -176,7 +170,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
 
 def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
     """Return the training and held-out rows of a model, from the description of the split in its file."""
-    from chimap.data import split_by, split_source
 
     if "column" in split:
         return split_by(source, test_rows(source, split["column"]))
@@ -197,8 +190,6 @@ def choose_rows(
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
     if table.split is not None and not all_rows:
-        from chimap.data import split_by
-
         seen, held_out = split_by(source, test_rows(source, table.split))
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} that are test in {table.split}"
         return Chosen(held_out, which, None, seen if _was_split_by(training, table.split, source) else None)

@@ -273,14 +273,3 @@ def rows_for(
     source = ImageSource(images, histograms, show.progress(silent))
     warn_of(source.report)
     return source
-
-
-def images_of(source: Source) -> ImageSet | None:
-    """Return the images that the rows describe, in the order of the rows, or None if the rows are not of images."""
-    from chimap.data.split import PartSource
-    from chimap.images.histogram_source import ImageSource
-
-    if isinstance(source, PartSource):
-        images = images_of(source.whole)
-        return None if images is None else images.take(source.places)
-    return source.images if isinstance(source, ImageSource) else None

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import measure_in_words, number, one_line, percent, plain, seconds
 from chimap._memory import format_bytes
 from chimap._types import Parameters
-from chimap.report import formatting
 from chimap.report.figures import (
     INK,
     LINES,
@@ -28,7 +29,6 @@ from chimap.report.figures import (
     new_figure,
     to_svg,
 )
-from chimap.report.formatting import measure_in_words, number, one_line, percent, plain, seconds
 from chimap.report.kernel_errors import KernelErrors, gram_error, value_error
 from chimap.report.page import LISTED, as_markup, date_in_words, now, package_versions, render, write_page
 from chimap.selection.jackknife import standard_error
@@ -433,10 +433,12 @@ def render_comparison(
         score=lambda value: _score(comparison, value),
         between=lambda entrant: _between(comparison, entrant),
         stored=_stored,
-        data={} if comparison is None else formatting.plain(_without_none(comparison.data)),
-        settings={} if comparison is None else formatting.plain(comparison.settings),
-        versions={} if comparison is None else formatting.plain(comparison.versions),
-        stages={} if comparison is None else {n: formatting.seconds(t) for n, t in comparison.stages.items()},
+        data={} if comparison is None else _formatting.plain(_without_none(comparison.data)),
+        settings={} if comparison is None else _formatting.plain(comparison.settings),
+        versions={} if comparison is None else _formatting.plain(comparison.versions),
+        stages={}
+        if comparison is None
+        else {n: _formatting.seconds(t) for n, t in comparison.stages.items()},
         created="" if comparison is None else date_in_words(comparison.created),
     )
 
@@ -492,7 +494,7 @@ def _error_figures(errors: KernelErrors) -> list[Parameters]:
 
 def _score(comparison: Comparison | None, value: float) -> str:
     is_share = comparison is not None and comparison.measure == "accuracy"
-    return formatting.percent(value) if is_share else formatting.number(value, 3)
+    return _formatting.percent(value) if is_share else _formatting.number(value, 3)
 
 
 def _between(comparison: Comparison | None, entrant: Entrant) -> str:
@@ -508,7 +510,7 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
 def _stored(n_bytes: float | None) -> str:
     """Return the bytes of a row as text, with a unit."""
 
-    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", formatting.NARROW_SPACE)
+    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _formatting.NARROW_SPACE)
 
 
 _MOST = 8  # largest number of finalists that are drawn in colour

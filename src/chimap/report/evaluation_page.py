@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import measure_in_words, number, one_line, percent, seconds
 from chimap._types import JSON
-from chimap.report import formatting
 from chimap.report.evaluation import Evaluation
 from chimap.report.figures import (
     BAD,
@@ -27,7 +28,6 @@ from chimap.report.figures import (
     new_figure,
     to_svg,
 )
-from chimap.report.formatting import measure_in_words, number, one_line, percent, seconds
 from chimap.report.insight import Insight, TwoClasses
 from chimap.report.measures import (
     ClassificationMetrics,
@@ -104,9 +104,9 @@ def _common_parts(evaluation: Evaluation) -> JSON:
 
     stages = {name: float(time) for name, time in evaluation.stages.items()}
     return {
-        "data": formatting.plain(evaluation.data),
-        "settings": {k: v for k, v in formatting.plain(evaluation.settings).items() if v is not None},
-        "versions": formatting.plain(evaluation.versions),
+        "data": _formatting.plain(evaluation.data),
+        "settings": {k: v for k, v in _formatting.plain(evaluation.settings).items() if v is not None},
+        "versions": _formatting.plain(evaluation.versions),
         "created": date_in_words(evaluation.created),
         "stages": stages,
         "stages_total": sum(stages.values()),
@@ -218,7 +218,7 @@ def _task_parts(metrics: TaskMetrics) -> JSON:
         "task": "tasks",
         "metrics": metrics,
         "noun": "target" if metrics.n_positive is None else "task",
-        "in_words": {name: formatting.measure_in_words(name) for name in metrics.measures},
+        "in_words": {name: _formatting.measure_in_words(name) for name in metrics.measures},
         "first_tasks": places[:LISTED] if is_folded else places,
         "folded_tasks": places[LISTED:] if is_folded else [],
         "unmeasured": unmeasured,

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import number, one_line
 from chimap._types import JSON
 from chimap.explain.effects import BinEffect
-from chimap.report import formatting
 from chimap.report.explanation import ExplainedRow, ModelExplanation
 from chimap.report.figures import BAD, GOOD, INK, LINES, MUTED, PALETTE, house_style, new_figure, to_svg
-from chimap.report.formatting import number, one_line
 from chimap.report.page import as_markup, date_in_words, render, write_page
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def render_explanation(explanation: ModelExplanation) -> str:
         ),
         effects=_effects(explanation),
         rows=[_row(explanation, row, i) for i, row in enumerate(explanation.rows)],
-        data=formatting.plain(explanation.data),
-        versions=formatting.plain(explanation.versions),
+        data=_formatting.plain(explanation.data),
+        versions=_formatting.plain(explanation.versions),
         created=date_in_words(explanation.created),
     )
 

@@ -16,7 +16,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from chimap.report.formatting import number, power_of_ten
+from chimap._formatting import number, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import number, one_line, percent, plain
 from chimap._types import JSON
-from chimap.report import formatting
 from chimap.report.figures import BAD, GOOD, INK, LINES, MUTED, house_style, log_axis, new_figure, to_svg
-from chimap.report.formatting import number, one_line, percent, plain
 from chimap.report.page import LISTED, as_markup, date_in_words, render, write_page
 from chimap.report.selection import StrengthCurve, strength_curve
 
@@ -214,10 +214,10 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
         first_rows=widths[:LISTED],
         folded_rows=widths[LISTED:],
         best=_best(learned),
-        data=formatting.plain(learned.data),
-        settings={k: v for k, v in formatting.plain(learned.settings).items() if v is not None},
-        versions=formatting.plain(learned.versions),
-        stages={name: formatting.seconds(time) for name, time in learned.stages.items()},
+        data=_formatting.plain(learned.data),
+        settings={k: v for k, v in _formatting.plain(learned.settings).items() if v is not None},
+        versions=_formatting.plain(learned.versions),
+        stages={name: _formatting.seconds(time) for name, time in learned.stages.items()},
         created=date_in_words(learned.created),
     )
 
@@ -279,7 +279,7 @@ def _best(learned: LearnedKernel) -> dict[str, str] | None:
     scores = [step["validation_score"] for step in learned.history]
     if not scores or scores[0] is None:
         return None
-    as_text = formatting.percent if learned.metric == "accuracy" else lambda v: formatting.number(v, 4)
+    as_text = _formatting.percent if learned.metric == "accuracy" else lambda v: _formatting.number(v, 4)
     errors = [step["validation_error"] for step in learned.history]
     chosen = errors.index(min(errors))
     texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from chimap._formatting import one_line, plain
 from chimap._types import JSON
 from chimap.report.figures import (
     INK,
@@ -20,7 +21,6 @@ from chimap.report.figures import (
     new_figure,
     to_svg,
 )
-from chimap.report.formatting import one_line, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
 from chimap._files import check_free, check_writable, replacing
-from chimap.report import formatting
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -40,9 +40,9 @@ def render(template: str, **parts: object) -> str:
         "words",
         "measure_in_words",
     ):
-        environment.filters[name] = getattr(formatting, name)
+        environment.filters[name] = getattr(_formatting, name)
     environment.filters["thousands"] = lambda n: (
-        f"{n:,}" if isinstance(n, int | np.integer) else formatting.words(n)
+        f"{n:,}" if isinstance(n, int | np.integer) else _formatting.words(n)
     )
     return environment.get_template(template).render(**parts).strip() + "\n"
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
+from chimap._formatting import plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError, check_choice
-from chimap.report.formatting import plain
 
 GRID = np.linspace(0, 1, 101)  # recalls at which curves of several classes are averaged
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from chimap._formatting import plain
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.report.formatting import plain
 
 
 @dataclass(frozen=True, eq=False)

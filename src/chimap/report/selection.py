@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._errors import InputError
+from chimap._formatting import measure_in_words, number, percent, plain
 from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.estimators.component_curves import ComponentCurves
 from chimap.report.figures import BAD, GOOD, LINES, MUTED, house_style, log_axis, new_figure, to_svg
-from chimap.report.formatting import measure_in_words, number, percent, plain
 from chimap.report.page import as_markup, date_in_words, now, package_versions, render, write_page
 from chimap.selection import SelectionResult
 

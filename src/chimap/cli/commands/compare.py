@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli import data_rows, flag_values, held_out_rows, messages, options, outputs, show
+from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
@@ -151,11 +151,12 @@ class CompareSettings:
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
+        from chimap.cli.data_rows import decide_task
         from chimap.comparison import compare
-        from chimap.data.labelling import with_numbers
+        from chimap.data.labelling import labels_of, with_numbers
 
-        y = data_rows.labels_of(source)
-        task, _ = data_rows.decide_task(y, self.task, source.name)
+        y = labels_of(source)
+        task, _ = decide_task(y, self.task, source.name)
         source = with_numbers(source) if task is Task.regress else source
         return compare(
             self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
@@ -240,6 +241,8 @@ def compare(
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
     """
     from chimap._validation import DataError
+    from chimap.cli import data_rows, held_out_rows
+    from chimap.data.labelling import labels_of
     from chimap.report import write_comparison
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
@@ -250,7 +253,7 @@ def compare(
     errors_by_kernel: KernelErrors | None = None
     try:
         if source.has_labels or not settings.kernel_errors:
-            data_rows.labels_of(source)  # without labels, its error says how to name them
+            labels_of(source)  # without labels, its error says how to name them
             held_out_rows.warn_of_groups(source, table)
             parts = held_out_rows.Parts.of(source, 0.0, settings.seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
@@ -408,14 +411,14 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _cells(comparison: Comparison, e: Entrant) -> list[str]:
-    from chimap.report import formatting
+    from chimap import _formatting
     from chimap.report.comparison import SURE
 
     run, is_share = e.last, comparison.measure == "accuracy"
     half = SURE * run.standard_error
     error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
     score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
-    per_row = _words(formatting.microseconds(run.predict_seconds))
+    per_row = _words(_formatting.microseconds(run.predict_seconds))
     return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), per_row]
 
 
@@ -434,7 +437,7 @@ def print_errors(errors: KernelErrors) -> None:
     """
     from rich.table import Table
 
-    from chimap.report import formatting
+    from chimap import _formatting
 
     gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
     table = Table(
@@ -447,23 +450,23 @@ def print_errors(errors: KernelErrors) -> None:
     for m in errors.ranked:
         name = m.family if m.unit == "features" else m.name
         table.add_row(
-            f"  {name}", f"{m.n_features:,}", formatting.short(m.error_relative), formatting.short(m.error_worst),
-            _words(formatting.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
+            f"  {name}", f"{m.n_features:,}", _formatting.short(m.error_relative), _formatting.short(m.error_worst),
+            _words(_formatting.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
         )  # fmt: skip
     show.console().print(table, end="\n\n")
 
 
 def bound_line(errors: KernelErrors) -> str:
     """Return the smallest error possible at each of the sizes tried."""
-    from chimap.report import formatting
+    from chimap import _formatting
 
-    listed = ", ".join(f"{size:,}: {formatting.short(error)}" for size, error in errors.bounds.items())
+    listed = ", ".join(f"{size:,}: {_formatting.short(error)}" for size, error in errors.bounds.items())
     if errors.bound_of == "values":
         return f"smallest possible relative error over pairs of values, by terms: {listed}"
     return f"smallest possible error of the kernel matrix, by features: {listed}"
 
 
 def _words(text: str) -> str:
-    from chimap.report import formatting
+    from chimap import _formatting
 
-    return text.replace(formatting.NARROW_SPACE, " ")
+    return text.replace(_formatting.NARROW_SPACE, " ")

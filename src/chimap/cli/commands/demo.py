@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from chimap.cli import flag_values, messages, options, outputs, show, training
+from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.commands import evaluate
-from chimap.cli.evaluated import Evaluated, page_of
 from chimap.cli.fit_settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
 
     from chimap._types import Rows
+    from chimap.cli import training
     from chimap.data.split import PartSource
 
 ABOUT = (
@@ -47,6 +47,8 @@ def demo(
       chimap demo
       chimap demo --output /tmp/digits --seed 1
     """
+    from chimap.cli import training
+
     began = time.perf_counter()
     flag_values.check_least(seed, "--seed", 0)
     data, model, report = (output / name for name in FILES)
@@ -67,7 +69,7 @@ def demo(
                 "seconds": seconds,
                 "fit_seconds": sum(fitted.model.stage_seconds_.values()),
                 "reference_accuracy": others,
-                **page_of(evaluated).as_dict(),
+                **evaluate.page_of(evaluated).as_dict(),
             }
         )
         return
@@ -146,7 +148,7 @@ def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
 
 
 def _summary(
-    evaluated: Evaluated, fitted: training.FittedModel, others: dict[str, float], report: Path
+    evaluated: evaluate.Evaluated, fitted: training.FittedModel, others: dict[str, float], report: Path
 ) -> dict[str, str | None]:
     metrics: Any = evaluated.score.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)

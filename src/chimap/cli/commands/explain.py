@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli import data_rows, held_out_rows, image_rows, messages, options, outputs, show
+from chimap.cli import flag_values, image_rows, messages, options, outputs, show
 from chimap.cli.declared import names
 from chimap.cli.options import TableOptions, Without
 
@@ -89,8 +89,9 @@ def explain(
     """  # fmt: skip
     from chimap import load
     from chimap._validation import check_choice
-    from chimap.cli import explained
-    from chimap.cli.score import as_answers, true_answers
+    from chimap.cli import data_rows, held_out_rows
+    from chimap.report import explanation as explained
+    from chimap.report.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
@@ -130,7 +131,9 @@ def explain(
         if source is not None and places is not None:
             explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
             explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
-        page = explained.page_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
+        page = explained.explanation_of(
+            exact, model.name, source, sample, importance, explained_rows, which, pixels
+        )
     _write(page, explanation, output, overwrite)
     if json:
         show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
@@ -160,14 +163,15 @@ def _chosen(
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
 
-    from chimap.cli import explained
-    from chimap.cli.margins import margins
+    from chimap.report import explanation as explained
 
     if rows is not None:
-        return explained.named_rows(source, rows), "The rows named with --rows."
+        return explained.named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
     if output is not None and output.suffix.lower() in _ARRAYS:
         return np.arange(source.n_rows), "All rows."
-    worst = np.argsort(margins(model, source, y, silent), kind="stable")[: explained.MISTAKES]
+    worst = np.argsort(explained.margins(model, source, y, show.progress(silent)), kind="stable")[
+        : explained.MISTAKES_EXPLAINED
+    ]
     which = "The worst mistakes first." if y is not None else "The least certain predictions first."
     return worst, which
 

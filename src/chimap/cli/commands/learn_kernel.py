@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
+from chimap._formatting import kernel_in_words
 from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.commands.evaluate import score_line
 from chimap.cli.declared import default
-from chimap.cli.evaluated import strength_curve
 from chimap.cli.fit_settings import Settings
 from chimap.cli.options import Task, Without
-from chimap.cli.training import FittedModel, train
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON, Parameters
+    from chimap.cli.training import FittedModel
     from chimap.report import LearnedKernel
     from chimap.report.kernel import ChannelPath, ChannelWeights
 
@@ -267,6 +267,8 @@ def learn_kernel(
       chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model
       chimap predict my.model new.npz --output predictions.csv
     """  # fmt: skip
+    from chimap.cli.training import train
+
     outputs.check_outputs(
         {"--output": output, "--page": page, "--save-config": save_config},
         (data, labels, config_file),
@@ -293,9 +295,9 @@ def learn_kernel(
 
 def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
+    from chimap._formatting import counted
     from chimap.kernel_learning.width_design import tune_components
-    from chimap.report import LearnedKernel, Widths, package_versions
-    from chimap.report.formatting import counted
+    from chimap.report import LearnedKernel, StrengthCurve, Widths, package_versions
 
     model, source = fitted.model, fitted.source
     is_classifier = hasattr(model, "classes_")
@@ -333,7 +335,9 @@ def learned(fitted: FittedModel) -> LearnedKernel:
     return LearnedKernel(
         method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
         history=model.history_, stopped=model.stopped_,
-        curve=None if hasattr(model, "path_") else strength_curve(model), **common,
+        curve=None
+        if hasattr(model, "path_")
+        else StrengthCurve.of(model.selection_, isinstance(model.alpha, str)), **common,
     )  # fmt: skip
 
 
@@ -357,7 +361,7 @@ def summary(
     lines: dict[str, str | None] = {
         "data": f"{fitted.source.name}, {model.n_rows_:,} training rows",
         "task": model.training_["task"] + f" ({fitted.task_reason})",
-        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
     }
     if kernel.widths is not None:

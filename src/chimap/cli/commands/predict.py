@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli import data_rows, image_rows, messages, options, outputs, show
+from chimap.cli import image_rows, messages, options, outputs, show
 from chimap.cli.options import Json, Overwrite, TableOptions, Without
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ def predict(
       chimap predict photos.model new-photos/ --output predictions.csv
     """  # fmt: skip
     from chimap import load
+    from chimap.cli import data_rows
     from chimap.cli.predictions import writer
 
     to_stdout = str(output) == "-"
