@@ -149,7 +149,7 @@ class Recorded:
 
 
 @dataclass(eq=False)
-class Chosen:
+class ChosenSolution:
     """Plugin of pytest that runs these tests alone, in this order."""
 
     order: dict[str, int]
@@ -236,7 +236,7 @@ def survives(work: Path, path: Path, mutant: Mutant, tests: Tests, budget: float
         if "_loops" in path.parts:
             os.environ["NUMBA_CACHE_DIR"] = cache
         try:
-            plugin = Chosen({name: i for i, name in enumerate(names)})
+            plugin = ChosenSolution({name: i for i, name in enumerate(names)})
             files = list(dict.fromkeys(name.split("::")[0] for name in names))
             limit = 60 + 5 * int(sum(tests.seconds[name] for name in names))
             return tests_pass(work, ["-x", *files], plugin, limit=limit)

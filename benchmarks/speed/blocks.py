@@ -37,7 +37,7 @@ from scipy.linalg import eigh  # isort: skip
 from chimap import _blas, _loops, _threads  # isort: skip
 from chimap._cholesky import factorise, solve  # isort: skip
 from chimap.features.exact import ExactFeatures  # isort: skip
-from chimap.fit.blocks import MOST_BLOCK_ROWS, core_rows  # isort: skip
+from chimap.solvers.blocks import MOST_BLOCK_ROWS, core_rows  # isort: skip
 from chimap.solvers.blocks import BlockRidge  # isort: skip
 
 ALPHA = 0.1

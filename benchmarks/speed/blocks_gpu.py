@@ -21,8 +21,7 @@ from benchmarks.measure import DATA, report
 from chimap import HistogramClassifier
 from chimap.backends import backend_of
 from chimap.features.exact import ExactFeatures
-from chimap.fit.blocks import core_rows
-from chimap.solvers.blocks import BlockRidge
+from chimap.solvers.blocks import BlockRidge, core_rows
 
 BINS, CLASSES, TEST_ROWS, HOST_ROWS = 784, 10, 10_000, 1000
 ORDER, REPEATS = 8192, 5

@@ -2,7 +2,7 @@
 
 The workers multiply the rows of each block with those of the blocks before it; this process factors. On cores that other
 work shares, wall time says little: the processor seconds of the busiest worker say how the products are divided, and the
-operations say what that makes of a fit whose workers have a core each, by the rates of ``fit.blocks``. The answers must be
+operations say what that makes of a fit whose workers have a core each, by the rates of ``solvers.blocks``. The answers must be
 those of one process, to rounding.
 """
 

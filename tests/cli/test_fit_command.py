@@ -10,8 +10,14 @@ import typer.main
 from chimap.cli.commands.compare import fit_command
 from chimap.cli.main import app
 from chimap.cli.options import TableOptions
-from chimap.comparison.entrants import all_kernels, features_of, of_kernel
-from chimap.estimators.race_candidates import Look, settings_for
+from chimap.race.candidates import (
+    Look,
+    candidates_of_kernel,
+    entries,
+    features_of_kernel,
+    recipe_for_all,
+)
+from chimap.recipe import Recipe
 
 FLAGS = {
     flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)
@@ -22,12 +28,18 @@ LEARNED = {"alpha": 0.1, "gamma": 0.25}
 
 def every_settings():
     """Of all that a comparison may recommend, for few rows and many, few bins and many."""
-    entered = [*all_kernels(LOOK), *of_kernel("exp-chi2", 0.5, LOOK), *of_kernel("minmax", "auto", LOOK)]
+    asked = Recipe("HistogramClassifier", True)
+    entered = [entry.candidate(asked) for entry in entries(LOOK)]
+    entered += candidates_of_kernel(asked, "exp-chi2", 0.5, LOOK)
+    entered += candidates_of_kernel(asked, "minmax", "auto", LOOK)
     for candidate in entered:
         yield candidate.settings
-        yield from (c.settings for c in features_of(candidate, LEARNED, LOOK, [64], 3000))
+        yield from (c.settings for c in features_of_kernel(asked, candidate, LEARNED, LOOK, [64], 3000))
         for n_rows, n_bins in ((100, 10), (100_000, 10), (100_000, 100_000)):
-            yield settings_for(candidate, LEARNED, n_rows, n_bins, True) | {"scoring": "roc_auc"}
+            recipe = recipe_for_all(
+                candidate.recipe(asked), asked, LEARNED, n_rows=n_rows, n_bins=n_bins, fits=True
+            )
+            yield recipe.chosen(scoring="roc_auc").choice
 
 
 @pytest.mark.parametrize("settings", [*every_settings()], ids=str)

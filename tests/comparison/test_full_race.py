@@ -12,15 +12,22 @@ import scipy.sparse as sp
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.comparison import compare, full_race
-from chimap.comparison.entrants import all_kernels, features_of, of_kernel
 from chimap.comparison.full_race import seconds_of_exact, seconds_of_pass
 from chimap.data import ArraySource
-from chimap.estimators import race_choice
-from chimap.estimators.race_candidates import HISTOGRAM_KERNELS, Look
+from chimap.race import choose
+from chimap.race.candidates import (
+    HISTOGRAM_KERNELS,
+    Look,
+    candidates_of_kernel,
+    entries,
+    features_of_kernel,
+)
+from chimap.recipe import Recipe
 from tests.histograms import classes, tracks
 
 X, y = classes(300, 12)
 COUNTS = np.round(50 * X)
+ASKED = Recipe("HistogramClassifier", True)
 
 
 def look(**more):
@@ -51,7 +58,7 @@ def of_one():
 def test_every_kernel_and_normalisation_runs_however_few_the_rows(raced):
     kernels = {e.settings["kernel"] for e in raced.ranked}
     assert {*HISTOGRAM_KERNELS, *(f"exp-{k}" for k in HISTOGRAM_KERNELS), "gaussian", "linear"} <= kernels
-    assert len(raced.ranked) == len(all_kernels(Look.at(COUNTS, 3, is_few=True)))
+    assert len(raced.ranked) == len(entries(Look.at(COUNTS, 3, is_few=True)))
     assert {e.settings["normalize"] for e in raced.ranked} >= {None, "l1", "log1p", "sqrt", "log-cpm"}
 
 
@@ -100,9 +107,11 @@ def test_a_named_kernel_has_its_exact_machine_beside_its_features(of_one):
     ],
 )
 def test_features_of_each_kind_of_kernel(kernel, more, expected):
-    listed = of_kernel(kernel, "auto", look(**more))
+    listed = candidates_of_kernel(ASKED, kernel, "auto", look(**more))
     exact = [c for c in listed if not c.is_baseline]
-    found = features_of(exact[0], {"alpha": 1.0, "gamma": 2.0}, look(**more), [64, 10_000], 3000)
+    found = features_of_kernel(
+        ASKED, exact[0], {"alpha": 1.0, "gamma": 2.0}, look(**more), [64, 10_000], 3000
+    )
     assert {c.name.rpartition(", ")[2] for c in found} - {"10,000 fourier", "fourier 10,000"} == {
         " ".join(reversed(word.split())) for word in expected
     }
@@ -112,7 +121,7 @@ def test_features_of_each_kind_of_kernel(kernel, more, expected):
 
 def test_normalisations_are_those_that_suit_the_rows():
     def tried(kernel, normalize=None, **more):
-        listed = of_kernel(kernel, 1.0, look(**more), normalize)
+        listed = candidates_of_kernel(ASKED, kernel, 1.0, look(**more), normalize)
         return [c.settings["normalize"] for c in listed if not c.is_baseline]
 
     assert tried("exp-chi2") == [None, "l1"]
@@ -125,7 +134,7 @@ def test_normalisations_are_those_that_suit_the_rows():
 
 def test_many_rows_are_told_what_they_will_be_fitted_with(monkeypatch):
     for memory_holds in ("holds_matrix", "takes_blocks"):
-        monkeypatch.setattr(race_choice, memory_holds, lambda *given: False)
+        monkeypatch.setattr(choose, memory_holds, lambda *given: False)
     monkeypatch.setattr(full_race, "landmarks_of", lambda n: 40)
     found = compare(model(), ArraySource(X, y), kernel="exp-chi2", sizes=[16])
     exact = [e for e in found.finalists if e.method == "exact"]

@@ -21,17 +21,17 @@ from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
 from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNESS_SHARE, KeepingJob
-from chimap.estimators.race_candidates import Look, candidates, within_room
-from chimap.fit.exact import exact_bytes
 from chimap.fit.plan import largest_job
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
+from chimap.race.candidates import Look, entries, within_room
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.base import Evidence
 from chimap.solvers.exact_margins import margin_bytes
 from chimap.solvers.held_out import leverages
+from chimap.solvers.kernel_matrix import exact_bytes
 from chimap.solvers.ridge import Factor
 from chimap.solvers.wide_ridge import WideRidgeProblem, WideRidgeSolver
 
@@ -182,27 +182,27 @@ def test_a_budget_counts_the_libraries():
 
 def test_a_race_leaves_out_margins_that_do_not_fit_the_memory():
     source = open_source(SPARSE, LABELS)
-    entered = candidates(Look(False, 0.05, True, True, 2), 6000)
-    names = {one.name for one in entered if one.settings["loss"] == "hinge"}
+    entered = entries(Look(False, 0.05, True, True, 2), 6000)
+    names = {one.name for one in entered if one.way == "margins"}
     assert "linear SVM, raw rows" in names
     needed = int(0.05 * 6000 * 2000 * LIBLINEAR_ENTRY_BYTES)
     left = {one.name for one in within_room(entered, 0.05, source, needed, 0)}
     assert {"linear SVM, raw rows", "linear SVM, square roots"} <= left
     assert "chi2, l1 rows, SVM" in names - left  # of more features per bin
     without = within_room(entered, 0.05, source, needed - 1, 0)
-    assert [one for one in entered if one.settings["loss"] != "hinge"] == without
+    assert [one for one in entered if one.way != "margins"] == without
 
 
 @pytest.mark.parametrize("in_race", [0, 2**30])
 def test_a_race_leaves_out_margins_of_kernels_that_do_not_fit_the_memory(in_race, monkeypatch):
     source = open_source(SPARSE, LABELS)
-    entered = candidates(Look(False, 0.05, True, True, 60), 6000)
+    entered = entries(Look(False, 0.05, True, True, 60), 6000)
     least = margin_bytes(source.n_rows)
     needed = least + max(exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype("f4")), in_race)
     assert within_room(entered, 0.05, source, needed, in_race) == entered
     without = within_room(entered, 0.05, source, needed - 1, in_race)
-    assert [one for one in entered if one.settings["loss"] == "square"] == without != entered
-    monkeypatch.setattr("chimap.estimators.race_candidates.MOST_MARGIN_ROWS", source.n_rows - 1)
+    assert [one for one in entered if one.way == "ridge"] == without != entered
+    monkeypatch.setattr("chimap.race.candidates.MOST_MARGIN_ROWS", source.n_rows - 1)
     assert within_room(entered, 0.05, source, needed, in_race) == without
 
 

@@ -15,7 +15,8 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.fit import automatic, blocks
+from chimap.fit import automatic
+from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
 
@@ -37,7 +38,7 @@ def test_a_machine_in_blocks_scores_like_that_of_the_matrix(fitted):
     whole = HistogramClassifier("exp-chi2", features="exact", random_state=0).fit(
         DIGITS[:1500], LABELS[:1500]
     )
-    assert fitted._taken["solver"] == blocks.BLOCKS
+    assert fitted._taken["solver"] == blocks.BlockSolver.name
     assert "solver" not in whole._taken
     assert fitted.n_rows_ == 1500
     assert fitted.score(DIGITS[1500:], LABELS[1500:]) >= whole.score(DIGITS[1500:], LABELS[1500:]) - 0.01

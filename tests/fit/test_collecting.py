@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 from chimap import HistogramClassifier
-from chimap.fit.blocks import BlockObjective
 from chimap.fit.collecting import COLLECTORS, Request
 from chimap.fit.collecting.kernel import order_of
-from chimap.fit.exact import ExactObjective
 from chimap.moments import DealtFolds, GivenFolds
 from chimap.solvers.base import Needs
 from chimap.solvers.catalogue import SOLVERS
@@ -21,10 +19,7 @@ from ..histograms import classes
 
 def test_collectors_cover_what_solvers_need():
     assert set(COLLECTORS) == set(get_args(Needs))
-    assert {solver.needs for solver in SOLVERS.values()} | {
-        ExactObjective.needs,
-        BlockObjective.needs,
-    } == set(COLLECTORS)
+    assert {solver.needs for solver in SOLVERS.values()} == set(COLLECTORS)
 
 
 @pytest.mark.parametrize(

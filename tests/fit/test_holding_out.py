@@ -72,6 +72,19 @@ def test_groups_and_splitters_that_will_not_do():
         asked(ShuffleSplit(3, random_state=0)).folds(400, None, None, 0)
 
 
+@pytest.mark.parametrize("alpha", ["auto", [0.1, 1.0]])
+def test_gcv_by_name_refuses_groups(alpha):
+    X, y = classes(60, 6)
+    groups = np.arange(60) // 3
+    model = HistogramClassifier("hellinger", selection="gcv", alpha=alpha)
+    with pytest.raises(
+        ValueError, match=r"selection=.gcv. leaves out single rows.*selection=.auto., or give a number"
+    ):
+        model.fit(X, y, groups=groups)
+    assert model.set_params(alpha=0.1).fit(X, y, groups=groups).selection_ is None  # nothing is chosen
+    assert model.set_params(alpha=alpha, selection="auto").fit(X, y, groups=groups).selection_.rule == "folds"
+
+
 def test_a_splitter_and_the_same_groups_choose_alike():
     X, y = classes(400)
     settings = {"kernel": "chi2", "features": "additive", "random_state": 0}

@@ -9,6 +9,7 @@ from chimap import HistogramClassifier
 from chimap.engines import Progress, Stopwatch
 from chimap.fit.solving import PenalisedLoss
 from chimap.moments import FoldMoments, fold_of_rows
+from chimap.selection.base import OpenSettings
 from chimap.solvers import from_moments
 from chimap.solvers.base import Evidence
 
@@ -25,7 +26,9 @@ def moments_of(n_rows, n_features, n_folds):
 
 
 def learned_from(moments, alpha):
-    return PenalisedLoss("square", alpha).learn(Evidence(moments), None, Stopwatch(), Progress())
+    return PenalisedLoss("square", OpenSettings(alpha)).learn(
+        Evidence(moments), None, Stopwatch(), Progress()
+    )
 
 
 @pytest.fixture

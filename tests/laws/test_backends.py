@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone, is_classifier
 
-from chimap.solvers.exact_machines import has_exact_machine
+from chimap.solvers.kernel_matrix import has_exact_machine
 
 from ..torch_backend import compute_by_torch
 from .estimators import ESTIMATORS, outputs

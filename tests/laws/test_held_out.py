@@ -12,8 +12,8 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, PredefinedSplit
 
 from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, MultipleKernelRegressor
-from chimap.fit.blocks import BLOCKS
 from chimap.losses import EpsilonInsensitive
+from chimap.solvers.blocks import BlockSolver
 
 N_GROUPS, EACH, N_NEW, LEVEL = 60, 6, 300, 0.2
 SEEDS = (0, 1)
@@ -30,12 +30,11 @@ FEATURES = {
 SELECTIONS = {
     "fixed": {"alpha": 0.03},
     "auto": {},
-    "gcv": {"selection": "gcv"},
     "folds": {"selection": 4},
     "holdout": {"selection": "holdout"},
     "splitter": {"selection": GroupKFold(5)},
 }
-OF_SQUARE = ("gcv", "holdout")  # selections of the square loss alone
+OF_SQUARE = ("holdout",)  # selections of the square loss alone
 
 
 def is_offered(loss, features, selection):
@@ -43,7 +42,7 @@ def is_offered(loss, features, selection):
     if features == "exact":
         return loss in ("square", "squared_hinge") and selection in ("fixed", "auto", "folds", "splitter")
     if features in ("more features than rows", "blocks"):
-        return loss == "square" and selection in ("fixed", "auto", "gcv")
+        return loss == "square" and selection in ("fixed", "auto")
     return loss in ("square", "epsilon_insensitive") or selection not in OF_SQUARE
 
 
@@ -193,7 +192,7 @@ def test_machines_in_blocks():
         X_new, y_new, target_new, _ = grouped(N_NEW, seed)
         settings = {"kernel": "exp-chi2", "features": "exact", "memory": "10MiB", "random_state": 0}
         model = HistogramClassifier(**settings).fit(X, y, groups=groups)
-        assert model._taken["solver"] == BLOCKS
+        assert model._taken["solver"] == BlockSolver.name
         held.append(model.predict_set(X_new, alpha=LEVEL)[np.arange(y_new.size), y_new].mean())
         mean, std = (
             HistogramRegressor(**settings).fit(X, target, groups=groups).predict(X_new, return_std=True)

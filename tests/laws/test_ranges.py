@@ -17,7 +17,7 @@ from chimap._validation import DataError
 from chimap.features.families import FAMILIES
 from chimap.kernels import AdditiveKernel, Exponential, as_kernel, names
 from chimap.kernels.plain import Linear
-from chimap.solvers.exact_machines import has_exact_machine
+from chimap.solvers.kernel_matrix import has_exact_machine
 
 from ..histograms import classes
 from .estimators import ESTIMATORS, made, outputs

@@ -122,7 +122,7 @@ def outcomes(*scores, spread=0.01):
     """A weighing whose rounds have these scores, its next weights twice those before."""
     told = iter(scores)
 
-    def weigh(candidate, weights):
+    def weigh(weights):
         return Outcome(next(told), {}, (spread, -spread)), lambda: 2 * weights
 
     return weigh
@@ -133,8 +133,8 @@ FIRST = Trial(Candidate("one", {}), 2, 100, 0.5, 0.0)
 
 def test_weights_are_kept_only_if_the_score_rises():
     equal = np.ones((2, 3))
-    assert learn_bins(outcomes(0.5, 0.5, 0.4, 0.3), FIRST.candidate, equal, None, FIRST).weights is None
-    kept = learn_bins(outcomes(0.5, 0.6, 0.7, 0.4), FIRST.candidate, equal, None, FIRST)
+    assert learn_bins(outcomes(0.5, 0.5, 0.4, 0.3), equal, None, FIRST).weights is None
+    kept = learn_bins(outcomes(0.5, 0.6, 0.7, 0.4), equal, None, FIRST)
     np.testing.assert_array_equal(kept.weights, np.ones(3))
     assert (kept.trial.score, kept.trial.round) == (0.7, 2)
 
@@ -147,12 +147,12 @@ def test_a_rise_within_twice_its_error_is_none_or_within_one_of_a_screening(scre
     rise = errors * standard_error(np.array([0.1, 0.0]))
     told = iter([(0.5, (0.1, 0.0)), (0.5 + rise, (0.0, 0.0)), *[(0.5, (0.0, 0.0))] * 3])
 
-    def weigh(candidate, weights):
+    def weigh(weights):
         score, deviations = next(told)
         return Outcome(score, {}, deviations), lambda: weights
 
     other = None if screened is None else np.full((1, 3), screened)
-    assert (learn_bins(weigh, FIRST.candidate, np.ones((1, 3)), other, FIRST).weights is not None) is is_kept
+    assert (learn_bins(weigh, np.ones((1, 3)), other, FIRST).weights is not None) is is_kept
 
 
 def test_a_saved_model_keeps_its_weights(tmp_path):

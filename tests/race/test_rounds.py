@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.race.rounds import expected_score, preferred, race
+from chimap.race.rounds import expected_score, preferred, successive_halving
 from chimap.race.trials import Candidate, Outcome, is_behind
 
 ROUNDS = [10, 20, 40]
@@ -31,13 +31,15 @@ def run_of(scores: dict[str, float], calls: list[tuple[str, int]] | None = None)
 
 
 def halved(scores, listed, **settings):
-    return race(listed, run_of(scores), ROUNDS, measure="accuracy", n_held_out=5, **settings)
+    return successive_halving(listed, run_of(scores), ROUNDS, measure="accuracy", n_held_out=5, **settings)
 
 
 def test_the_better_half_goes_on_and_the_best_wins():
     calls: list[tuple[str, int]] = []
     scores = {name: i / 10 for i, name in enumerate("abcdefg")}
-    result = race(candidates(*"abcdefg"), run_of(scores, calls), ROUNDS, measure="accuracy", n_held_out=5)
+    result = successive_halving(
+        candidates(*"abcdefg"), run_of(scores, calls), ROUNDS, measure="accuracy", n_held_out=5
+    )
     assert result.winner.name == "g"
     by_round = {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
     # after the first round the best runs first, so that others can be seen to be far behind
@@ -104,7 +106,7 @@ def test_the_history_has_every_trial_and_deviations_give_the_error():
     def run(candidate, n_rows):
         return Outcome(0.5, {}, (0.03, -0.04), 1e-6)
 
-    result = race(candidates("a", "b"), run, ROUNDS, measure="accuracy", n_held_out=5)
+    result = successive_halving(candidates("a", "b"), run, ROUNDS, measure="accuracy", n_held_out=5)
     assert [(t.candidate.name, t.round) for t in result.history] == [("a", 0), ("b", 0), ("a", 1), ("a", 2)]
     assert result.trials[0].standard_error == pytest.approx(0.05)
     assert result.trials[0].predict_seconds == 1e-6
@@ -114,7 +116,7 @@ def test_candidates_that_share_work_run_together_and_ties_are_as_listed():
     calls: list[tuple[str, int]] = []
     listed = [Candidate("a", {}, shares="x"), Candidate("b", {}), Candidate("c", {}, shares="x")]
     scores = dict.fromkeys("abc", 0.5)
-    result = race(listed, run_of(scores, calls), [10], measure="accuracy", n_held_out=5)
+    result = successive_halving(listed, run_of(scores, calls), [10], measure="accuracy", n_held_out=5)
     assert [name for name, _ in calls] == ["a", "c", "b"]
     assert [t.candidate.name for t in result.trials] == ["a", "b", "c"]
 
@@ -140,7 +142,7 @@ def test_a_trial_in_place_of_another_is_ranked_by_its_score():
 def test_work_that_is_counted_ends_the_race_as_time_does():
     calls: list[tuple[str, int]] = []
     run = run_of({"a": 0.1, "b": 0.2}, calls)
-    result = race(
+    result = successive_halving(
         candidates("a", "b"),
         run,
         ROUNDS,
@@ -160,7 +162,7 @@ def test_a_round_takes_only_the_best_candidates_that_there_is_time_for():
 
     def of_limit(seconds: float) -> list[list[str]]:
         calls.clear()
-        race(
+        successive_halving(
             listed,
             run_of(scores, calls),
             ROUNDS,
@@ -195,7 +197,7 @@ def test_a_family_whose_first_is_hopeless_runs_no_other():
     listed = families(best="x", far="y", farther="y", near="z", beside="z")
     scores = {"best": 0.9, "far": 0.79, "farther": 0.95, "near": 0.81, "beside": 0.1}
     calls: list[tuple[str, int]] = []
-    race(listed, run_with_error(scores, calls), [10], measure="accuracy", n_held_out=5)
+    successive_halving(listed, run_with_error(scores, calls), [10], measure="accuracy", n_held_out=5)
     assert [name for name, _ in calls] == ["best", "far", "near", "beside"]
 
 
@@ -218,7 +220,9 @@ def test_the_last_round_may_be_of_the_better_half_alone():
 
 def of_each_round(listed, scores, **settings):
     calls: list[tuple[str, int]] = []
-    race(listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5, **settings)
+    successive_halving(
+        listed, run_with_error(scores, calls), ROUNDS, measure="accuracy", n_held_out=5, **settings
+    )
     return {n: [name for name, rows in calls if rows == n] for n in ROUNDS}
 
 

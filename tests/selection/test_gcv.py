@@ -11,6 +11,7 @@ from sklearn.linear_model import Ridge, RidgeCV
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.selection import choose_alpha, gcv
+from chimap.selection.base import OpenSettings
 from chimap.selection.gcv import (
     CoarseChoice,
     FinalChoice,
@@ -335,7 +336,7 @@ def test_rows_that_had_a_say_are_not_left_out_again(data, weighted, monkeypatch)
     moments = FoldMoments(1, 12, 1, shift, np.zeros(1), np.dtype(float))
     moments.folds[0].update(Z, Y, weights)
     problem = RidgeProblem(moments, tried=tried)
-    _, solution = GeneralisedCrossValidation().choose(problem, None)
+    solution = GeneralisedCrossValidation().choose(problem, OpenSettings(None)).solution
     same = Witnesses(np.arange(60), tried.Z, Y, np.zeros(60, int), weights)
     others = replace(same, Z=tried.Z.copy())
     computed, elsewhere = problem.held_out(solution, others), ridge(moments.whole(), 2 * solution.alpha)

@@ -147,8 +147,9 @@ def test_the_learning_curve_is_that_of_the_setting_that_was_chosen(few, monkeypa
     monkeypatch.setattr(learning_curve, "_FEWEST", 10)
     choice = problem(octaves=0).choose()
     only = problem(octaves=0, alphas=[choice.result.best["alpha"]]).choose()
-    assert choice.curve.rows.tolist() == [15, 30, 60, 120]
-    np.testing.assert_allclose(choice.curve.scores, only.curve.scores, rtol=1e-6)
+    rows, scores = np.transpose(choice.growth)
+    assert rows.tolist() == [15, 30, 60, 120]
+    np.testing.assert_allclose(scores, np.transpose(only.growth)[1], rtol=1e-6)
 
 
 def test_the_best_of_a_grid_is_taken():
@@ -252,7 +253,7 @@ def test_tasks_with_gaps_leave_out_parts_of_the_rows(grouped, monkeypatch):
     rule.score = lambda residuals, rows: -float(np.nanmean(np.square(residuals)))
     choice = rule.choose()
     assert choice.result.rule == "leave-part-out"
-    assert choice.curve is None
+    assert not choice.growth
     alpha, gamma = choice.result.best["alpha"], choice.result.best["gamma"]
     part = rule.groups[1]
     assert len(rule.groups) == 5

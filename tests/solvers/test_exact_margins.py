@@ -6,8 +6,8 @@ from sklearn.svm import LinearSVC
 
 from chimap import Exponential, chi2
 from chimap.solvers import exact_margins
-from chimap.solvers.exact_machines import exact_machine, has_exact_machine
 from chimap.solvers.exact_margins import DualMargins
+from chimap.solvers.kernel_matrix import exact_machine, has_exact_machine
 
 from ..histograms import DTYPES, histograms
 

@@ -84,7 +84,6 @@ def open_data(
     DataError
         If the file is bad, or if its number of bins differs from that of the model.
     """
-
     if image_rows.holds_images(data):
         if model is None:
             raise DataError(
@@ -139,7 +138,6 @@ def _with_labels_of_fit(
     opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
 ) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
-
     labels = (getattr(model, "training_", None) or {}).get("labels")
     if labels is None or not _is_column(labels):
         return None
@@ -208,7 +206,6 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
     text might be meant as numbers.
     """
-
     if y.ndim == 2:
         return decide_of_tasks(y, wanted, name)
     if is_text(y):
@@ -245,14 +242,12 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
 
 def _is_few(y: np.ndarray) -> bool:
     """Return whether so few labels are different that numbers are classes, by ``options.TASK_RULE``."""
-
     different = np.unique(y).size
     return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
 
 
 def _check_meant_as_text(y: np.ndarray, wanted: Task, name: str) -> None:
     """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
-
     if wanted is Task.classify or _is_few(y):
         return
     words = np.unique(y).tolist()
@@ -271,7 +266,6 @@ def check_every_row(source: Source, precision: str) -> None:
 
     A fit reads a sample or a part of the rows first, so its own error would name the row of that sample or part.
     """
-
     largest = np.finfo("float64" if precision == "float64" else "float32").max
     for chunk in source.chunks(4096):
         check_histograms(

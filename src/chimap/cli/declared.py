@@ -71,7 +71,7 @@ def declared_by_the_package() -> JSON:
         kernels,
         losses,
     )
-    from chimap.comparison import entrants, feature_candidates
+    from chimap.comparison import feature_candidates, full_race
     from chimap.data import MorganCounts, WordCounts
     from chimap.data.formats.words import TOKENS
     from chimap.estimators.explaining import KINDS
@@ -105,7 +105,7 @@ def declared_by_the_package() -> JSON:
         "defaults": {owner.__name__: _defaults(owner) for owner in owners},
         "names": {catalogue: [*listed] for catalogue, listed in catalogues.items()},
         "sizes": {
-            "components": [*entrants.SIZES],
+            "components": [*full_race.SIZES],
             "terms": [*feature_candidates.TERMS],
             "terms of exponential kernels": [*feature_candidates.INNER_TERMS],
         },

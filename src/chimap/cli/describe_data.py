@@ -42,7 +42,6 @@ def describe(
 
     ``reading`` turns a column of text or molecules into rows.
     """
-
     Settings(components=components).check_components()
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
@@ -86,7 +85,6 @@ def describe(
 
 def _metadata(source: Source) -> list[JSON]:
     """Describe the metadata columns of the rows, which --labels and --groups can name."""
-
     columns: list[JSON] = []
     for name in source.metadata:
         try:
@@ -122,7 +120,6 @@ def _sums_line(least: float, most: float) -> str:
 
 def _scan(source: Source, progress: Progress) -> JSON:
     """Return counts and ranges over all entries. Entries that are not finite are only counted."""
-
     nonzero = negative = not_finite = empty = 0
     ends, sums = [np.inf, -np.inf], [np.inf, -np.inf]
     with progress:
@@ -189,9 +186,9 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.engines import chunk_rows_within
     from chimap.estimators.internals import recipe_for
     from chimap.fit.automatic import block_plan, bytes_of_exact
-    from chimap.fit.blocks import BLOCKS
     from chimap.fit.plan import largest_job
     from chimap.fit.settling import keeps_rows
+    from chimap.solvers.blocks import BlockSolver
 
     y = source.labels()
     task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
@@ -200,7 +197,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
     given, recipe = recipe_for(model, source)
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
-    if given.get("solver") == BLOCKS:
+    if given.get("solver") == BlockSolver.name:
         plan = block_plan(given, source, room_in(parse_memory(memory)))
         return {**facts, "components": plan.n_rows, "features": "exact", "chunk_rows": plan.block_rows,
                 "peak_bytes": plan.n_bytes, "seconds": plan.first_seconds + plan.seconds}  # fmt: skip

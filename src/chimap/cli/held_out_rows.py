@@ -76,7 +76,6 @@ class Parts:
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
         """
-
         if table.split is not None and test_fraction:
             raise InputError(
                 "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
@@ -99,7 +98,6 @@ class Parts:
 
 def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
     """Return the groups (n_rows,) of --groups, or None. Raise DataError if all rows are in one group."""
-
     if table.groups is None:
         return None
     groups = source.column(table.groups)
@@ -113,20 +111,19 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
 
 def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
-
     for doubt in () if table.groups is not None else doubts_of_groups(source):
         say("note", in_flags(doubt))
 
 
-def warn_of_repeats(parts: Parts) -> None:
-    """Warn if many of the held-out rows are also in training."""
-
-    n_held_out = 0 if parts.held_out is None else parts.held_out.n_rows
-    repeated = None if parts.held_out is None else repeated_rows(parts.training, parts.held_out)
-    if repeated is not None and repeated >= _MANY_REPEATS * n_held_out:
+def warn_of_repeats(training: Source | None, held_out: Source | None) -> None:
+    """Warn if many of the held-out rows are also in training; None for rows that are not at hand."""
+    if training is None or held_out is None:
+        return
+    repeated = repeated_rows(training, held_out)
+    if repeated is not None and repeated >= _MANY_REPEATS * held_out.n_rows:
         say(
             "warning",
-            f"{repeated:,} of {n_held_out:,} test rows also occur in training, so the score says little about new "
+            f"{repeated:,} of {held_out.n_rows:,} test rows also occur in training, so the score says little about new "
             "rows. Remove repeats, or name their groups with --groups.",
         )
 
@@ -141,7 +138,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     The values of the column are train and test, or true and false if its name contains one of these words, as
     is_train does. Raise DataError, naming the row, for any other value, and if all rows are in the same part.
     """
-
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
@@ -170,7 +166,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
 
 def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
     """Return the training and held-out rows of a model, from the description of the split in its file."""
-
     if "column" in split:
         return split_by(source, test_rows(source, split["column"]))
     groups = None if split.get("groups") is None else source.column(split["groups"])

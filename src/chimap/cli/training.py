@@ -101,7 +101,6 @@ def train(
     -------
     FittedModel
     """
-
     keep_no_large_blocks()
     images = images or ImageSettings()
     is_images = image_rows.holds_images(data)
@@ -135,7 +134,7 @@ def train(
         source = with_numbers(source) if task is Task.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
-        warn_of_repeats(parts)
+        warn_of_repeats(parts.training, parts.held_out)
     model = settings.estimator(task).set_params(**settings.weighing(y))
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)
@@ -183,7 +182,6 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:
 
 def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray) -> None:
     """Raise DataError if there is a single class, or if all rows of a class are held out."""
-
     if task is Task.regress or y.ndim == 2:
         return
     if np.unique(y).size < 2:
@@ -201,7 +199,6 @@ def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray
 
 def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
     """Return the description of the training that the model file stores, as plain values."""
-
     y = labels_of(parts.training)
     about: JSON = {
         "file": source.name,

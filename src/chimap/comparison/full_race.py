@@ -1,37 +1,38 @@
 """The race as a report: every kernel on the same rows, which machine to use, and how long its fit takes.
 
-``compare`` races the candidates of ``entrants`` on a sample, fits the best of each kind as all rows will be fitted, and
+``compare`` races candidates on a sample, fits the best of each kind as all rows will be fitted, and
 returns a ``chimap.report.Comparison``, which recommends one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._memory import format_bytes, parse_memory, room_in, whole_mebibytes
+from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import Parameters
 from chimap._validation import DataError, MemoryBudgetError
-from chimap.comparison.entrants import SIZES, all_kernels, features_of, named, of_kernel
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
-from chimap.estimators.internals import rows_that_count
-from chimap.estimators.race import Race
-from chimap.estimators.race_candidates import Look
-from chimap.estimators.race_choice import settings_of_all
+from chimap.estimators.internals import asked_of, fit_of, rows_that_count
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
-from chimap.fit.exact import exact_bytes
+from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, variant_of
+from chimap.race.choose import parameters_of, recipe_of_all
+from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
+from chimap.recipe import Recipe
 from chimap.report.comparison import Comparison, Entrant, Run, recommended
+from chimap.solvers.kernel_matrix import exact_bytes
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
+SIZES = (256, 1024)
 _EXACT_ORDER = (1.0, 2.5)  # bounds on the power of the rows that the time of an exact machine grows with
 _CHOSEN = ("scoring", "alpha", "gamma")  # settings that a race or the fit chooses
 _GROWING = ("read", "check", "features", "moments", "prepare")  # stages whose time grows with the rows
@@ -100,10 +101,13 @@ def compare(
         with clock("read"):
             shown.stage("reading", None)
             source, groups = rows_that_count(model, source, groups)
-            racing = Race.on(model, source, groups)
-        _check_memory(racing, model, source)
-        look = racing.look
-        entered = all_kernels(look) if kernel is None else of_kernel(kernel, gamma, look, normalize)
+            racing = Race.on(asked_of(model), source, groups, fit_of(model))
+        _check_memory(racing, source)
+        asked, look = racing.asked, racing.look
+        if kernel is None:  # every one runs, without families of which the first decides
+            entered = [replace(entry.candidate(asked), family="") for entry in entries(look)]
+        else:
+            entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
         with clock("race"):
             result = racing.run(entered, shown)
         bench = _RaceBench(racing, source, result, look)
@@ -140,10 +144,10 @@ def compare(
     )
 
 
-def _check_memory(racing: Race, model: BaseEstimator, source: Source) -> None:
+def _check_memory(racing: Race, source: Source) -> None:
     """Raise MemoryBudgetError if the largest kernel matrix of the race does not fit."""
     needed = exact_bytes(max(racing.splits_of), 2 * source.row_bytes, np.dtype(np.float32))
-    budget = parse_memory(model.memory)
+    budget = racing.asked.budget
     if needed > budget:
         raise MemoryBudgetError(
             Message(
@@ -186,25 +190,28 @@ class _RaceBench:
         if best is None:
             return
         trial = self._trials[best.name]
-        for candidate in features_of(trial.candidate, trial.learned, self._look, sizes, self._rounds[-1]):
-            self._rehearse(candidate, candidate.settings)
+        for candidate in features_of_kernel(
+            self._racing.asked, trial.candidate, trial.learned, self._look, sizes, self._rounds[-1]
+        ):
+            self._rehearse(candidate, candidate.recipe(self._racing.asked))
 
     def add_final(self) -> None:
         """Add what the best of each kind become on all rows: landmarks, additive features, margins; linear machines."""
-        finalists = self.finalists()
+        finalists, asked = self.finalists(), self._racing.asked
         tried: set[tuple[bool, object, object]] = set()
         for entrant in [e for e in finalists if e.name in self._trials]:
             trial = self._trials[entrant.name]
-            settings = self._final_settings(trial)
-            kind = entrant.is_linear, settings.get("features"), settings.get("loss")
-            if kind in tried or _same_machine(settings, trial.candidate.settings):
+            recipe = self._final(trial)
+            kind = entrant.is_linear, recipe.features, recipe.loss
+            if kind in tried or _is_same_machine(recipe, trial.candidate.recipe(asked)):
                 continue
             tried.add(kind)
-            sized = {name: value for name, value in settings.items() if name != "scoring"}
-            if settings.get("features") == "landmarks":
+            sized = recipe.unchosen("scoring", of=asked)
+            if recipe.features == "landmarks":
                 # As many landmarks as suit all rows, up to the number of rows of the race.
-                sized["n_components"] = min(landmarks_of(self._source.n_rows), self._rounds[-1])
-            self._rehearse(named(trial.candidate, sized), settings)
+                n_landmarks = min(landmarks_of(self._source.n_rows), self._rounds[-1])
+                sized = sized.chosen(n_components=n_landmarks)
+            self._rehearse(variant_of(trial.candidate, sized), recipe)
 
     def fit_seconds(self, chosen: Entrant) -> float:
         """Return the expected seconds of a fit of all rows.
@@ -215,42 +222,44 @@ class _RaceBench:
         blocks = self.blocks_of(chosen)
         if blocks is not None:
             return blocks.first_seconds + blocks.seconds
-        candidate = Candidate(chosen.name, dict(chosen.settings), chosen.is_linear)
-        n, n_rows = self._rounds[-1], self._source.n_rows
-        if candidate.settings.get("features") == "exact":
+        recipe, n, n_rows = (
+            self._racing.asked.chosen(**chosen.settings),
+            self._rounds[-1],
+            self._source.n_rows,
+        )
+        if recipe.keeps_rows:
             fits = [
-                (n_fitted, sum(self._stages(candidate, n_fitted).values())) for n_fitted in self._rounds[-2:]
+                (n_fitted, sum(self._stages(recipe, n_fitted).values())) for n_fitted in self._rounds[-2:]
             ]
             return seconds_of_exact(fits, n_rows)
-        return seconds_of_pass(self._stages(candidate, n), n, n_rows)
+        return seconds_of_pass(self._stages(recipe, n), n, n_rows)
 
     def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
         """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
-        model, settings = self._racing.model, chosen.fit_settings or {}
-        given, room = model.get_params(deep=False) | settings, room_in(parse_memory(model.memory))
-        if settings.get("features") != "exact" or bytes_of_exact(given, self._source) <= room:
+        recipe = self._racing.asked.chosen(**(chosen.fit_settings or {}))
+        given, room = parameters_of(recipe), recipe.room
+        if not recipe.keeps_rows or bytes_of_exact(given, self._source) <= room:
             return None
         return block_plan(given, self._source, room)
 
-    def _stages(self, candidate: Candidate, n_rows: int) -> dict[str, float]:
+    def _stages(self, recipe: Recipe, n_rows: int) -> Mapping[str, float]:
         """Return the seconds of each stage of a fit of ``n_rows`` rows."""
         train, _ = self._racing.splits[0]
-        fitted = self._racing.fitted(candidate, train[:n_rows])
-        return dict(fitted.stage_seconds_)
+        return self._racing.fitted(recipe, train[:n_rows]).stage_seconds
 
-    def _rehearse(self, candidate: Candidate, fit_settings: Parameters) -> None:
+    def _rehearse(self, candidate: Candidate, for_all: Recipe) -> None:
         """Fit a machine for all rows to those of the last round, and score it, unless it is there already."""
         if all(e.name != candidate.name for e in self.entrants):
             trial = trial_of(candidate, self._racing, len(self._rounds) - 1, self._rounds[-1])
-            self.entrants.append(self._entrant(trial, [trial], fit_settings))
+            self.entrants.append(self._entrant(trial, [trial], for_all))
 
     def _raced(self, trial: Trial, history: Sequence[Trial]) -> Entrant:
         """Return the entrant of a candidate that ran in the race."""
-        final = None if trial.error else self._final_settings(trial)
-        is_same = final is not None and _same_machine(final, trial.candidate.settings)
+        final = None if trial.error else self._final(trial)
+        is_same = final is not None and _is_same_machine(final, trial.candidate.recipe(self._racing.asked))
         return self._entrant(trial, history, final if is_same else None)
 
-    def _entrant(self, trial: Trial, history: Sequence[Trial], fit_settings: Parameters | None) -> Entrant:
+    def _entrant(self, trial: Trial, history: Sequence[Trial], for_all: Recipe | None) -> Entrant:
         """Return an entrant with the runs of its candidate that succeeded."""
         succeeded = [t for t in history if t.candidate.name == trial.candidate.name and not t.error]
         runs = tuple(
@@ -266,20 +275,22 @@ class _RaceBench:
             runs,
             trial.deviations,
             candidate.is_baseline,
-            fit_settings,
+            None if for_all is None else for_all.choice,
             trial.error,
         )
 
-    def _final_settings(self, trial: Trial) -> Parameters:
-        """Return the settings of the machine that a candidate becomes on all rows."""
-        return settings_of_all(self._racing, trial, self._source)
+    def _final(self, trial: Trial) -> Recipe:
+        """Return the recipe of the machine that a candidate becomes on all rows."""
+        return recipe_of_all(self._racing, trial, self._source)
 
 
-def _same_machine(one: Parameters, other: Parameters) -> bool:
-    """Whether settings differ only in what a fit chooses by itself."""
-    return {k: v for k, v in one.items() if k not in _CHOSEN} == {
-        k: v for k, v in other.items() if k not in _CHOSEN
-    }
+def _is_same_machine(one: Recipe, other: Recipe) -> bool:
+    """Whether recipes differ only in what a fit chooses by itself."""
+    chosen = [
+        {name: value for name, value in recipe.choice.items() if name not in _CHOSEN}
+        for recipe in (one, other)
+    ]
+    return chosen[0] == chosen[1]
 
 
 def seconds_of_exact(fits: Sequence[tuple[int, float]], n_rows: int) -> float:

@@ -10,6 +10,7 @@ import copy
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap._validation import MemoryBudgetError
 from chimap.data import Source
@@ -18,11 +19,11 @@ from chimap.engines import Progress
 from chimap.estimators.internals import codec_of
 from chimap.estimators.recipe_model import RecipeModel
 from chimap.fit.automatic import is_automatic, landmarks_in
-from chimap.fit.blocks import USUAL_SECONDS
 from chimap.fit.result import FitResult
 from chimap.race.rows import scoring_of
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
+from chimap.solvers.blocks import USUAL_SECONDS
 
 _SHARE = 0.5  # of the usual seconds of a fit that landmarks for all rows may take beside it
 
@@ -75,7 +76,9 @@ def rival_of(
         rival._adopt(fit(rival, rows, of_rows))
     except MemoryBudgetError:
         return None  # the machine in blocks stands
-    score = codec_of(model).score(y, scoring_of(model, y), source.weights)
+    score = codec_of(model).score(
+        y, scoring_of(model._given().get("scoring"), is_classifier(model), y), source.weights
+    )
     outputs = model.held_out_[latest], rival.predict_source(ChosenRows(source, latest, None))
     parts = parts_of_rows(latest.size, None if groups is None else groups[latest], model._fit_seed)
     ours, theirs = (deviations_of(score.without_each(o, latest, parts)) for o in outputs)

@@ -14,10 +14,10 @@ from chimap._types import ArrayLike
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.features.base import FeatureSettings
-from chimap.fit.exact import exact_bytes
 from chimap.fit.weights import with_weights
 from chimap.kernels import Exponential
 from chimap.moments import of_rows
+from chimap.solvers.kernel_matrix import exact_bytes
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

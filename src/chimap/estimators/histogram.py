@@ -117,11 +117,11 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         them takes several passes, so give one number where passes are expensive.
     selection : str, int or splitter, default="auto"
         How alpha is chosen. "gcv" is generalised cross-validation, with one factorisation per strength and no folds
-        (``loss="square"``; rows must be independent, so use folds if there are duplicates). A number is the number of
-        cross-validation folds, "holdout" holds out one part of the rows, and a scikit-learn splitter must hold out
-        every row once. "auto" is "gcv" for the square loss, or five folds if rows have groups. ``features="exact"``
-        takes folds, splitters, and "auto" or "leave-one-out", which leave out single rows, or groups where groups are
-        given; many rows, and tasks with missing entries, are left out in parts.
+        (``loss="square"``; rows must be independent: it refuses groups, and duplicates need folds). A number is the
+        number of cross-validation folds, "holdout" holds out one part of the rows, and a scikit-learn splitter must
+        hold out every row once. "auto" is "gcv" for the square loss, or five folds if rows have groups.
+        ``features="exact"`` takes folds, splitters, and "auto" or "leave-one-out", which leave out single rows, or
+        groups where groups are given; many rows, and tasks with missing entries, are left out in parts.
     scoring : str, callable or None, default=None
         scikit-learn scorer by which the race and ``features="exact"`` choose. None is accuracy for classes and R^2 for
         regression; a race with a rare class among two uses ROC AUC.

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from chimap._types import ArrayLike, MatrixLike, Parameters, Rows
 from chimap.data import Source
+from chimap.features.base import FittedFeatures
 from chimap.features.mapped import MappedModel
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
+from chimap.race.runner import Fit
+from chimap.recipe import Recipe as Asked
+from chimap.selection import SelectionResult
 
 # --- of estimators to fit
-
-
-def codec_for(model: BaseEstimator, y: np.ndarray) -> Codec:
-    """Return how labels or targets y become numbers."""
-    codec: Codec = model._codec_type.of(y)
-    return codec
 
 
 def seed_of(model: BaseEstimator) -> int:
@@ -40,11 +41,93 @@ def recipe_for(model: BaseEstimator, source: Source) -> tuple[Parameters, Recipe
     return model._given(), model._recipe()
 
 
-def without_posterior(model: BaseEstimator) -> BaseEstimator:
-    """Return an unfitted copy of an estimator that will not keep the posterior of its weights."""
-    copied = clone(model)
-    copied._keeps_posterior = False
-    return copied
+def asked_of(model: BaseEstimator) -> Asked:
+    """Return the recipe that the parameters of an estimator ask for, with the seed of its fit."""
+    given = model.get_params(deep=False)
+    settings = {each.name: given[each.name] for each in fields(Asked) if each.name in given}
+    return Asked(type(model).__name__, is_classifier(model), **settings, seed=seed_of(model))
+
+
+def fit_of(model: BaseEstimator) -> Fit:
+    """Return how a race fits a recipe: by a copy of the estimator that has its settings."""
+    names = model.get_params(deep=False).keys()
+
+    def fit(recipe: Asked, source: Source, groups: np.ndarray | None) -> FittedCopy:
+        copied = clone(model).set_params(
+            **{each.name: getattr(recipe, each.name) for each in fields(recipe) if each.name in names}
+        )
+        copied._keeps_posterior = recipe.keeps_posterior
+        return FittedCopy(copied.fit_source(source, groups=groups))
+
+    return fit
+
+
+@dataclass(frozen=True)
+class FittedCopy:
+    """What a race reads of a fitted estimator; see ``race.runner.FittedCandidate``."""
+
+    model: BaseEstimator
+
+    @property
+    def codec(self) -> Codec:
+        """See ``FittedCandidate``."""
+        return codec_of(self.model)
+
+    @property
+    def alpha(self) -> float:
+        """See ``FittedCandidate``."""
+        return float(self.model.alpha_)
+
+    @property
+    def gamma(self) -> float | None:
+        """See ``FittedCandidate``."""
+        gamma = getattr(self.model.kernel_, "gamma", None)
+        return None if gamma is None else float(gamma)
+
+    @property
+    def features(self) -> FittedFeatures:
+        """See ``FittedCandidate``."""
+        features: FittedFeatures = self.model.features_
+        return features
+
+    @property
+    def coef(self) -> np.ndarray:
+        """See ``FittedCandidate``."""
+        return np.asarray(self.model.coef_)
+
+    @property
+    def selection(self) -> SelectionResult | None:
+        """See ``FittedCandidate``."""
+        selection: SelectionResult | None = self.model.selection_
+        return selection
+
+    @property
+    def n_passes(self) -> int:
+        """See ``FittedCandidate``."""
+        return int(self.model.n_passes_)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """See ``FittedCandidate``: only exact machines number their rows."""
+        return hasattr(self.model, "row_numbers_")
+
+    @property
+    def stage_seconds(self) -> Mapping[str, float]:
+        """See ``FittedCandidate``."""
+        seconds: Mapping[str, float] = self.model.stage_seconds_
+        return seconds
+
+    def outputs(self, source: Source) -> np.ndarray:
+        """See ``FittedCandidate``."""
+        return np.asarray(self.model.predict_source(source))
+
+    def prepared(self, rows: Rows) -> Rows:
+        """See ``FittedCandidate``."""
+        return preparation_of(self.model)(rows, 0, "the sample")
+
+    def mapped(self) -> MappedModel | None:
+        """See ``FittedCandidate``."""
+        return mapped_model_of(self.model)
 
 
 # --- of fitted models

@@ -265,6 +265,10 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         weights, counts = (None if part is None else part[held] for part in (rows.weights, rows.counts))
         return HeldOutRows(np.concatenate(of_folds), rows.y[held], weights, counts=counts)
 
+    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
+        if not self._is_precomputed:  # kernel values are no rows
+            super()._say_doubts_of(X, y)
+
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the kernel matrix, centred, and the means that were subtracted.
 

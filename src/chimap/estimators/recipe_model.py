@@ -18,16 +18,14 @@ from chimap.data.table import named_blocks
 from chimap.engines import Progress
 from chimap.estimators.gamma_choice import gamma_of_sample
 from chimap.estimators.in_batches import source_of_batch
+from chimap.estimators.internals import asked_of, fit_of
 from chimap.estimators.linear_model import LinearModel
-from chimap.estimators.race_choice import race_of, weigh_bins
 from chimap.estimators.targets import Encoding
 from chimap.fit.automatic import is_automatic
 from chimap.fit.batches import Batches, batches_of
-from chimap.fit.blocks import BLOCKS, BlockObjective
 from chimap.fit.checkpoint import Choice
 from chimap.fit.design import FeatureBlock, PlainDesign, parts_of
 from chimap.fit.designing import Design
-from chimap.fit.exact import ExactObjective
 from chimap.fit.holding_out import checked_groups
 from chimap.fit.recipe import Objective, Recipe, checked_alpha, checked_recipe, given_weights
 from chimap.fit.result import FitResult
@@ -37,10 +35,13 @@ from chimap.fit.targets import Codec, check_tasks
 from chimap.fit.weights import with_weights, without_absent
 from chimap.kernels import as_kernel
 from chimap.losses import Loss, Observed, named
-from chimap.race.bins import check_bin_weights
+from chimap.race.bins import check_bin_weights, weigh_bins
+from chimap.race.choose import race
+from chimap.race.trials import RaceResult
+from chimap.selection.base import OpenSettings
+from chimap.solvers.kernel_matrix import KernelSolver
 
 if TYPE_CHECKING:
-    from chimap.race.trials import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
 
 
@@ -171,9 +172,11 @@ class RecipeModel(Encoding, LinearModel):
         with threads(self.n_jobs), progress:
             is_raced = is_automatic(self.kernel) or not isinstance(self.normalize, str | None)
             if self._races and is_raced:
-                self.race_, self.chosen_ = race_of(self, source, groups, progress, may_keep)
+                self.race_, recipe = race(asked_of(self), source, groups, fit_of(self), progress, may_keep)
+                self.chosen_ = recipe.choice
             elif isinstance(self.bin_weights, str) and self.bin_weights == "learn":
-                result, self.chosen_ = weigh_bins(self, source, groups, progress)
+                result, recipe = weigh_bins(asked_of(self), source, groups, fit_of(self), progress)
+                self.chosen_ = recipe.choice
                 if result is not None:
                     self.race_ = result
 
@@ -182,7 +185,7 @@ class RecipeModel(Encoding, LinearModel):
         self._seed, self.chosen_ = choice.seed, choice.chosen
         self.__dict__.pop("race_", None)
         self.__dict__.pop("_taken", None)
-        if choice.race is not None:
+        if isinstance(choice.race, RaceResult):
             self.race_ = choice.race
 
     def _settle(
@@ -269,11 +272,12 @@ class RecipeModel(Encoding, LinearModel):
         loss, alpha = self._checked_loss(given), checked_alpha(given["alpha"])
         if keeps_rows(given):
             has_raced = "alpha" in getattr(self, "chosen_", {})
-            exact = ExactObjective(loss, alpha, is_automatic(given["gamma"]), is_settled=has_raced)
-            return BlockObjective(exact, self._ends_at) if given.get("solver") == BLOCKS else exact
+            open = OpenSettings(alpha, is_automatic(given["gamma"]), is_settled=has_raced)
+            name = given.get("solver") or KernelSolver.name
+            return PenalisedLoss(loss, open, solver_name=name, ends_at=self._ends_at)
         if self._has_gaps and loss != "hinge":  # the deviation of each target is its unit, see ``Codec``
             loss = Observed(named(loss, 1.0) if isinstance(loss, str) else loss)
-        return PenalisedLoss(loss, alpha, self.n_principal, given.get("solver"))
+        return PenalisedLoss(loss, OpenSettings(alpha), self.n_principal, given.get("solver"))
 
     def _checked_loss(self, given: Parameters) -> str | Loss:
         loss: str | Loss = given["loss"]

@@ -21,7 +21,9 @@ from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
-from chimap.fit.blocks import (
+from chimap.fit.exact import has_form_on_device, kernels_of_blocks
+from chimap.kernels import Exponential
+from chimap.solvers.blocks import (
     FEWEST_BLOCK_ROWS,
     MOST_BLOCK_ROWS,
     USUAL_SECONDS,
@@ -29,12 +31,10 @@ from chimap.fit.blocks import (
     block_seconds,
     most_rows_within,
 )
-from chimap.fit.exact import MOST_MAPPED, exact_bytes, has_form_on_device, kernels_of_blocks
-from chimap.kernels import Exponential
 from chimap.solvers.exact import is_shared
-from chimap.solvers.exact_machines import bytes_beside
 from chimap.solvers.exact_observed import filling_bytes
 from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.kernel_matrix import MOST_MAPPED, bytes_beside, exact_bytes
 
 FEWEST_LANDMARKS, MOST_LANDMARKS = 1000, 8000
 _GROWTH = 8  # landmarks per square root of the rows: 2000 for 60,000 rows

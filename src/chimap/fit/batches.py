@@ -25,7 +25,6 @@ from chimap.features.base import FittedFeatures, simplified
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import mapped_row_bytes, outputs_bytes
-from chimap.fit.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, can_sweep, core_rows
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
 from chimap.fit.dominance import warn_of_dominance
@@ -35,16 +34,17 @@ from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe, checked_alpha
 from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned, PenalisedLoss
+from chimap.fit.solving import PenalisedLoss
 from chimap.fit.targets import Codec
 from chimap.losses import Observed, Square
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
-from chimap.selection.base import USUAL_FOLDS
+from chimap.selection.base import USUAL_FOLDS, OpenSettings
+from chimap.selection.choose import ChosenSolution
 from chimap.selection.tried import TRIED_ROWS
-from chimap.solvers.base import Evidence
-from chimap.solvers.blocks import Swept
+from chimap.solvers.base import Evidence, KernelRows, Swept
+from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, MOST_BLOCK_ROWS, block_bytes, core_rows
+from chimap.solvers.exact import is_shared
 from chimap.solvers.held_out import HeldOut
-from chimap.solvers.kernel_matrix import KernelRows
 from chimap.solvers.observed import ObservedMoments
 
 # Rows of a block that small batches are gathered to: MNIST's first 12,000 rows, in batches of 250, score .957, .961 and
@@ -158,7 +158,7 @@ class SummedBatches:
         """Return the features, and their weights learned from all rows so far."""
         clock, recipe, objective = Stopwatch(), self.recipe, self.recipe.objective
         if self._observed.gaps:
-            objective = PenalisedLoss(Observed(Square()), checked_alpha(recipe.given["alpha"]))
+            objective = PenalisedLoss(Observed(Square()), OpenSettings(checked_alpha(recipe.given["alpha"])))
         evidence = Evidence(
             self.moments, self._observed, device=recipe.device, seed=recipe.seed, asked=recipe.holding.asked,
             witnesses=self.witnesses, tried=self.tried, held_folds=self._held_folds,
@@ -192,7 +192,7 @@ class KeptBatches:
     Parameters
     ----------
     recipe : Recipe
-        The checked settings, with a ``BlockObjective``.
+        The checked settings, of a machine in blocks.
     codec : Codec
         Encodes the targets of all batches.
     first : Source
@@ -227,7 +227,7 @@ class KeptBatches:
         self._borders = [0]  # of the blocks that are complete
         self._gathered: list[Rows] = []  # prepared rows that the features do not hold yet
         self._swept: Swept | None = None
-        self._latest: tuple[FittedFeatures, Learned] | None = (
+        self._latest: tuple[FittedFeatures, ChosenSolution] | None = (
             None  # features and machine of the rows that were learned last
         )
 
@@ -248,7 +248,7 @@ class KeptBatches:
         """
         rows, n_before, n = self._rows, self.count, source.n_rows
         labels = rows.labels[:0] if source.labels() is None else np.asarray(source.labels())
-        if not can_sweep(np.asarray(rows.codec.encode(labels)), source.weights):
+        if not is_shared(np.asarray(rows.codec.encode(labels)), source.weights):
             raise DataError(
                 Message(
                     "partial_fit of {features='exact'} takes targets without missing entries or separate weights. "

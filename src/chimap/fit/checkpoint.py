@@ -24,8 +24,7 @@ from chimap.fit.recipe import Recipe
 from chimap.fit.result import Known
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
-from chimap.race.trials import RaceResult
-from chimap.solvers.blocks import Swept
+from chimap.solvers.base import Swept
 
 _FREE = ("n_jobs", "verbose")  # settings that may change when a fit is resumed: they do not affect the model
 
@@ -86,12 +85,12 @@ class Choice:
     chosen : dict
         The settings that the race chose, by parameter.
     race : RaceResult or None
-        Its result; None without a race.
+        Its result; None without a race. A fit only keeps it.
     """
 
     seed: int
     chosen: Parameters
-    race: RaceResult | None
+    race: object
 
 
 class Checkpoint:

@@ -42,7 +42,7 @@ class HoldingOut:
     n_folds : int
         Number of folds that memory is planned for.
     with_groups : int
-        Number of folds that choose if rows come in groups; 0 if the choice does not regard groups.
+        Number of folds that choose if rows come in groups; 0 if groups are refused.
     splitter : splitter of scikit-learn or None, default=None
         Yields the test sets.
     """
@@ -55,12 +55,23 @@ class HoldingOut:
     def of_groups(self) -> HoldingOut:
         """Return how rows in groups are held out: always by folds of whole groups.
 
-        Where nothing is open, or generalised cross-validation was asked for by name, the folds serve held-out outputs
-        alone.
+        Where nothing is open, the folds serve held-out outputs alone.
+
+        Raises
+        ------
+        ValueError
+            If generalised cross-validation was asked for by name: it leaves out single rows.
         """
-        if self.asked == "gcv" and self.with_groups:
+        if self.asked == "gcv" and not self.with_groups:
+            raise InputError(
+                Message(
+                    "{selection='gcv'} leaves out single rows, which the other rows of their groups tell about: leave "
+                    "{selection} to {selection='auto'}, or give a number of folds; both leave out whole {groups}."
+                )
+            )
+        if self.asked == "gcv":
             return replace(self, asked="folds", n_folds=self.with_groups)
-        return replace(self, n_folds=USUAL_FOLDS) if self.asked in ("gcv", "nothing") else self
+        return replace(self, n_folds=USUAL_FOLDS) if self.asked == "nothing" else self
 
     def folds(
         self, n_rows: int | None, y: ArrayLike | None, groups: np.ndarray | None, seed: int

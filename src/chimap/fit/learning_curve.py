@@ -15,8 +15,8 @@ import numpy as np
 from chimap._types import Scoring
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import Moments
+from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, curve_of, growing, score_growing, score_if_any
 from chimap.solvers.base import Evidence
 from chimap.solvers.ridge import Factor
@@ -29,7 +29,7 @@ def learning_curve(
     recipe: Recipe,
     rows: PreparedRows,
     evidence: Evidence,
-    learned: Learned,
+    learned: ChosenSolution,
     sums: Sequence[Moments],
     shown: Scoring,
 ) -> LearningCurve | None:

@@ -31,7 +31,7 @@ from chimap.fit.result import Known
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.selection.tried import TRIED_ROWS, TriedRows
-from chimap.solvers.blocks import Swept
+from chimap.solvers.base import Swept
 from chimap.solvers.held_out import Witnesses
 
 

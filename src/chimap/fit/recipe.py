@@ -27,10 +27,10 @@ from chimap.fit.design import FeatureBlock
 from chimap.fit.designing import Design
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
 from chimap.fit.rows import Preparation
-from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.losses import Loss, Observed
 from chimap.normalizations import CATALOGUE, Normalization
+from chimap.selection.choose import ChosenSolution
 from chimap.solvers.base import Evidence, Needs
 
 PRECISIONS = ("auto", "float32", "float64", "bfloat16")
@@ -79,13 +79,13 @@ class Objective(Protocol):
 
     def learn(
         self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
-    ) -> Learned:
+    ) -> ChosenSolution:
         """Choose what is open, and return the weights of the features."""
         ...
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CheckedRecipe:
     """How a model is fitted, whatever data it is fitted to.
 
     Parameters
@@ -167,6 +167,9 @@ class Recipe:
     def fitted_to(self, source: Source) -> Recipe:
         """Return the recipe with its normalisation fitted to the rows of a source."""
         return self if self.normalize is None else replace(self, normalize=self.normalize.fitted(source))
+
+
+Recipe = CheckedRecipe
 
 
 def checked_recipe(

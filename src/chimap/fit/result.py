@@ -13,9 +13,9 @@ import numpy as np
 
 from chimap._types import Parameters
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.fit.targets import Codec
 from chimap.moments import as_counts, of_entries
+from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.held_out import HeldOut
 
@@ -104,7 +104,7 @@ class FitResult:
     ----------
     known : Known
         What was learned before the rows were added up.
-    learned : Learned
+    learned : ChosenSolution
         The solution and how it was found.
     coef : array of shape (D, t)
         Weights of the features.
@@ -125,7 +125,7 @@ class FitResult:
     """
 
     known: Known
-    learned: Learned
+    learned: ChosenSolution
     coef: np.ndarray
     intercept: np.ndarray
     shift: np.ndarray | None

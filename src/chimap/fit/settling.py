@@ -33,9 +33,9 @@ from chimap.fit.automatic import (
     takes_wide,
     words_of_a_batch,
 )
-from chimap.fit.blocks import BLOCKS, FEWEST_BLOCK_ROWS
 from chimap.fit.plan import largest_job
 from chimap.fit.recipe import Recipe
+from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
 from chimap.solvers.wide_ridge import WideRidgeSolver
 
@@ -95,7 +95,9 @@ def settled(given: Parameters, source: Source, about: Circumstances) -> Paramete
     ):
         taken["features"] = "exact"
     if _sweeps(given | taken, source, room, about):
-        taken |= {"solver": BLOCKS} | ({"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {})
+        taken |= {"solver": BlockSolver.name} | (
+            {"n_terms": BLOCK_TERMS} if is_automatic(given["n_terms"]) else {}
+        )
     check_sizes(given)
     if is_automatic(given.get("gamma")) and not keeps_rows(given | taken):
         taken["gamma"] = about.choose_gamma()

@@ -1,16 +1,13 @@
-"""From the sums of the passes to the weights.
+"""What the weights minimise: a loss, the solver that minimises it, and what is left open.
 
-``PenalisedLoss`` is the ``Objective`` of most estimators. Its solver turns the evidence of the passes into a problem, a
-selection rule (``selection.catalogue``) chooses the strength where it is open, and the problem is solved at the chosen
-strength. The result is a ``Learned``: the solution and how it was found.
+The solver turns the evidence of the passes into a problem, and ``selection.choose`` chooses what is open and solves it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,73 +16,12 @@ from chimap._messages import Message
 from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import FeatureBlock
+from chimap.fit.exact import check_exact
 from chimap.losses import Loss
-from chimap.selection import SelectionResult
-from chimap.selection.catalogue import rule_of
-from chimap.selection.components import ComponentFolds
-from chimap.selection.learning_curve import LearningCurve
-from chimap.solvers import LinearSolution
-from chimap.solvers.base import Evidence, Needs, Solver, collected
+from chimap.selection.base import OpenSettings
+from chimap.selection.choose import ChosenSolution, choose
+from chimap.solvers.base import Components, Evidence, Needs, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of
-from chimap.solvers.from_moments import RidgeProblem
-from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.posterior import DualPosterior, Posterior
-from chimap.solvers.principal import leading
-
-_STEPS = {"moments": "values", "rows": "passes", "features": "classes"}  # what progress counts
-
-
-@dataclass(frozen=True)
-class Learned:
-    """Weights for features and targets without shifts, and how they were found.
-
-    Parameters
-    ----------
-    solution : LinearSolution
-        Weights, intercept and strength.
-    loss : Loss or None
-        The loss that was minimised; None for the hinge.
-    selection : SelectionResult or None
-        The candidates that were compared, if any.
-    n_passes : int
-        Passes over the rows; the passes within LIBLINEAR are not counted.
-    n_rows : int
-        Rows that the weights were learned from.
-    attributes : dict, default={}
-        What else was learned, by the name of the attribute.
-    held_out : HeldOut or None, default=None
-        Outputs of rows by machines that have not seen them.
-    posterior : callable, default=lambda: None
-        Computes, when called, how certain the solution is; returns None where that is not defined.
-    curve : LearningCurve or None, default=None
-        How the score grows with the rows, where the choice has shown it.
-    """
-
-    solution: LinearSolution
-    loss: Loss | None
-    selection: SelectionResult | None
-    n_passes: int
-    n_rows: int
-    attributes: Parameters = field(default_factory=dict)
-    held_out: HeldOut | None = None
-    posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
-    curve: LearningCurve | None = None
-
-    def in_units(self, units: np.ndarray | None) -> Learned:
-        """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
-        if units is None:
-            return self
-        solution, held_out = self.solution, self.held_out
-        if held_out is not None:
-            noise = None if held_out.noise is None else held_out.noise * np.square(units)
-            held_out = replace(held_out, outputs=held_out.outputs * units, noise=noise)
-        return replace(
-            self,
-            solution=replace(solution, coef=solution.coef * units, intercept=solution.intercept * units),
-            held_out=held_out,
-            attributes=self.attributes
-            | {name: self.attributes[name] * units for name in ("held_out_",) if name in self.attributes},
-        )
 
 
 def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> None:
@@ -102,25 +38,27 @@ def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> Non
 
 @dataclass(frozen=True)
 class PenalisedLoss:
-    """Minimise sum loss + alpha/2 |w|^2 with the first solver that supports the loss.
+    """Minimise sum loss + alpha/2 |w|^2.
 
     Parameters
     ----------
     loss : str or Loss
         The loss.
-    alpha : float, sequence of float or None
-        A strength, several to choose from, or None for a search.
+    open : OpenSettings
+        What is left open.
     n_principal : int, sequence of int or None, default=None
         Number of components; several numbers are compared together with the strengths.
     solver_name : str or None, default=None
         A key of ``SOLVERS``; None takes the first solver that minimises the loss.
+    ends_at : float or None, default=None
+        Time of ``time.monotonic`` at which a solver that may stop early stops; None for no limit.
     """
 
-    leaves_out: ClassVar[bool] = False
     loss: str | Loss
-    alpha: float | Sequence[float] | None
+    open: OpenSettings
     n_principal: Any = None
     solver_name: str | None = None
+    ends_at: float | None = None
 
     @property
     def solver(self) -> Solver:
@@ -138,86 +76,36 @@ class PenalisedLoss:
         return self.solver.n_vectors
 
     @property
+    def leaves_out(self) -> bool:
+        """See ``Objective``."""
+        return self.solver.leaves_out
+
+    @property
     def has_gcv(self) -> bool:
         """See ``Objective``."""
         return self.solver.needs == "moments" and not np.ndim(self.n_principal)
 
     def check(self, given: Parameters) -> None:
         """See ``Objective``."""
-        check_choosing(given, self.loss, has_gcv=self.has_gcv)
+        if self.leaves_out:
+            check_exact(given, self.loss)
+        else:
+            check_choosing(given, self.loss, has_gcv=self.has_gcv)
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""
         return job
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+    def learn(
+        self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress
+    ) -> ChosenSolution:
         """See ``Objective``."""
+        evidence = replace(evidence, progress=progress, ends_at=self.ends_at)
         if np.ndim(self.n_principal):
-            problem = RidgeProblem(collected(evidence.moments, "moments"), evidence.device, spans=False)
-            return learn_components(
-                problem, features.borders, self.n_principal, self.alpha, clock, progress, evidence.witnesses
-            )
-        return learn(self.solver, self.loss, self.alpha, evidence, clock, progress)
-
-
-def learn(
-    solver: Solver,
-    loss: str | Loss,
-    alpha: float | Sequence[float] | None,
-    evidence: Evidence,
-    clock: Stopwatch,
-    progress: Progress,
-) -> Learned:
-    """Find the minimum at one strength, at the best of several, or (None) at the best strength of a search.
-
-    If ``alpha`` is not one strength and there are too few rows to choose by, take ``problem.usual_alpha()``.
-    """
-    problem = solver.problem(loss, evidence)
-    rule = (
-        None
-        if isinstance(alpha, float)
-        else rule_of(solver.needs, problem.n_folds, problem.n_rows, evidence.asked, progress.advance)
-    )
-    result, solution = None, None
-    if isinstance(alpha, float):
-        chosen = alpha
-    elif rule is None:
-        chosen = problem.usual_alpha()
-    else:
-        with clock("choose alpha"):
-            progress.stage("alpha", rule.usual_scores, _STEPS[solver.needs])
-            result, solution = rule.choose(problem, alpha)
-        chosen = result.best["alpha"]
-    if solution is None:
-        with clock("passes" if solver.needs == "rows" else "solve"):
-            if solver.needs != "moments":
-                progress.stage("solving", None, _STEPS[solver.needs])
-            solution = problem.solve(chosen)
-    with clock("held out"):
-        held_out = problem.held_out(solution, evidence.witnesses)
-    return Learned(
-        solution, problem.loss, result, problem.passes, problem.n_rows, held_out=held_out,
-        posterior=partial(problem.posterior, solution),
-    )  # fmt: skip
-
-
-def learn_components(
-    problem: RidgeProblem,
-    borders: np.ndarray,
-    numbers: Sequence[int],
-    alpha: float | Sequence[float] | None,
-    clock: Stopwatch,
-    progress: Progress,
-    witnesses: Witnesses | None = None,
-) -> Learned:
-    """Fit ridge on the leading components of each block; exact folds choose their number and the strength."""
-    alphas = [alpha] if isinstance(alpha, float) else alpha
-    with clock("choose alpha"):
-        progress.stage("alpha", None, "pairs")
-        result, _ = ComponentFolds(borders, numbers, progress.advance).choose(problem, alphas)
-    with clock("solve"):
-        solution = problem.solve_leading(borders, result.best["n_components"], result.best["alpha"])
-    chosen = {"n_principal_": result.best["n_components"]}
-    with clock("held out"):
-        held_out = problem.held_out(solution, witnesses, leading(borders, result.best["n_components"]))
-    return Learned(solution, problem.loss, result, problem.passes, problem.n_rows, chosen, held_out)
+            numbers: Sequence[int] = self.n_principal
+            evidence = replace(evidence, components=Components(features.borders, numbers))
+        problem = self.solver.problem(self.loss, evidence)
+        choice = choose(problem, self.open, evidence.asked, evidence.witnesses, clock, progress)
+        if not self.leaves_out:
+            return choice
+        return replace(choice, attributes={**choice.attributes, "kernel_": features.kernel_})

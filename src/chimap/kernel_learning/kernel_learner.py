@@ -21,6 +21,7 @@ from chimap.kernel_learning.width_search import WidthPenalty
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.selection import fold_count
+from chimap.selection.base import OpenSettings
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -102,7 +103,7 @@ class KernelLearner(HistogramModel):
         return WidthDesign(settings, self._named_blocks(), self.widths, self._tuning(self.objective))
 
     def _objective(self, given: Parameters) -> Objective:
-        return PenalisedLoss(self._checked_loss(given), checked_alpha(self.alpha))
+        return PenalisedLoss(self._checked_loss(given), OpenSettings(checked_alpha(self.alpha)))
 
     def _tuning(self, objective: str, holds_out: bool = True) -> Tuning:
         """Return the checked settings of the search for widths.

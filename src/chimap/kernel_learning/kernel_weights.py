@@ -13,11 +13,12 @@ from chimap._types import Parameters
 from chimap._validation import DataError
 from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import FeatureBlock
-from chimap.fit.solving import Learned, check_choosing
+from chimap.fit.solving import check_choosing
 from chimap.losses import FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.moments import FoldMoments, Symmetric
 from chimap.penalties import L21
 from chimap.selection import SelectionResult, of_path
+from chimap.selection.choose import ChosenSolution
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, follow
 from chimap.solvers.base import Evidence, Needs, collected
 from chimap.solvers.catalogue import solver_of
@@ -86,7 +87,9 @@ class KernelWeights:
             return alphas_below(largest, self.n_alphas, share)
         return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
 
-    def learn(self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress) -> Learned:
+    def learn(
+        self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress
+    ) -> ChosenSolution:
         """See ``Objective``."""
         penalty, moments = self.penalty(features), collected(evidence.moments, "moments")
         if evidence.rows is None:
@@ -100,7 +103,7 @@ class KernelWeights:
         clock: Stopwatch,
         progress: Progress,
         evidence: Evidence,
-    ) -> Learned:
+    ) -> ChosenSolution:
         whole, witnesses = moments.whole(), evidence.witnesses
         alphas = self.path_of(largest_alpha(whole, penalty), 1e-3)
         result = None
@@ -130,7 +133,7 @@ class KernelWeights:
         elif witnesses is not None:
             less_shift = shifted(path[chosen], whole)
             held_out = step_outputs(Square(), less_shift, _strengths(penalty, path[chosen]), whole, witnesses)
-        return Learned(path[chosen], Square(), result, 1, whole.n_rows, shown, held_out)
+        return ChosenSolution(path[chosen], Square(), result, 1, whole.n_rows, shown, held_out)
 
     def _by_passes(
         self,
@@ -140,7 +143,7 @@ class KernelWeights:
         clock: Stopwatch,
         progress: Progress,
         evidence: Evidence,
-    ) -> Learned:
+    ) -> ChosenSolution:
         whole, n_folds, passes = moments.whole(), len(moments.folds), [0]
         witnesses, is_open = evidence.witnesses, evidence.asked != "nothing" and len(moments.folds) > 1
         loss = loss_of(self.loss, whole)
@@ -191,7 +194,9 @@ class KernelWeights:
                 held_out = by_folds(witnesses, without, whole.shifts[1], evidence.held_folds)
         elif witnesses is not None:
             held_out = step_outputs(loss, solution, _strengths(penalty, solution), whole, witnesses)
-        return Learned(unshifted(solution, whole), loss, result, passes[0], whole.n_rows, shown, held_out)
+        return ChosenSolution(
+            unshifted(solution, whole), loss, result, passes[0], whole.n_rows, shown, held_out
+        )
 
     def _search(
         self, part: LossProblem, loss: Loss, rows: FeatureRows

@@ -1,6 +1,6 @@
 """Machines of a trial: each learns from the rows of a split, at any strength and gamma, and outputs for the others.
 
-``fit.trials`` makes them, and ``race.search`` finds their best setting. ``KernelMachine`` works on a
+``race.shared`` makes them, and finds their best setting. ``KernelMachine`` works on a
 kernel matrix whose products are computed once for all settings; ``MarginMachine`` runs LIBLINEAR on explicit features.
 """
 
@@ -25,7 +25,7 @@ from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.moments import of_entries
 from chimap.solvers.exact import DualSolution, lift
-from chimap.solvers.exact_machines import exact_machine
+from chimap.solvers.kernel_matrix import exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
 _REPEATS = 4  # random divisions of the rows into halves

@@ -1,8 +1,6 @@
 """The race: successive halving over candidates of all kinds, scored on the same held-out rows.
 
-Estimators that choose their kernel or features run it before the fit, and the winner's settings become the recipe of
-the fit. ``race`` decides only which candidates run on how many rows: a ``Runner`` fits and scores them, mostly by way
-of ``fit.trials``, and ``race.trials`` defines candidates, trials and results.
+It decides only which candidates run on how many rows: a ``Runner`` fits and scores them.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ CLOSE = 1.0  # the same before the last round
 BELIEVED = 2.0  # standard errors by which the best of two dozen equal machines beats one of them by luck
 
 
-def race(
+def successive_halving(
     candidates: Sequence[Candidate],
     run: Runner,
     rows_by_round: Sequence[int],

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
 
 from chimap import _arrays
 from chimap._types import Rows, Scoring
 from chimap._validation import DataError
 from chimap.selection.leave_one_out import parts_of
 from chimap.solvers.exact import is_shared
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
 
 ROUNDS = (750, 1500, 3000)  # rows that candidates learn from
 HELD_OUT = 4000  # rows that score the last round, whose candidates are the closest to each other
@@ -134,15 +129,16 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
 
 
-def scoring_of(model: BaseEstimator, y: np.ndarray | None, is_few: bool = False) -> Scoring:
+def scoring_of(
+    scoring: Scoring, is_classification: bool, y: np.ndarray | None, is_few: bool = False
+) -> Scoring:
     """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2.
 
     is_few: whether rows are few, so that ROC AUC compares machines of two classes whatever their shares. Every pair of
     rows counts for it, not only the rows near the border, and it tells machines apart that accuracy does not: of a
     hundred rows, accuracy has an error of five points.
     """
-    scoring: Scoring = getattr(model, "scoring", None)
-    if scoring is not None or y is None or not is_classifier(model):
+    if scoring is not None or y is None or not is_classification:
         return scoring
     if y.ndim == 2:
         ones = np.nanmean(y, axis=0)
@@ -153,12 +149,12 @@ def scoring_of(model: BaseEstimator, y: np.ndarray | None, is_few: bool = False)
     return "roc_auc" if counts.size == 2 and counts.min() >= _FOLDS and is_rare else None
 
 
-def score_name(scoring: Scoring, model: BaseEstimator, y: np.ndarray) -> str:
+def score_name(scoring: Scoring, is_classification: bool, y: np.ndarray) -> str:
     """Return the name of a scorer as tables show it; None is accuracy or R^2, and several tasks have the mean of it."""
     if y.ndim == 2:
-        return f"mean {score_name(scoring, model, y[:, 0])}"
+        return f"mean {score_name(scoring, is_classification, y[:, 0])}"
     if scoring is None:
-        return "accuracy" if is_classifier(model) else "R2"
+        return "accuracy" if is_classification else "R2"
     return scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
 
 

@@ -1,6 +1,6 @@
 """What a race works with: candidates, outcomes of their fits, trials, and the table of all.
 
-``race.race`` runs candidates and returns a ``RaceResult``; the ``Runner`` that fits them is given by the caller.
+``rounds.successive_halving`` runs candidates and returns a ``RaceResult``; ``runner.Race`` fits them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from chimap._messages import Message, message_of
 from chimap._types import JSON, Parameters
 from chimap.model_files import register
+from chimap.recipe import Recipe
 from chimap.selection.jackknife import standard_error
 
 MANY_REPEATED = 0.1  # share of rows with a copy above which scores of held-out rows are said to be too high
@@ -29,7 +30,8 @@ class Candidate:
     name : str
         Name for tables, such as "exp-chi2, l1 rows".
     settings : dict
-        Settings of a fit by name.
+        What its recipe sets of those settings that the race leaves open (``Recipe.choice``): tables and model files
+        keep these, and not a recipe for each candidate.
     is_baseline : bool, default=False
         Whether it is a linear machine, which runs to the last round whatever its score, for comparison.
     shares : str, default=""
@@ -44,6 +46,17 @@ class Candidate:
     is_baseline: bool = False
     shares: str = field(default="", compare=False)
     family: str = field(default="", compare=False)
+
+    @classmethod
+    def of(
+        cls, recipe: Recipe, name: str, is_baseline: bool = False, shares: str = "", family: str = ""
+    ) -> Candidate:
+        """Return the candidate that enters a race with a recipe."""
+        return cls(name, recipe.choice, is_baseline, shares, family)
+
+    def recipe(self, asked: Recipe) -> Recipe:
+        """Return the recipe of the candidate, given the one that the race is to complete."""
+        return asked.chosen(**self.settings)
 
 
 @dataclass(frozen=True)
@@ -144,10 +157,11 @@ class RaceResult:
 
     Examples
     --------
-    >>> from chimap.race.rounds import race
+    >>> from chimap.race.rounds import successive_halving
     >>> def run(candidate, n_rows):
     ...     return Outcome(0.5 + (candidate.name == "b") / n_rows)
-    >>> result = race([Candidate("a", {}), Candidate("b", {})], run, [10, 20], measure="accuracy", n_held_out=100)
+    >>> both = [Candidate("a", {}), Candidate("b", {})]
+    >>> result = successive_halving(both, run, [10, 20], measure="accuracy", n_held_out=100)
     >>> result.winner.name, result.table()[0]["score"]
     ('b', 0.55)
     """

@@ -456,7 +456,6 @@ def _without_none(values: Mapping[str, object]) -> Parameters:
 
 def _figures(comparison: Comparison) -> list[Parameters]:
     """Return title, caption and SVG of each figure of the race."""
-
     name = comparison.metric[0].upper() + comparison.metric[1:]
     figures = [
         (f"{name} by prediction time", score_by_prediction(comparison),
@@ -509,7 +508,6 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
 
 def _stored(n_bytes: float | None) -> str:
     """Return the bytes of a row as text, with a unit."""
-
     return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _formatting.NARROW_SPACE)
 
 

@@ -156,7 +156,6 @@ def _has_roc(evaluation: Evaluation) -> bool:
 
 def _insight_parts(insight: Insight, auc: float | None) -> JSON:
     """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
-
     two, curve = insight.two, insight.curve
     bands = [] if two is None else two.reliability()
     return {
@@ -170,7 +169,6 @@ def _insight_parts(insight: Insight, auc: float | None) -> JSON:
 
 def _calibration_parts(evaluation: Evaluation) -> JSON:
     """Return the calibration error, with figure and table unless the section of two classes shows the reliability."""
-
     reliability, insight = evaluation.reliability, evaluation.insight
     is_shown = insight is not None and insight.two is not None and bool(insight.two.reliability())
     drawn = None if is_shown else reliability
@@ -183,7 +181,6 @@ def _calibration_parts(evaluation: Evaluation) -> JSON:
 
 def _ranking_parts(ranking: RankingMetrics) -> JSON:
     """Return the figure and the best and worst classes; if there are few, all of them count as best."""
-
     order = ranking.ordered()
     values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
     all_fit = len(values) <= 2 * EXTREME

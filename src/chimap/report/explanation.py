@@ -269,7 +269,6 @@ def explainable(model: BaseEstimator) -> BaseEstimator:
 
 def row_names(source: Source) -> np.ndarray:
     """Return the names of the rows: their ids, or else their numbers in the file."""
-
     return texts_of(source.places_in_file() if source.row_ids is None else source.row_ids)
 
 
@@ -300,14 +299,12 @@ def named_rows(source: Source, wanted: Sequence[str]) -> np.ndarray:
 
 def sample_of(source: Source, size: int = SAMPLE_SIZE) -> tuple[Source, np.ndarray]:
     """Return a random sample of the rows as a source, and the places of these rows."""
-
     places = choose_rows(source.n_rows, min(size, source.n_rows), 0)
     return taken(source, places), places
 
 
 def taken(source: Source, places: np.ndarray) -> Source:
     """Return the rows at ``places``, in that order, as a source in memory."""
-
     increasing, order = np.unique(places, return_inverse=True)
     return ArraySource(source.take(increasing)[order], name=source.name, column_names=source.column_names)
 
@@ -356,7 +353,6 @@ def explained_rows(
     shape: tuple[int, int] | None,
 ) -> tuple[list[ExplainedRow], Explanation]:
     """Return each row with the contributions to its prediction, and the explanation of all rows."""
-
     rows, names = taken(source, places), row_names(source)
     explanation = model.explain(rows)
     outputs = explanation.scores
@@ -450,7 +446,6 @@ def explanation_of(
     shape: tuple[int, int] | None,
 ) -> ModelExplanation:
     """Return everything that the page of an explanation of the model in ``file`` shows."""
-
     about = model.describe()
     facts = {
         "model": file,
@@ -520,7 +515,6 @@ def of_tasks(
 
 def spread_of(y: np.ndarray) -> np.ndarray | None:
     """Return the standard deviation of each target, (t,), with 1 for constant targets; None for text labels."""
-
     if is_text(y):
         return None
     known = np.ma.masked_invalid(y.reshape(len(y), -1).astype(np.float64))

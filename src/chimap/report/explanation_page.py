@@ -73,7 +73,6 @@ def render_explanation(explanation: ModelExplanation) -> str:
     explanation : ModelExplanation
         What to show.
     """
-
     top = explanation.importance.top(TOP)
     return render(
         "explanation.html",

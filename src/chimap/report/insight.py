@@ -275,7 +275,6 @@ def _two(
     model: BaseEstimator, y: np.ndarray, scores: np.ndarray, classes: Sequence[object] | np.ndarray
 ) -> TwoClasses | None:
     """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
-
     if len(classes) != 2 or np.unique(y).size < 2:
         return None
     f = scores[:, 1].astype(np.float64)
@@ -325,7 +324,6 @@ class _Nested:
 
     def curve(self) -> LearningCurve | None:
         """Return the learning curve of the same kind of model on growing parts of the sample."""
-
         last = min(_MOST_ROWS_OF_CURVE, self.n_rows)
         sizes = np.unique(
             np.geomspace(

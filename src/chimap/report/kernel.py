@@ -224,7 +224,6 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
 
 def _figures(learned: LearnedKernel) -> list[JSON]:
     """Return title, caption and SVG of each figure for which there is data."""
-
     figures = []
     if learned.widths is not None:
         figures.append(

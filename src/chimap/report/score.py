@@ -118,7 +118,6 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
 
 def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
     """Return the reliability of the most probable class of each row, or None if the model has no probabilities."""
-
     if not hasattr(model, "probabilities_of"):
         return None
     probabilities = model.probabilities_of(scores.astype(np.float64))
@@ -143,7 +142,6 @@ def true_answers(model: BaseEstimator, source: Source) -> np.ndarray:
 
 def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
     """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
-
     training = getattr(model, "training_", None) or {}
     if is_classifier(model):
         counts = training.get("class_counts")

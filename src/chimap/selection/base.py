@@ -16,7 +16,7 @@ from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import ParameterError, check_positive
 from chimap.model_files import register
-from chimap.solvers.base import Asked, Needs
+from chimap.solvers.base import Asked, Problem
 from chimap.solvers.ridge import LinearSolution
 
 USUAL_FOLDS = 5
@@ -174,12 +174,49 @@ class SelectionResult:
         return replace(subset, chosen=int(kept[0] if kept.size else best[0]))
 
 
-Problem = TypeVar("Problem", contravariant=True)
-Choice = tuple[SelectionResult, LinearSolution | None]
-"""The candidates that were compared, and the solution for the best if the comparison computes it anyway."""
+@dataclass(frozen=True)
+class OpenSettings:
+    """What a fit leaves open for a rule to choose.
+
+    Parameters
+    ----------
+    alpha : float, tuple of float or None
+        One strength, several to choose from, or None for a search.
+    gamma : bool, default=False
+        Whether the gamma of a kernel machine is chosen too; otherwise it stays as the features have it.
+    is_settled : bool, default=False
+        Whether a race has chosen ``alpha`` on fewer rows, whose kernel matrix is farther from singular: it is raised by
+        decades until the machine can be solved.
+    """
+
+    alpha: float | Sequence[float] | None
+    gamma: bool = False
+    is_settled: bool = False
 
 
-class Selection(Protocol[Problem]):
+@dataclass(frozen=True)
+class Compared:
+    """What a rule found.
+
+    Parameters
+    ----------
+    result : SelectionResult
+        The candidates that were compared, and the best.
+    problem : Problem
+        The problem that is solved at the best strength: the one that the rule was given, or a part of it.
+    solution : LinearSolution or None, default=None
+        The solution at the best strength, if the comparison computes it anyway.
+    """
+
+    result: SelectionResult
+    problem: Problem
+    solution: LinearSolution | None = None
+
+
+ProblemOfRule = TypeVar("ProblemOfRule", bound=Problem, contravariant=True)
+
+
+class Selection(Protocol[ProblemOfRule]):
     """A rule that chooses settings; an entry of the catalogue.
 
     ``usual_scores`` is the number of strengths that a search usually tries; None if it varies too much.
@@ -189,12 +226,12 @@ class Selection(Protocol[Problem]):
     usual_scores: ClassVar[int | None]
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
-        """Whether the rule chooses for a solver with these needs, from rows in ``n_folds`` folds (1: none held out)."""
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """Whether the rule chooses for this problem, where the choice was asked for in this way."""
         ...
 
-    def choose(self, problem: Problem, alphas: Sequence[float] | None) -> Choice:
-        """Score the strengths, or (None) those of a search, on the problem of a solver that the rule serves."""
+    def choose(self, problem: ProblemOfRule, open: OpenSettings) -> Compared:
+        """Score the strengths that are open, or (None) those of a search, on a problem that the rule serves."""
         ...
 
 

@@ -1,31 +1,29 @@
-"""The catalogue of selection rules, in the order in which they are tried.
-
-``fit.solving`` calls ``rule_of`` where the strength is open.
-"""
+"""The catalogue of selection rules, in the order in which ``choose`` tries them: it takes the first that serves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from chimap.selection.base import Selection
+from chimap.selection.base import OpenSettings, Selection
+from chimap.selection.components import ComponentFolds
 from chimap.selection.folds import Folds
 from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HeldOutMoments, HoldOut
-from chimap.solvers.base import Asked, Needs
+from chimap.selection.leave_one_out import LeavingOut
+from chimap.solvers.base import Asked, Problem
 
-RULES = (HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
+RULES = (LeavingOut, ComponentFolds, HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
 """The first rule that serves is taken."""
 
 
 def rule_of(
-    needs: Needs, n_folds: int, n_rows: int, asked: Asked, on_score: Callable[[], None]
+    problem: Problem, open: OpenSettings, asked: Asked, on_score: Callable[[], None]
 ) -> Selection[Any] | None:
-    """Return the first rule that serves a solver with these needs; None if there are too few rows to hold some out.
+    """Return the first rule that serves; None if nothing is open, or there are too few rows to hold some out.
 
     ``on_score`` is called after each score.
     """
-    for rule in RULES:
-        if rule.serves(needs, n_folds, n_rows, asked):
-            return rule(on_score)
-    return None
+    if isinstance(open.alpha, float) and not problem.compares:
+        return None
+    return next((rule(on_score) for rule in RULES if rule.serves(problem, asked)), None)

@@ -15,9 +15,9 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
-from chimap.selection.base import Choice, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
-from chimap.solvers.base import Asked, Needs
+from chimap.solvers.base import Asked, Problem, collected
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.principal import PrincipalRidge, leading
 
@@ -197,35 +197,24 @@ def _fold_errors(
 
 
 class ComponentFolds:
-    """The rule of exact folds over numbers of components and strengths, from moments of coordinates.
-
-    Parameters
-    ----------
-    borders : array of int of shape (blocks + 1,)
-        Where the coordinates of each block begin and end.
-    numbers : sequence of int
-        Numbers of components to try.
-    on_score : callable, default=lambda: None
-        Called after each pair.
-    """
+    """The rule of exact folds over numbers of components and strengths, from moments of coordinates."""
 
     rule: ClassVar[str] = "folds"
     usual_scores: ClassVar[int | None] = None
 
-    def __init__(
-        self, borders: np.ndarray, numbers: Sequence[int], on_score: Callable[[], None] = lambda: None
-    ):
-        self._borders, self._numbers, self._on_score = borders, numbers, on_score
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs == "moments" and n_folds > 1
+        return problem.needs == "moments" and problem.compares
 
-    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; without given strengths, compare decades about the mean scatter."""
-        compared = problem.usual_alpha() * DECADES if alphas is None else np.asarray(alphas, dtype=np.float64)
+        alphas = problem.usual_alpha() * DECADES if open.alpha is None else np.atleast_1d(open.alpha)
+        components = collected(problem.components, "numbers of components")
         result = score_leading(
-            problem.moments, problem.whole, self._borders, self._numbers, compared, self._on_score
+            problem.moments, problem.whole, components.borders, components.numbers, alphas, self._on_score
         )
-        return result, None
+        return Compared(result, problem.leading(result.best["n_components"]))

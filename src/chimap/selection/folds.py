@@ -17,8 +17,8 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
-from chimap.selection.base import Choice, SelectionResult
-from chimap.solvers.base import Asked, Needs
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import Factor
@@ -265,20 +265,22 @@ class Folds:
     usual_scores: ClassVar[int | None] = 7
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs == "moments" and n_folds > 1 and asked != "gcv"
+        return problem.needs == "moments" and problem.n_folds > 1 and asked != "gcv"
 
     def __init__(self, on_score: Callable[[], None] = lambda: None):
         self._on_score = on_score
 
-    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         result = choose_alpha(
-            problem.moments, problem.whole, "auto" if alphas is None else np.asarray(alphas),
+            problem.moments,
+            problem.whole,
+            "auto" if open.alpha is None else np.asarray(open.alpha),
             lambda alpha, error: self._on_score(), problem.factor, problem.scale,
         )  # fmt: skip
-        return result, None
+        return Compared(result, problem)
 
 
 def score_path(

@@ -25,8 +25,8 @@ from chimap._messages import Message
 from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
-from chimap.selection.base import Choice, SelectionResult
-from chimap.solvers.base import Asked, Needs, Tried
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.solvers.base import Asked, Problem, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
@@ -565,17 +565,18 @@ class GeneralisedCrossValidation:
         self._on_score = on_score
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs == "moments" and (n_folds == 1 or asked == "gcv") and n_rows >= FEWEST_ROWS
+        is_without_folds = problem.n_folds == 1 or asked == "gcv"
+        return problem.needs == "moments" and is_without_folds and problem.n_rows >= FEWEST_ROWS
 
-    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
-        strengths: Sequence[float] | str = "auto" if alphas is None else alphas
+        strengths = "auto" if open.alpha is None else np.atleast_1d(open.alpha).tolist()
         weights, result, left_out = _chosen(
             problem.whole, strengths, lambda alpha, score: self._on_score(), problem.scale, 0, problem.tried,
             problem.moments.dtype, problem.whole.count / problem.unit,
         )  # fmt: skip
         if left_out is not None:
             problem.left_out = weights.alpha, left_out
-        return result, problem.in_features(weights)
+        return Compared(result, problem, problem.in_features(weights))

@@ -6,16 +6,16 @@ serves ridge with ``selection="holdout"``: rows are scored from the moments of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.base import Choice, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.folds import rough_alpha
-from chimap.solvers.base import Asked, Needs, TrialProblem, Tried
+from chimap.solvers.base import Asked, Problem, TrialProblem, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import ridge
 
@@ -38,11 +38,11 @@ class HoldOut:
         """Ignore ``on_score``: the solver reports its own steps."""
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs != "moments" and n_folds > 1
+        return problem.needs in ("rows", "features") and problem.n_folds > 1
 
-    def choose(self, problem: TrialProblem, alphas: Sequence[float] | None) -> Choice:
+    def choose(self, problem: TrialProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         losses: dict[float, float] = {}
 
@@ -51,10 +51,10 @@ class HoldOut:
                 losses[alpha] = problem.trial(alpha)
             return losses[alpha]
 
-        if alphas is not None:
-            for alpha in sorted(alphas, reverse=True):
-                loss(float(alpha))
-            return _of_losses(losses), None
+        if open.alpha is not None:
+            for alpha in sorted(np.atleast_1d(open.alpha).tolist(), reverse=True):
+                loss(alpha)
+            return Compared(_of_losses(losses), problem)
         first = self._first(problem)
 
         def at(step: int) -> float:
@@ -65,7 +65,7 @@ class HoldOut:
             before = at(direction * k)
             if at(direction * (k + 1)) >= before - _LITTLE * abs(before):
                 break
-        return _of_losses(losses), None
+        return Compared(_of_losses(losses), problem)
 
     def _first(self, problem: TrialProblem) -> float:
         """Return the strength to begin with."""
@@ -102,11 +102,11 @@ class HeldOutMoments:
         self._on_score = on_score
 
     @classmethod
-    def serves(cls, needs: Needs, n_folds: int, n_rows: int, asked: Asked) -> bool:
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
-        return needs == "moments" and asked == "holdout" and n_folds == 2
+        return problem.needs == "moments" and asked == "holdout" and problem.n_folds == 2
 
-    def choose(self, problem: RidgeProblem, alphas: Sequence[float] | None) -> Choice:
+    def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``. Raises DataError if every strength is too small."""
         tried, rest = problem.tried, problem.moments.folds[1]
         if tried is None or not len(tried) or not rest.n_rows:
@@ -122,9 +122,9 @@ class HeldOutMoments:
                 self._on_score()
             return scores[alpha]
 
-        if alphas is not None:
-            for alpha in alphas:
-                at(float(alpha))
+        if open.alpha is not None:
+            for alpha in np.atleast_1d(open.alpha).tolist():
+                at(alpha)
         else:
             scale = problem.scale or 1.0
             step = -2
@@ -134,7 +134,7 @@ class HeldOutMoments:
                 step -= 2
             for neighbour in (step - 1, step + 1):
                 at(scale * 10 ** (neighbour / 2))
-        return _of_scores(scores, tried.measure), None
+        return Compared(_of_scores(scores, tried.measure), problem)
 
     def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
         """Return (score, minus the squared error) of a strength; -inf if it is too small."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -53,7 +53,7 @@ class LearningCurve:
         return round(float(self.scores[-1] - self.scores[-2]), 12)
 
 
-def curve_of(measure: str, points: list[tuple[int, float]]) -> LearningCurve | None:
+def curve_of(measure: str, points: Sequence[tuple[int, float]]) -> LearningCurve | None:
     """Return the curve of (rows, score) points, without those that have no score; None if fewer than two are left."""
     kept = [(rows, score) for rows, score in points if np.isfinite(score)]
     if len(kept) < 2:

@@ -10,30 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.base import SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square
-from chimap.selection.learning_curve import LearningCurve, curve_of, leading_sizes, score_if_any
+from chimap.selection.learning_curve import leading_sizes, score_if_any
+from chimap.solvers.base import Asked, Problem, within
+from chimap.solvers.blocks import BlockProblem
 from chimap.solvers.exact import DualSolution, is_shared
 from chimap.solvers.exact_observed import ExactRidge
-from chimap.solvers.kernel_matrix import KernelMatrix
+from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem
 
 _FEWEST_PARTS = 5  # parts that rows are left out in if each of them takes a solution
 _AS_A_FACTOR = 20  # targets whose solutions take as long as the factor of 3000 rows
 _LEAST_ROWS = 500
 _WORK = 3e7  # entries of the factor times columns to solve for; less work allows more parts
-
-
-def within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
-    """Return the places of each group's rows among ascending chosen rows, without groups that have none there."""
-    edges = np.searchsorted(rows, [group[0] for group in groups] + [groups[-1][-1] + 1])
-    return [np.arange(a, b) for a, b in pairwise(edges) if b > a]
 
 
 def few_of_parts(most: int, n_targets: int) -> int:
@@ -236,33 +231,12 @@ FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
 _COMPARED = 0.3  # share of more rows on which settings are compared: seven machines of these cost a fifth of one of all
 _SEARCHED = 3  # the search begins on a third of these rows, where a machine costs a 27th
 _NARROWER = ((0, 1),)  # more rows leave the strength but bear a narrower kernel, of a larger gamma
+_MOST_ALPHA = (
+    1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
+)
+_RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
 _HALF_DECADES = 12  # distance from the scale of the kernel within which strengths are searched
-
-
-@dataclass(frozen=True)
-class ChosenSetting:
-    """The chosen setting.
-
-    Parameters
-    ----------
-    solution : DualSolution
-        The solution on all rows.
-    octaves : int
-        Octaves from the starting gamma.
-    held_out : array of shape (n, t)
-        Outputs for each row when it is left out; NaN for rows that never are.
-    result : SelectionResult
-        The settings that were compared.
-    curve : LearningCurve or None, default=None
-        How the score grows with the rows; None if they are too few.
-    """
-
-    solution: DualSolution
-    octaves: int
-    held_out: np.ndarray
-    result: SelectionResult
-    curve: LearningCurve | None = None
 
 
 @dataclass
@@ -304,6 +278,8 @@ class LeaveOut:
         calibrate as well.
     leaves_all : bool, default=False
         Whether all rows are left out even if the choice is settled, as a rare class needs.
+    measure : str, default="score"
+        Name of the score.
     """
 
     problem: KernelMatrix
@@ -316,8 +292,9 @@ class LeaveOut:
     weights: np.ndarray | None = None
     is_settled: bool = False
     leaves_all: bool = False
+    measure: str = "score"
 
-    def choose(self) -> ChosenSetting:
+    def choose(self) -> ChosenMachine:
         """Compare settings. Raises DataError if no strength makes the matrix positive definite to rounding."""
         n, shared = self.Y.shape[0], is_shared(self.Y, self.weights)
         if not shared:
@@ -363,7 +340,7 @@ class LeaveOut:
             return Stage(self, None, scale, n // 2)
         return Stage(self, None, scale)
 
-    def _chosen(self, stage: Stage, best: Setting, stages: list[Stage]) -> ChosenSetting:
+    def _chosen(self, stage: Stage, best: Setting, stages: list[Stage]) -> ChosenMachine:
         """Return the choice: the best setting of the last stage, and all that were tried."""
         solution, residuals, rows = stage.left_out(best)
         solution = stage.finished(best, solution)
@@ -381,10 +358,10 @@ class LeaveOut:
             np.array([[trial.score] for _, trial in trials]),
             np.ones(1),
             places[-1],
-            getattr(self.score, "name", "score"),
+            self.measure,
             greater_is_better=True,
         )
-        return ChosenSetting(solution, best[1], held_out, result, curve_of(result.measure, stage.grown))
+        return ChosenMachine(solution, best[1], held_out, result, stage.grown)
 
     @property
     def _name(self) -> str:
@@ -403,3 +380,50 @@ class LeaveOut:
 def _spread(n: int, n_some: int) -> np.ndarray | None:
     """Return ``n_some`` rows of n, spread over all; None if these are all."""
     return np.linspace(0, n - 1, n_some).astype(np.intp) if n > n_some else None
+
+
+class LeavingOut:
+    """The rule of kernel machines: each row, or each group, is left out of one machine in closed form."""
+
+    rule: ClassVar[str] = "leave-one-out"
+    usual_scores: ClassVar[int | None] = None
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    @classmethod
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return problem.needs in ("kernel", "blocks")
+
+    def choose(self, problem: KernelProblem | BlockProblem, open: OpenSettings) -> Compared:
+        """See ``Selection``; a problem that goes on from a checkpoint has its choice already."""
+        chosen = problem.chosen
+        if chosen is None:
+            rows, matrix = problem.first, problem.matrix
+            if rows.order.size < 2:
+                raise DataError(
+                    "one row only: a machine is chosen by leaving rows out, which takes at least two rows."
+                )
+            chosen = LeaveOut(
+                matrix,
+                rows.Y,
+                rows.score_of_residuals,
+                rows.groups,
+                strengths_of(open),
+                OCTAVES if open.gamma and matrix.gamma(0) is not None else 0,
+                lambda alpha, score: self._on_score(),
+                rows.weights,
+                open.is_settled,
+                rows.has_rare,
+                rows.score.name,
+            ).choose()
+        return Compared(cast("SelectionResult", chosen.result), problem, problem.adopt(chosen))
+
+
+def strengths_of(open: OpenSettings) -> Sequence[float] | None:
+    """Return the strengths to choose from, ascending, or None for a search."""
+    if open.alpha is None:
+        return None
+    alphas = sorted({min(alpha, _MOST_ALPHA) for alpha in np.atleast_1d(open.alpha).tolist()})
+    return [alphas[0] * 10.0**decades for decades in range(_RAISES)] if open.is_settled else alphas

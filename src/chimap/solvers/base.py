@@ -10,20 +10,24 @@ gives its method and cost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
 from chimap._pieces import Held
+from chimap._progress import Progress
+from chimap._validation import DataError
+from chimap.features.exact import RowKernel
 from chimap.losses import FeatureRows, Loss
+from chimap.model_files import register
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
-from chimap.solvers.blocks import Swept
 from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.kernel_matrix import KernelRows
-from chimap.solvers.posterior import Posterior
+from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
 
 Part = TypeVar("Part")
@@ -35,6 +39,155 @@ memory; the kernel matrix between all rows; or all rows, in blocks whose kernel 
 Asked = Literal["nothing", "gcv", "folds", "holdout", "splitter", "leave-out"]
 """How the open settings are chosen: none is open, generalised cross-validation, folds dealt at random, one hold-out,
 the folds of a user's splitter, or each row (each group, if there are groups) left out of one machine in closed form."""
+
+
+class PlacedScore(Protocol):
+    """A score, greater is better, of outputs for the rows at some places of the source."""
+
+    @property
+    def name(self) -> str:
+        """Name of the score in tables."""
+        ...
+
+    def __call__(self, outputs: np.ndarray, rows: np.ndarray) -> float:
+        """Return the score of outputs (m, t) for the rows at these places, (m,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class KernelRows:
+    """All rows of a fit, in the order of their kernel matrix: rows that are left out together are adjacent.
+
+    Parameters
+    ----------
+    features : RowKernel
+        Fitted on the rows, in that order.
+    order : array of shape (n,)
+        Places of the rows in the source.
+    groups : list of arrays, or None
+        Places, in the order of the matrix, of the rows that are left out together; None if each is left out alone.
+    Y : array of shape (n, t)
+        Targets less ``shift``.
+    shift : array of shape (t,)
+        Shift of the targets.
+    weights : array of shape (n,) or (n, t), or None
+        Weights of the rows, or of their targets.
+    score : PlacedScore
+        Score of outputs.
+    dtype : dtype
+        Precision of the matrix.
+    unit : float, default=1.0
+        The weight that counts as one row.
+    has_rare : bool, default=False
+        Whether some rows are of a class that is rare.
+    has_noise : bool, default=True
+        Whether the variance of the targets about the outputs is wanted.
+    units : array of shape (t,) or None, default=None
+        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
+    counts : array of shape (n,) or None, default=None
+        How many equal rows each row stands for; None for one.
+    """
+
+    features: RowKernel
+    order: np.ndarray
+    groups: list[np.ndarray] | None
+    Y: np.ndarray
+    shift: np.ndarray
+    weights: np.ndarray | None
+    score: PlacedScore
+    dtype: np.dtype
+    unit: float = 1.0
+    has_rare: bool = False
+    has_noise: bool = True
+    units: np.ndarray | None = None
+    counts: np.ndarray | None = None
+
+    def scored(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
+        """Return the score of outputs (m, t), less the shift, for the rows at these places."""
+        outputs = outputs + self.shift
+        return self.score(outputs if self.units is None else outputs * self.units, self.order[places])
+
+    def score_if_any(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
+        """Return ``scored``, or NaN where the rows at these places have no score: they may lack a class."""
+        try:
+            return self.scored(outputs, places)
+        except DataError:
+            return float("nan")
+
+    def score_of_residuals(self, residuals: np.ndarray, places: np.ndarray) -> float:
+        """Return the score of the outputs that leave these residuals (m, t) for the rows at these places."""
+        return self.scored(self.Y[places] - residuals, places)
+
+    def leading(self, n: int) -> KernelRows:
+        """Return the first n rows alone."""
+        groups = None if self.groups is None else within(self.groups, np.arange(n))
+        return replace(
+            self,
+            features=self.features.take(slice(n)),
+            order=self.order[:n],
+            groups=groups,
+            Y=self.Y[:n],
+            weights=None if self.weights is None else self.weights[:n],
+            counts=None if self.counts is None else self.counts[:n],
+        )
+
+
+def within(groups: Sequence[np.ndarray], rows: np.ndarray) -> list[np.ndarray]:
+    """Return the places of each group's rows among ascending chosen rows, without groups that have none there."""
+    edges = np.searchsorted(rows, [group[0] for group in groups] + [groups[-1][-1] + 1])
+    return [np.arange(a, b) for a, b in pairwise(edges) if b > a]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep between two blocks. With the rows in the same order, it goes on from here as if it had not stopped.
+
+    Parameters
+    ----------
+    borders : ndarray of shape (blocks + 1,)
+        Where the blocks begin, and the end of the last.
+    octaves : int
+        Octaves from the gamma of the features to that of the machine.
+    selection : SelectionResult or None
+        The settings that were compared on the first block.
+    alpha, intercept, lift
+        See ``BlockRidge``.
+    weights : ndarray of shape (n_seen, t)
+        Weights of the rows of the blocks so far.
+    core_residuals : ndarray of shape (core, t)
+        Residuals of the core: 0 unless the strength of the latest step was raised.
+    held_out : ndarray of shape (n_seen, t)
+        Outputs of these rows by machines of the blocks before theirs.
+    scores : ndarray of shape (s, 2)
+        Rows learned from, and score of the block that followed.
+    """
+
+    borders: np.ndarray
+    octaves: int
+    selection: object
+    alpha: float
+    intercept: np.ndarray
+    lift: float
+    weights: np.ndarray
+    core_residuals: np.ndarray
+    held_out: np.ndarray
+    scores: np.ndarray
+
+
+@dataclass(frozen=True)
+class Components:
+    """Coordinates along principal components, of which a number for each block is chosen.
+
+    Parameters
+    ----------
+    borders : ndarray of shape (blocks + 1,)
+        Block j holds the coordinates borders[j] to borders[j + 1] - 1, the largest component first.
+    numbers : sequence of int
+        The numbers of components of each block to choose from.
+    """
+
+    borders: np.ndarray
+    numbers: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -59,14 +212,18 @@ class Evidence:
         Where a sweep over these blocks goes on from, if the fit is resumed.
     reached : callable or None, default=None
         Takes where such a sweep stands after each block; None if nothing keeps it.
+    ends_at : float or None, default=None
+        Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
     hold : callable or None, default=None
         Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
         Device that factorises matrices.
     seed : int, default=0
         Seed of the solver's random numbers.
-    on_step : callable
-        Called without arguments after each step of the solver. By default nothing happens.
+    components : Components or None, default=None
+        Numbers of principal components to choose from, if the features are coordinates along components.
+    progress : Progress
+        Informed of each step of the solver.
     asked : {"nothing", "gcv", "folds", "holdout", "splitter", "leave-out"}, default="folds"
         How the open settings are chosen.
     tried : Tried or None, default=None
@@ -87,10 +244,12 @@ class Evidence:
     n_rows: int = 0
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
+    ends_at: float | None = None
     hold: Callable[[], Held] | None = None
     device: str = "cpu"
     seed: int = 0
-    on_step: Callable[[], None] = lambda: None
+    components: Components | None = None
+    progress: Progress = field(default_factory=Progress)
     asked: Asked = "folds"
     tried: Tried | None = None
     witnesses: Witnesses | None = None
@@ -156,51 +315,71 @@ class Tried(Protocol):
         ...
 
 
-class Problem(Protocol):
+class Problem(ABC):
     """Minimise sum loss + alpha/2 |w|^2 over the rows of the evidence.
 
     Attributes
     ----------
+    needs : {"moments", "rows", "features", "kernel", "blocks"}
+        The evidence that the problem is made of.
+    counts : str
+        What progress counts: "values" of the strength, "passes" or "classes".
+    stage : str
+        The stage of a fit whose seconds ``solve`` takes.
+    compares : bool
+        Whether a rule is asked even if the strength is given: other settings are open, or rows are left out on the way.
     n_folds : int
         Number of folds of the rows.
     passes : int
         Passes over the rows so far.
+    loss : Loss or None
+        The loss; None for the hinge.
     """
 
-    n_folds: int
-    passes: int
+    needs: ClassVar[Needs]
+    counts: ClassVar[str] = "values"
+    stage: ClassVar[str] = "solve"
+    compares: bool = False
+    n_folds: int = 1
+    passes: int = 1
+    loss: Loss | None = None
 
     @property
-    def loss(self) -> Loss | None:
-        """The loss, or None for the hinge."""
-        ...
-
-    @property
+    @abstractmethod
     def n_rows(self) -> int:
         """Number of rows over all folds."""
-        ...
 
+    @abstractmethod
     def usual_alpha(self) -> float:
         """Return a strength of the right order of magnitude for these features."""
-        ...
 
+    @abstractmethod
     def solve(self, alpha: float) -> LinearSolution:
         """Return the minimum over all rows, for unshifted features and targets."""
-        ...
 
+    @abstractmethod
     def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
         """Return outputs of rows by models that have not seen them, or None if there are none.
 
         The outputs belong to ``solution``, which ``solve`` returned.
         """
-        ...
 
-    def posterior(self, solution: LinearSolution) -> Posterior | None:
+    def posterior(self, solution: LinearSolution) -> Posterior | DualPosterior | None:
         """Return the posterior of the solution, which gives the variance of its outputs; None if the loss has none."""
-        ...
+        return None
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """What else was learned, by the name of the attribute that the model shows."""
+        return {}
+
+    @property
+    def growth(self) -> tuple[str, Sequence[tuple[int, float]]] | None:
+        """Name of a score, and (rows learned from, score) of machines of more and more rows; None if not known."""
+        return None
 
 
-class TrialProblem(Problem, Protocol):
+class TrialProblem(Problem):
     """A problem that compares candidates on held-out rows, those of fold 0.
 
     Attributes
@@ -209,11 +388,11 @@ class TrialProblem(Problem, Protocol):
         Moments of the same rows. A search may begin where ridge on them does best.
     """
 
-    moments: FoldMoments | None
+    moments: FoldMoments | None = None
 
+    @abstractmethod
     def trial(self, alpha: float) -> float:
         """Fit on all folds but 0 and return the mean loss of the rows of fold 0, summed over targets."""
-        ...
 
 
 class Solver(Protocol):
@@ -226,12 +405,15 @@ class Solver(Protocol):
     needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that the solver needs.
     n_vectors : int
-        Number of arrays of the size of the weights (D, t) that it holds in memory beside the factor of a matrix.
+        Number of arrays of the size of the weights (D, t) that it holds in memory besides the factor of a matrix.
+    leaves_out : bool
+        Whether rows are left out of one machine in closed form, so that no folds are kept apart.
     """
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
     n_vectors: ClassVar[int]
+    leaves_out: ClassVar[bool]
 
     def supports(self, loss: str | Loss) -> bool:
         """Return whether the solver minimises this loss with the penalty alpha/2 |w|^2."""
@@ -240,3 +422,6 @@ class Solver(Protocol):
     def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
         """Return the problem of this loss on these rows."""
         ...
+
+
+register(Swept)

@@ -30,22 +30,70 @@ come.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
+from chimap import _threads
 from chimap._messages import Message
+from chimap._progress import Progress
 from chimap._validation import DataError
 from chimap.backends import backend_of
 from chimap.backends.base import BlockFactor
 from chimap.features.exact import RowKernel, SharedRows
-from chimap.model_files import register
-from chimap.solvers.exact import STEPS, DualRidge
+from chimap.losses import CATALOGUE, Loss, Square, check_loss
+from chimap.moments import of_rows
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Swept, collected
+from chimap.solvers.exact import STEPS, DualRidge, DualSolution
+from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
+from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
+from chimap.solvers.posterior import DualPosterior
+from chimap.solvers.ridge import LinearSolution
 
 _RAISES = (
     6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 )
+
+
+MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger blocks gain nothing
+# Rows behind the deviations of predictions: more hardly lower them, and take memory of their square.
+POSTERIOR_ROWS = 3000
+LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many as calibrate well
+MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than their error
+CORE_SHARE = 0.2  # of the rows of a factor: the core that is solved again with every block
+FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
+USUAL_SECONDS = 120.0  # of counted work that a sweep may do
+# Operations per second of two cores: of products and of factors, and seconds of an exponential with its sum.
+_PRODUCTS, _FACTORS, _VALUE_SECONDS = 2e11, 1e11, 3e-10
+
+
+def block_bytes(block_rows: int, row_bytes: float, dtype: np.dtype) -> int:
+    """Return the bytes of a sweep with blocks of so many rows, besides the rows: see ``exact_bytes``."""
+    columns = block_rows + 512 * _threads.count()
+    return int(dtype.itemsize * block_rows * columns + 3 * block_rows * row_bytes)
+
+
+def block_seconds(n_rows: int, block_rows: int, n_columns: float) -> float:
+    """Return the seconds of a sweep on two cores, by its operations, for mapped rows of so many (dense) columns."""
+    pairs = n_rows**2 / 2
+    factors = n_rows / (1 - CORE_SHARE) * block_rows**2 / 3
+    return 2 * pairs * n_columns / _PRODUCTS + pairs * _VALUE_SECONDS + factors / _FACTORS
+
+
+def core_rows(block_rows: int) -> int:
+    """Return the rows of the core that is solved again with every block, for so many rows of a factor."""
+    return int(CORE_SHARE * block_rows)
+
+
+def most_rows_within(seconds: float, block_rows: int, n_columns: float) -> int:
+    """Return the rows that a sweep learns from in so many seconds of two cores."""
+    square = block_seconds(2, 0, n_columns) / 4
+    linear = block_rows**2 / (1 - CORE_SHARE) / 3 / _FACTORS
+    return int((np.sqrt(linear**2 + 4 * square * seconds) - linear) / (2 * square))
 
 
 class KernelHere:
@@ -68,42 +116,6 @@ class KernelHere:
         square = self._memory[: m * m].reshape(m, m)
         diagonal = self.features.take(rows).gram_into(square)
         return DualRidge(square, diagonal, np.empty((m, 0)), row_weights)
-
-
-@dataclass(frozen=True)
-class Swept:
-    """A sweep between two blocks. With the rows in the same order, it goes on from here as if it had not stopped.
-
-    Parameters
-    ----------
-    borders : ndarray of shape (blocks + 1,)
-        Where the blocks begin, and the end of the last.
-    octaves : int
-        Octaves from the gamma of the features to that of the machine.
-    selection : SelectionResult or None
-        The settings that were compared on the first block.
-    alpha, intercept, lift
-        See ``BlockRidge``.
-    weights : ndarray of shape (n_seen, t)
-        Weights of the rows of the blocks so far.
-    core_residuals : ndarray of shape (core, t)
-        Residuals of the core: 0 unless the strength of the latest step was raised.
-    held_out : ndarray of shape (n_seen, t)
-        Outputs of these rows by machines of the blocks before theirs.
-    scores : ndarray of shape (s, 2)
-        Rows learned from, and score of the block that followed.
-    """
-
-    borders: np.ndarray
-    octaves: int
-    selection: object
-    alpha: float
-    intercept: np.ndarray
-    lift: float
-    weights: np.ndarray
-    core_residuals: np.ndarray
-    held_out: np.ndarray
-    scores: np.ndarray
 
 
 class BlockRidge:
@@ -286,4 +298,315 @@ class BlockRidge:
         )  # fmt: skip
 
 
-register(Swept)
+class Sweep:
+    """A sweep over the blocks, and what it shows of the machine.
+
+    ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
+    there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
+    been solved.
+
+    Attributes
+    ----------
+    held_out : ndarray of shape (n, t)
+        Outputs for each row by a machine that has not seen it: that of the blocks before its own or, for the last rows
+        of the last block, that of all other rows. NaN for blocks that were not learned, and for the first block unless
+        it is the last.
+    noise : ndarray of shape (t,) or None
+        Variance of the targets about the outputs of a machine without uncertainty; None before a second block.
+    recent : ndarray
+        Places of the rows whose held-out outputs are by machines of at least half of the rows, or of the last block.
+    """
+
+    def __init__(
+        self,
+        machine: BlockRidge,
+        rows: KernelRows,
+        begun: Swept,
+        progress: Progress,
+        ends_at: float | None,
+        reached: Callable[[Swept], None] | None = None,
+        left_out: np.ndarray | None = None,
+    ):
+        self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
+        self._begun, self._reached, self._left_out_first = begun, reached, left_out
+        self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
+        self.held_out = np.full(rows.Y.shape, np.nan)
+        self.held_out[: begun.held_out.shape[0]] = begun.held_out
+        self.noise: np.ndarray | None = None
+        self._scores = [(int(n), float(score)) for n, score in begun.scores]
+        self._latest_seconds, self._latest_rows = 0.0, 1
+
+    def run(self) -> None:
+        """Learn the blocks that are left, as far as there is time.
+
+        Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. An
+        interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
+        fit is resumed from there.
+        """
+        self._progress.stage("blocks", self._blocks[-1].stop)
+        self._machine.adopt(self._begun.weights, self._begun.core_residuals)
+        self._progress.advance(self._machine.n_seen)
+        self._tell()
+        try:
+            for block in [block for block in self._blocks if block.start >= self._machine.n_seen]:
+                if self._has_time_for(block):
+                    self._learn(block)
+                    self._tell()
+            self._leave_out()
+            if self._ends_at is not None and self._machine.n_seen == self._blocks[-1].stop:
+                self._sweep_again()
+        except KeyboardInterrupt:
+            if self._reached is not None:
+                raise
+            self._progress.note(f"interrupted: the machine has learned from {self._machine.n_seen:,} rows")
+            if self.noise is None:
+                self._leave_out()
+
+    def _sweep_again(self) -> None:
+        """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
+        for number in range(2, MOST_SWEEPS + 1):
+            self._progress.stage(f"sweep {number}", self._blocks[-1].stop)
+            for block in self._blocks:
+                if self._has_time_for(block, self._machine.n_seen):
+                    self._machine.learn(block)
+                    self._progress.advance(block.stop - block.start)
+
+    def _tell(self) -> None:
+        """Say where the sweep stands."""
+        if self._reached is None:
+            return
+        machine, n = self._machine, self._machine.n_seen
+        standing = replace(
+            self._begun, lift=machine.lift, weights=machine.weights[:n], core_residuals=machine.core_residuals,
+            held_out=self.held_out[:n],
+            scores=np.array(self._scores).reshape(-1, 2),
+        )  # fmt: skip
+        self._reached(standing)
+
+    def _learn(self, block: slice) -> None:
+        """Predict a block, then learn it."""
+        began, n_seen = time.monotonic(), self._machine.n_seen
+        outputs = self._machine.outputs(block)
+        self._machine.learn(block, outputs)
+        self.held_out[block] = outputs
+        self._scores.append((n_seen, self._score(outputs, block)))
+        self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
+        self._progress.advance(block.stop - block.start)
+        self._progress.note(
+            f"{n_seen:,} rows learned: {self._rows.score.name} {self._scores[-1][1]:.4f} of the next"
+        )
+
+    def _score(self, outputs: np.ndarray, block: slice) -> float:
+        return self._rows.score_if_any(outputs, block)
+
+    def _has_time_for(self, block: slice, n_seen: int | None = None) -> bool:
+        """Whether a block is expected to end within the limit, by the seconds of the block before it."""
+        if self._ends_at is None:
+            return True
+        seconds = self._latest_seconds * (n_seen or block.stop) / self._latest_rows
+        return time.monotonic() + seconds <= self._ends_at and self._machine.n_seen >= block.start
+
+    def _leave_out(self) -> None:
+        """Replace the outputs of the last rows by those of the machine of all other rows."""
+        rows, n, block = self._rows, self._machine.n_seen, self._machine.latest
+        if block is None and (self._left_out_first is None or n > self._begun.borders[1]):
+            return
+        if block is None:
+            first = 0
+            self.held_out[:n] = self._left_out_first
+        elif rows.groups is None:
+            first = max(block.start, n - LEFT_OUT_ROWS)
+            self.held_out[first:n] = self._machine.left_out(first - block.start)
+        else:
+            first = block.start
+            groups = [group - first for group in rows.groups if first <= group[0] < n]
+            self.held_out[first:n] = self._machine.left_out_together(groups)
+        last = slice(first, n)
+        self._scores.append((n, self._score(self.held_out[last], last)))
+        if rows.has_noise:
+            self.noise = self._noise_of(last, None if rows.groups is None else groups)
+
+    def _noise_of(self, last: slice, groups: list[np.ndarray] | None) -> np.ndarray:
+        """Return the variance of the noise (t,) by the last rows, each left out alone or with its group."""
+        rows, residuals = self._rows, self._rows.Y[last] - self.held_out[last]
+        weights = np.ones(residuals.shape[0]) if rows.weights is None else of_rows(rows.weights)[last]
+        if groups is None:
+            own = self._machine.residuals(last)
+            factors = np.divide(residuals, own, out=np.ones_like(residuals), where=own != 0)
+        else:
+            factors = weights * self._machine.variances(groups) / self._machine.alpha
+        return noise_of(residuals, factors, weights, None if rows.counts is None else rows.counts[last])
+
+    @property
+    def n_seen(self) -> int:
+        """Rows that have been learned."""
+        return self._machine.n_seen
+
+    @property
+    def block_rows(self) -> np.ndarray:
+        """Rows of each block that was learned."""
+        return np.array([b.stop - b.start for b in self._blocks if b.stop <= self._machine.n_seen])
+
+    @property
+    def recent(self) -> np.ndarray:
+        """See the class."""
+        n = self._machine.n_seen
+        first = min(b.start for b in self._blocks if b.start >= n / 2 or b.stop == n)
+        places = np.arange(first, n)
+        return places[~np.isnan(self.held_out[first:n]).all(axis=1)]
+
+    @property
+    def scores(self) -> list[tuple[int, float]]:
+        """Rows learned from, and score of the next block, after each block."""
+        return self._scores
+
+
+class BlockProblem(Problem):
+    """Minimise sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2 over f = sum_j K(., x_j) a_j + b, block by block of rows.
+
+    Strength and gamma are chosen on the first block as on a matrix of all rows, and ``adopt`` takes its machine; then
+    ``solve`` sweeps over the blocks once. A sweep that goes on from a checkpoint has its choice already.
+
+    Attributes
+    ----------
+    chosen : ChosenMachine or None
+        The machine of the first block that was adopted.
+    """
+
+    needs: ClassVar[Needs] = "blocks"
+    stage: ClassVar[str] = "blocks"
+    compares = True
+
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        self.rows = collected(evidence.kernel, "all rows")
+        self.borders = collected(evidence.borders, "the borders of the blocks of rows")
+        self._loss, self.loss = loss, check_loss(loss, CATALOGUE)
+        self._evidence, self._begun = evidence, evidence.begun
+        self._first: KernelProblem | None = None
+        self._sweep: Sweep | None = None
+        self.chosen: ChosenMachine | None = None
+        if self._begun is not None:
+            begun = self._begun
+            machine = DualSolution(begun.weights, begun.intercept, begun.alpha)
+            self.chosen = ChosenMachine(machine, begun.octaves, begun.held_out, begun.selection)
+
+    @property
+    def first(self) -> KernelRows:
+        """The rows that settings are compared on: the first block."""
+        return self._of_first().first
+
+    @property
+    def matrix(self) -> KernelMatrix:
+        """The kernel matrix of the first block."""
+        return self._of_first().matrix
+
+    def _of_first(self) -> KernelProblem:
+        if self._first is None:
+            leading = self.rows.leading(int(self.borders[1]))
+            self._first = KernelProblem(self._loss, replace(self._evidence, kernel=leading))
+        return self._first
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that have been learned; before the sweep, rows of all blocks."""
+        return int(self.borders[-1]) if self._sweep is None else self._sweep.n_seen
+
+    def usual_alpha(self) -> float:
+        """Return the mean scatter of a row of the first block."""
+        return self._of_first().usual_alpha()
+
+    def adopt(self, chosen: ChosenMachine) -> None:
+        """Take the machine of the first block that a rule has chosen, and set the features to its gamma."""
+        self._first, self.chosen = None, chosen  # the matrix of the first block is not needed any more
+        self.rows.features.set_octaves(chosen.octaves)
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``: sweep over the blocks; the features then keep the rows that were learned."""
+        if self.chosen is None:
+            self.adopt(solved_alone(self.matrix, alpha))
+        rows, evidence, borders = self.rows, self._evidence, self.borders
+        assert self.chosen is not None
+        begun, n_core = self._begun or self._after_first(self.chosen), core_rows(int(borders[1]))
+        most_rows = max(borders[1], n_core + np.diff(borders[1:]).max(initial=0))
+        machine = BlockRidge(
+            rows.features,
+            rows.Y,
+            None if rows.weights is None else of_rows(rows.weights),
+            begun.alpha,
+            begun.intercept,
+            int(most_rows),
+            rows.dtype,
+            n_core,
+            evidence.device,
+            begun.lift,
+            None if evidence.hold is None else SharedRows(rows.features, evidence.hold()),
+        )
+        left_out = None if self._begun is not None else self.chosen.held_out
+        sweep = Sweep(machine, rows, begun, evidence.progress, evidence.ends_at, evidence.reached, left_out)
+        sweep.run()
+        self._sweep = sweep
+        n = machine.n_seen
+        rows.features.keep(slice(n))
+        self._held_out = np.full((evidence.n_rows, rows.Y.shape[1]), np.nan)
+        self._held_out[rows.order] = sweep.held_out + rows.shift
+        return LinearSolution(machine.weights[:n], machine.intercept + rows.shift, machine.alpha)
+
+    def _after_first(self, chosen: ChosenMachine) -> Swept:
+        """Return the sweep after the first block, which the machine that was adopted has solved."""
+        machine = chosen.solution
+        return Swept(
+            self.borders,
+            chosen.octaves,
+            chosen.result,
+            machine.alpha,
+            machine.intercept,
+            0.0,
+            machine.weights,
+            np.zeros((core_rows(int(self.borders[1])), machine.weights.shape[1])),
+            np.full(machine.weights.shape, np.nan),
+            np.empty((0, 2)),
+        )
+
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: outputs for the rows of later blocks by machines of the blocks before theirs."""
+        assert self._sweep is not None
+        recent = np.sort(self.rows.order[self._sweep.recent])
+        return HeldOut(recent, self._held_out[recent], self._sweep.noise)
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """See ``Problem``."""
+        assert self._sweep is not None
+        return {
+            "row_numbers_": self.rows.order[: self.n_rows],
+            "held_out_": self._held_out,
+            "n_unlearned_": self._evidence.n_rows - self.n_rows,
+            "block_rows_": self._sweep.block_rows,
+        }
+
+    @property
+    def growth(self) -> tuple[str, Sequence[tuple[int, float]]] | None:
+        """See ``Problem``: the score of each block before it was learned."""
+        return None if self._sweep is None else (self.rows.score.name, self._sweep.scores)
+
+    def posterior(self, solution: LinearSolution) -> DualPosterior | None:
+        """Return how certain a machine of the first rows is: variances that are at least those of all rows."""
+        rows = self.rows.leading(min(POSTERIOR_ROWS, int(self.borders[1]) // 2))
+        return KernelMatrix.of(rows, "square").posterior(solution.alpha, 0, rows.unit)
+
+
+class BlockSolver:
+    """Kernel ridge of more rows than a kernel matrix holds, block after block."""
+
+    name: ClassVar[str] = "blocks"
+    needs: ClassVar[Needs] = "blocks"
+    n_vectors: ClassVar[int] = 0
+    leaves_out: ClassVar[bool] = True
+
+    def supports(self, loss: str | Loss) -> bool:
+        """See ``Solver``."""
+        return loss == Square.name or loss == Square()
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> BlockProblem:
+        """See ``Solver``."""
+        return BlockProblem(loss, evidence)

@@ -6,7 +6,9 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.losses import Loss
 from chimap.solvers.base import Solver
+from chimap.solvers.blocks import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.kernel_matrix import KernelSolver
 from chimap.solvers.liblinear import HingeSolver
 from chimap.solvers.observed import ObservedRidgeSolver
 from chimap.solvers.passes import PassesSolver
@@ -14,7 +16,15 @@ from chimap.solvers.wide_ridge import WideRidgeSolver
 
 SOLVERS: dict[str, Solver] = {
     solver.name: solver
-    for solver in (RidgeSolver(), HingeSolver(), ObservedRidgeSolver(), PassesSolver(), WideRidgeSolver())
+    for solver in (
+        RidgeSolver(),
+        HingeSolver(),
+        ObservedRidgeSolver(),
+        PassesSolver(),
+        WideRidgeSolver(),
+        KernelSolver(),
+        BlockSolver(),
+    )
 }
 """Solvers by name."""
 

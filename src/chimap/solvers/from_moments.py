@@ -19,7 +19,7 @@ from scipy.linalg import qr
 
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Evidence, Needs, Tried, collected
+from chimap.solvers.base import Components, Evidence, Needs, Problem, Tried, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leverages, leverages_by, noise_of
 from chimap.solvers.posterior import Posterior
@@ -30,7 +30,7 @@ _FEW = 4  # features per row from which on the problem is solved in the span of 
 _SPARE = 8  # number of random products beyond the number of rows, so that they contain the span
 
 
-class RidgeProblem:
+class RidgeProblem(Problem):
     """Minimise sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 from moments of folds.
 
     With far fewer rows than features, the weights lie in the span of the rows. The problem is then solved in
@@ -48,6 +48,8 @@ class RidgeProblem:
         Rows whose score takes part in the choice, ``selection.tried.TriedRows``.
     unit : float, default=1.0
         The weight that counts as one row.
+    components : Components or None, default=None
+        Numbers of principal components to choose from, if the features are coordinates along components.
 
     Attributes
     ----------
@@ -56,7 +58,7 @@ class RidgeProblem:
         of the targets. If these rows are the witnesses too, no factor needs to be made again for them.
     """
 
-    passes = 1
+    needs: ClassVar[Needs] = "moments"
 
     def __init__(
         self,
@@ -66,13 +68,16 @@ class RidgeProblem:
         spans: bool = True,
         tried: Tried | None = None,
         unit: float = 1.0,
+        components: Components | None = None,
     ):
-        self.unit = unit
+        self.unit, self.components, self.compares = unit, components, components is not None
         whole = moments.whole()
         self.scale = float(whole.scatter_diagonal().mean())
-        self._shifts, self._mean = whole.shifts, whole.mean
+        self._shifts, self._mean, self._n_features = whole.shifts, whole.mean, whole.n_features
         self.left_out: tuple[float, np.ndarray] | None = None
         self._tried_features = None if tried is None else tried.Z
+        self._kept: np.ndarray | None = None  # features that have weights; None for all
+        self._n_kept: int | None = None  # components of each block, if that is a choice of them
         self._span = _span(whole) if spans and _FEW * whole.n_rows <= whole.n_features else None
         if self._span is not None:
             origin = np.zeros(whole.n_features)
@@ -85,6 +90,16 @@ class RidgeProblem:
         self.n_folds = len(moments.folds)
         self.factor = Factor(whole.n_features, device)
         self.loss: Loss = Square()
+
+    def leading(self, n_components: int) -> RidgeProblem:
+        """Return the problem of the first coordinates of each block alone; the weights of the others are 0."""
+        assert self.components is not None
+        kept = leading(self.components.borders, n_components)
+        moments = FoldMoments.of([fold.of_features(kept) for fold in self.moments.folds], self.moments.dtype)
+        problem = RidgeProblem(moments, spans=False, unit=self.unit)
+        problem._kept, problem._n_kept, problem._n_features = kept, n_components, self._n_features
+        problem._shifts, problem._mean = self._shifts, self._mean
+        return problem
 
     @property
     def n_rows(self) -> int:
@@ -99,20 +114,15 @@ class RidgeProblem:
         """See ``Problem``."""
         return self.in_features(ridge(self.whole, alpha, self.factor))
 
-    def held_out(
-        self, solution: LinearSolution, witnesses: Witnesses | None, kept: np.ndarray | None = None
-    ) -> HeldOut | None:
-        """See ``Problem``: each row is left out alone, or with its fold.
-
-        ``kept`` holds the features with weights; None is all.
-        """
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: each row is left out alone, or with its fold."""
         if witnesses is None or self.n_rows < 2:
             return None
         if witnesses.leaves_folds:
-            return self._without_folds(witnesses, solution.alpha, kept)
+            return self._without_folds(witnesses, solution.alpha)
         shift, target_shift = self._shifts
         outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
-        without = self._left_out(witnesses, outputs, solution.alpha, kept)
+        without = self._left_out(witnesses, outputs, solution.alpha)
         residuals = witnesses.Y - without
         factors = np.divide(
             residuals, witnesses.Y - outputs, out=np.ones_like(residuals), where=outputs != witnesses.Y
@@ -123,18 +133,20 @@ class RidgeProblem:
             noise_of(residuals, factors, witnesses.counted, witnesses.counts),
         )
 
-    def _without_folds(self, witnesses: Witnesses, alpha: float, kept: np.ndarray | None) -> HeldOut:
+    def _coordinates(self, Z: np.ndarray) -> np.ndarray:
+        """Return features Z (m, D), less the shift, in the coordinates in which the problem is solved."""
+        if self._kept is not None:
+            return Z[:, self._kept]
+        return Z if self._span is None else Z @ self._span
+
+    def _without_folds(self, witnesses: Witnesses, alpha: float) -> HeldOut:
         """Return outputs and noise of the witnesses by the ridge of all folds but their own."""
-        Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
-        Z = Z if kept is None else Z[:, kept]
-        witnesses = replace(witnesses, Z=Z)
-        whole = self.whole if kept is None else self.whole.of_features(kept)
-        factor = self.factor if kept is None else Factor(kept.size)
+        witnesses = replace(witnesses, Z=self._coordinates(witnesses.Z))
+        whole, factor = self.whole, self.factor
         factors: list[np.ndarray] = []
 
         def without(k: int) -> LinearSolution:
             fold = self.moments.folds[k]
-            fold = fold if kept is None else fold.of_features(kept)
             count = whole.count - fold.count
             factor.of(whole, alpha, less=(change := Fold(fold, whole)))
             coef = factor.solve(change.train_cross)
@@ -153,25 +165,21 @@ class RidgeProblem:
         noise = noise_of(residuals[like_new], np.concatenate(factors)[like_new], some.counted, some.counts)
         return replace(found, noise=noise)
 
-    def _left_out(
-        self, witnesses: Witnesses, outputs: np.ndarray, alpha: float, kept: np.ndarray | None
-    ) -> np.ndarray:
+    def _left_out(self, witnesses: Witnesses, outputs: np.ndarray, alpha: float) -> np.ndarray:
         """Return outputs (m, t) for each witness of a model without it, less the targets' shift.
 
         ``outputs`` are those of the model with it.
         """
         if self.left_out is not None and self.left_out[0] == alpha and witnesses.Z is self._tried_features:
             return self.left_out[1]
-        Z = witnesses.Z if self._span is None else witnesses.Z @ self._span
-        if kept is None:
-            h = leverages(self.whole, alpha, Z, self.factor)
-        else:
-            h = leverages(self.whole.of_features(kept), alpha, Z[:, kept])
+        h = leverages(self.whole, alpha, self._coordinates(witnesses.Z), self.factor)
         h = h if witnesses.weights is None else h * witnesses.weights
         return left_out(self.loss, witnesses.Y, outputs, h)
 
     def posterior(self, solution: LinearSolution) -> Posterior | None:
-        """See ``Problem``."""
+        """See ``Problem``; None where the number of components was chosen."""
+        if self._kept is not None:
+            return None
         self.factor.of(self.whole, solution.alpha)
         dtype = self.moments.dtype
         return Posterior.of(
@@ -180,15 +188,16 @@ class RidgeProblem:
 
     def in_features(self, solution: LinearSolution) -> LinearSolution:
         """Return the weights of the features from those of the coordinates in which the problem is solved."""
+        if self._kept is not None:
+            coef = np.zeros((self._n_features, solution.coef.shape[1]))
+            coef[self._kept] = solution.coef
+            return replace(solution, coef=coef)
         return solution if self._span is None else replace(solution, coef=self._span @ solution.coef)
 
-    def solve_leading(self, borders: np.ndarray, n_components: int, alpha: float) -> LinearSolution:
-        """Solve on the first coordinates of each block; the weights of the other coordinates are 0."""
-        kept = leading(borders, n_components)
-        solution = ridge(self.whole.of_features(kept), alpha)
-        coef = np.zeros((self.whole.n_features, self.whole.n_targets))
-        coef[kept] = solution.coef
-        return LinearSolution(coef, solution.intercept, alpha)
+    @property
+    def attributes(self) -> dict[str, object]:
+        """See ``Problem``."""
+        return {} if self._n_kept is None else {"n_principal_": self._n_kept}
 
 
 class RidgeSolver:
@@ -197,6 +206,7 @@ class RidgeSolver:
     name: ClassVar[str] = "ridge"
     needs: ClassVar[Needs] = "moments"
     n_vectors: ClassVar[int] = 0
+    leaves_out: ClassVar[bool] = False
 
     def supports(self, loss: str | Loss) -> bool:
         """See ``Solver``."""
@@ -205,7 +215,15 @@ class RidgeSolver:
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
         """See ``Solver``."""
         moments = collected(evidence.moments, "moments")
-        return RidgeProblem(moments, evidence.device, tried=evidence.tried, unit=evidence.unit)
+        components = evidence.components
+        return RidgeProblem(
+            moments,
+            evidence.device,
+            spans=components is None,
+            tried=evidence.tried,
+            unit=evidence.unit,
+            components=components,
+        )
 
 
 def _span(whole: Moments) -> np.ndarray:

@@ -6,16 +6,14 @@ holds the features of all rows and the outputs (m, t) of the best trial.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from chimap.losses import Loss
-from chimap.moments import FoldMoments, of_entries, of_rows
-from chimap.solvers.base import Evidence, collected
+from chimap.moments import of_entries, of_rows
+from chimap.solvers.base import Evidence, Needs, TrialProblem, collected
 from chimap.solvers.held_out import HeldOut, Witnesses
-from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import LinearSolution
 
 _ROWS = 2048  # rows whose outputs are computed together
@@ -31,15 +29,15 @@ class _HeldOutTrial(NamedTuple):
         return other is None or (self.loss, -self.alpha) < (other.loss, -other.alpha)
 
 
-class KeptProblem(ABC):
+class KeptProblem(TrialProblem):
     """Minimise ``losses`` summed over rows plus a penalty, on features that are kept in memory.
 
     Subclasses minimise in ``fit_part``. The outputs of the best trial are stored: they are the held-out outputs.
     """
 
-    loss: Loss | None = None
-    moments: FoldMoments | None = None
-    passes = 0  # passes over the source
+    needs: ClassVar[Needs] = "features"
+    counts: ClassVar[str] = "classes"
+    passes = 0  # those of LIBLINEAR are not counted
     search_tolerance: ClassVar[float]  # tolerance of trials
     tolerance: ClassVar[float]
 
@@ -57,10 +55,6 @@ class KeptProblem(ABC):
     def losses(self, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
         """Return the losses (m, t) of rows and targets."""
 
-    @abstractmethod
-    def usual_alpha(self) -> float:
-        """See ``Problem``."""
-
     @property
     def n_rows(self) -> int:
         """See ``Problem``."""
@@ -72,7 +66,7 @@ class KeptProblem(ABC):
         return LinearSolution(solution.coef, solution.intercept + self.kept.target_shift, alpha)
 
     def trial(self, alpha: float) -> float:
-        """See ``Trials``: the mean loss over the rows of fold 0 of the model of the other folds."""
+        """See ``TrialProblem``: the mean loss over the rows of fold 0 of the model of the other folds."""
         solution = self.fit_part(alpha, self.kept.learning, self.search_tolerance)
         held = self.kept.held_out
         outputs = self._outputs(solution, np.arange(held.start, held.stop))
@@ -116,7 +110,3 @@ class KeptProblem(ABC):
             some = rows[first : first + _ROWS]
             outputs[first : first + _ROWS] = self.kept.of(some)[0] @ solution.coef + solution.intercept
         return outputs
-
-    def posterior(self, solution: LinearSolution) -> Posterior | None:
-        """See ``Problem``: always None."""
-        return None

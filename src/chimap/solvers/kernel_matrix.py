@@ -1,94 +1,92 @@
-"""The kernel matrix between all rows of a fit: what solvers with ``needs = "kernel"`` start from.
+"""Machines on the kernel matrix between all rows of a fit (``features="exact"``).
 
-``KernelRows`` is the evidence: the rows, their targets, and what is left out together. ``KernelMatrix`` computes the
-matrix, one at a time, for all rows or some of them and for any gamma; ``selection.leave_one_out`` chooses between its
-machines.
+``EXACT_MACHINES`` is the catalogue of their solvers by loss. Each minimises sum_i w_i loss(y_i, f(x_i)) plus a multiple
+of alpha |f|^2 over f = sum_j K(., x_j) a_j + b; ``exact``, ``exact_margins`` and ``exact_observed`` give the methods
+and their costs. ``KernelMatrix`` computes the matrix, one at a time, for all rows or some of them and for any gamma,
+and ``KernelProblem`` is the problem of all rows: the rule ``selection.leave_one_out`` chooses between its machines.
+Exponential kernels keep every row for prediction; an additive one keeps its map alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from chimap.features.exact import RowKernel
-from chimap.losses import Loss
-from chimap.solvers.exact import DualRidge, lift
-from chimap.solvers.exact_machines import exact_machine
-from chimap.solvers.exact_observed import ExactRidge
-from chimap.solvers.posterior import DualPosterior
+from chimap import _threads
+from chimap._messages import Message
+from chimap._validation import DataError
+from chimap.features.exact import KeptRows, RowKernel
+from chimap.losses import CATALOGUE, Loss, Square, SquaredHinge, check_loss
+from chimap.moments import Moments, of_entries, of_rows
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, collected
+from chimap.solvers.exact import DualRidge, DualSolution, is_shared, lift
+from chimap.solvers.exact_margins import DualMargins, margin_bytes
+from chimap.solvers.exact_observed import ExactRidge, exact_ridge
+from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
+from chimap.solvers.posterior import DualPosterior, Posterior
+from chimap.solvers.ridge import Factor, LinearSolution
+
+MOST_MAPPED = 4096  # features of a map whose scatter is still factorised for the deviations of predictions
+_PIECE_ROWS = 2048
+# Share of the rounding by large weights that is left in the sums of those of equal rows.
+_ROUNDING_IN_SUMS = 0.2
+_MOST_ROUNDING = 0.005  # share of the spread of the targets that rounding may move outputs by without a word
+
+# Limit of the operations of a step in a trial. Beyond it, most rows are within the margin, as with ridge.
+_MOST_OPERATIONS = 5e10
 
 
-class PlacedScore(Protocol):
-    """A score, greater is better, of outputs for the rows at some places of the source."""
+class ExactMachine(NamedTuple):
+    """How the solver of a loss is made, with the arguments of ``exact_ridge``.
 
-    @property
-    def name(self) -> str:
-        """Name of the score in tables."""
-        ...
-
-    def __call__(self, outputs: np.ndarray, rows: np.ndarray) -> float:
-        """Return the score of outputs (m, t) for the rows at these places, (m,)."""
-        ...
-
-
-@dataclass(frozen=True)
-class KernelRows:
-    """All rows of a fit, in the order of their kernel matrix: rows that are left out together are adjacent.
-
-    Parameters
+    Attributes
     ----------
-    features : RowKernel
-        Fitted on the rows, in that order.
-    order : array of shape (n,)
-        Places of the rows in the source.
-    groups : list of arrays, or None
-        Places, in the order of the matrix, of the rows that are left out together; None if each is left out alone.
-    Y : array of shape (n, t)
-        Targets less ``shift``.
-    shift : array of shape (t,)
-        Shift of the targets.
-    weights : array of shape (n,) or (n, t), or None
-        Weights of the rows, or of their targets.
-    score : PlacedScore
-        Score of outputs.
-    dtype : dtype
-        Precision of the matrix.
-    unit : float, default=1.0
-        The weight that counts as one row.
-    has_rare : bool, default=False
-        Whether some rows are of a class that is rare.
-    has_noise : bool, default=True
-        Whether the variance of the targets about the outputs is wanted.
-    units : array of shape (t,) or None, default=None
-        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
-    counts : array of shape (n,) or None, default=None
-        How many equal rows each row stands for; None for one.
+    make : callable
+        Makes the solver for a fit.
+    tried : callable
+        Makes it for trials, without refinement: the score of held-out rows shows if rounding spoils a solution. It has
+        no solution where that would take long.
+    bytes_beside : callable
+        Returns the bytes that it takes beside the kernel matrix, given the number of rows.
     """
 
-    features: RowKernel
-    order: np.ndarray
-    groups: list[np.ndarray] | None
-    Y: np.ndarray
-    shift: np.ndarray
-    weights: np.ndarray | None
-    score: PlacedScore
-    dtype: np.dtype
-    unit: float = 1.0
-    has_rare: bool = False
-    has_noise: bool = True
-    units: np.ndarray | None = None
-    counts: np.ndarray | None = None
+    make: Callable[..., ExactRidge]
+    tried: Callable[..., ExactRidge]
+    bytes_beside: Callable[[int], int]
 
-    def scored(self, outputs: np.ndarray, places: np.ndarray | slice) -> float:
-        """Return the score of outputs (m, t), less the shift, for the rows at these places."""
-        outputs = outputs + self.shift
-        return self.score(outputs if self.units is None else outputs * self.units, self.order[places])
 
-    def matrix(self, loss: str | Loss) -> KernelMatrix:
-        """Return the kernel matrix, for machines that minimise this loss."""
-        return KernelMatrix(self.features, self.Y, self.weights, self.dtype, loss)
+EXACT_MACHINES = {
+    Square.name: ExactMachine(exact_ridge, partial(exact_ridge, steps=0), lambda n_rows: 0),
+    SquaredHinge.name: ExactMachine(
+        DualMargins, partial(DualMargins, steps=0, most_operations=_MOST_OPERATIONS), margin_bytes
+    ),
+}
+"""Solvers by the name of their loss."""
+
+
+def has_exact_machine(loss: str | Loss) -> bool:
+    """Return whether a solver of the catalogue minimises the loss."""
+    return _name(loss) in EXACT_MACHINES
+
+
+def exact_machine(loss: str | Loss) -> ExactMachine:
+    """Return the solver of a loss that has one."""
+    return EXACT_MACHINES[_name(loss)]
+
+
+def bytes_beside(loss: str | Loss, n_rows: int) -> int:
+    """See ``ExactMachine``. A loss without a solver takes 0 bytes: its fit is refused."""
+    return exact_machine(loss).bytes_beside(n_rows) if has_exact_machine(loss) else 0
+
+
+def _name(loss: str | Loss) -> str:
+    return loss if isinstance(loss, str) else loss.name
 
 
 class KernelMatrix:
@@ -96,6 +94,11 @@ class KernelMatrix:
 
     A single matrix is kept, and changed in place for another gamma.
     """
+
+    @classmethod
+    def of(cls, rows: KernelRows, loss: str | Loss) -> KernelMatrix:
+        """Return the kernel matrix of these rows, for machines that minimise this loss."""
+        return cls(rows.features, rows.Y, rows.weights, rows.dtype, loss)
 
     def __init__(
         self,
@@ -145,3 +148,237 @@ class KernelMatrix:
         """Return how certain the machine of all rows is, see ``solved``."""
         ridge = self.solved(alpha, octaves)
         return None if ridge is None else DualPosterior.of(ridge, self.dtype, unit)
+
+
+def exact_bytes(n_rows: int, row_bytes: float, dtype: np.dtype) -> int:
+    """Return the bytes of an exact fit: the matrix, three copies of the rows, and columns of the inverse per thread."""
+    return int(dtype.itemsize * n_rows * (n_rows + 512 * _threads.count()) + 3 * n_rows * row_bytes)
+
+
+@dataclass(frozen=True)
+class ChosenMachine:
+    """A machine of all rows at the setting that a rule has chosen.
+
+    Parameters
+    ----------
+    solution : DualSolution
+        The solution on all rows.
+    octaves : int
+        Octaves from the gamma of the features to that of the machine.
+    held_out : ndarray of shape (n, t)
+        Outputs for each row when it is left out, less the shift; NaN for rows that never are.
+    result : object
+        The settings that were compared, a ``SelectionResult``; None if there were none.
+    growth : sequence of (int, float), default=()
+        Rows learned from, and score, of machines of fewer rows and of all.
+    """
+
+    solution: DualSolution
+    octaves: int
+    held_out: np.ndarray
+    result: object = None
+    growth: Sequence[tuple[int, float]] = ()
+
+
+class KernelProblem(Problem):
+    """The machines on the kernel matrix of all rows.
+
+    A rule compares them, and gives the best one to ``adopt``: its factor is in memory then, and its rows have been left
+    out. Without a rule, ``solve`` solves at the gamma of the features, and no rows are left out.
+
+    Attributes
+    ----------
+    first : KernelRows
+        The rows that settings are compared on: all.
+    matrix : KernelMatrix
+        Their kernel matrix.
+    chosen : ChosenMachine or None
+        The machine that was adopted.
+    """
+
+    needs: ClassVar[Needs] = "kernel"
+    compares = True
+
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        self.first = collected(evidence.kernel, "the kernel matrix of all rows")
+        self.loss = check_loss(loss, CATALOGUE)
+        self.matrix = KernelMatrix.of(self.first, loss)
+        self.chosen: ChosenMachine | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return self.first.order.size
+
+    def usual_alpha(self) -> float:
+        """Return the mean scatter of a row."""
+        return self.matrix.ridge(None, 0).scale() or 1.0
+
+    def adopt(self, chosen: ChosenMachine) -> LinearSolution:
+        """Take the machine that a rule has chosen, set the features to its gamma, and return its solution."""
+        self.chosen = chosen
+        machine = _rounded_little(self.first, self.matrix.diagonal, chosen.solution)
+        self.first.features.set_octaves(chosen.octaves)
+        self._solution = LinearSolution(machine.weights, machine.intercept + self.first.shift, machine.alpha)
+        return self._solution
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``; the weights are those of the rows, in the order of the matrix."""
+        if self.chosen is None or self.chosen.solution.alpha != alpha:
+            return self.adopt(solved_alone(self.matrix, alpha))
+        return self._solution
+
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: the rows that were left out when the machine was chosen."""
+        held_out = self._left_out
+        seen = np.flatnonzero(~np.isnan(held_out).all(axis=1))
+        return HeldOut(seen, held_out[seen], self._noise()) if seen.size else None
+
+    @property
+    def _left_out(self) -> np.ndarray:
+        """Outputs (n, t) for the rows in the order of the source; NaN where a row was not left out."""
+        assert self.chosen is not None
+        held_out = np.empty_like(self.chosen.held_out)
+        held_out[self.first.order] = self.chosen.held_out + self.first.shift
+        return held_out
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """See ``Problem``."""
+        return {"row_numbers_": self.first.order, "held_out_": self._left_out}
+
+    @property
+    def growth(self) -> tuple[str, Sequence[tuple[int, float]]] | None:
+        """See ``Problem``: machines of fewer rows, which the factor of all contains."""
+        return None if self.chosen is None else (self.first.score.name, self.chosen.growth)
+
+    @property
+    def _is_certain(self) -> bool:
+        """Whether noise and posterior are defined: for the square loss of targets that share rows and weights."""
+        return self.loss == Square() and is_shared(self.first.Y, self.first.weights)
+
+    def _noise(self) -> np.ndarray | None:
+        """Return the variance of the targets (t,) about the outputs of a machine without uncertainty."""
+        rows, chosen = self.first, self.chosen
+        assert chosen is not None
+        if not self._is_certain or not rows.has_noise:
+            return None
+        seen = np.flatnonzero(~np.isnan(chosen.held_out[:, 0]))
+        alpha, residuals = chosen.solution.alpha, rows.Y[seen] - chosen.held_out[seen]
+        weights = np.ones(rows.order.size) if rows.weights is None else rows.weights
+        if rows.groups is None:
+            duals = chosen.solution.weights[seen]
+            variances = np.divide(residuals, duals, out=np.ones_like(residuals), where=duals != 0)
+        else:
+            ridge = self.matrix.solved(alpha, chosen.octaves)
+            groups = [group for group in rows.groups if np.isin(group[0], seen)]
+            if ridge is None:
+                return None
+            variances = np.concatenate(ridge.variances(groups))
+        factors = of_entries(weights)[seen] * of_entries(variances) / alpha
+        counts = None if rows.counts is None else rows.counts[seen]
+        return noise_of(residuals, factors, weights[seen], counts)
+
+    def posterior(self, solution: LinearSolution) -> DualPosterior | Posterior | None:
+        """See ``Problem``."""
+        rows = self.first
+        if not self._is_certain or self.chosen is None:
+            return None
+        if rows.features.is_centred:
+            return posterior_of_map(
+                rows.features.mapped_rows, solution.alpha, rows.weights, rows.dtype, rows.unit
+            )
+        return self.matrix.posterior(solution.alpha, self.chosen.octaves, rows.unit)
+
+
+def solved_alone(matrix: KernelMatrix, alpha: float) -> ChosenMachine:
+    """Return the machine of all rows at a strength and the gamma of the features, with no row left out.
+
+    Raises DataError if the matrix is not positive definite to rounding.
+    """
+    ridge = matrix.ridge(None, 0)
+    machine = ridge.solve(alpha)
+    if machine is None:
+        raise DataError(
+            Message(
+                "{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one, "
+                "{alpha='auto'} or {precision='float64'}.",
+                alpha,
+            )
+        )
+    return ChosenMachine(ridge.finished(machine), 0, np.full(matrix.Y.shape, np.nan))
+
+
+class KernelSolver:
+    """The machines on the kernel matrix of all rows."""
+
+    name: ClassVar[str] = "exact"
+    needs: ClassVar[Needs] = "kernel"
+    n_vectors: ClassVar[int] = 0
+    leaves_out: ClassVar[bool] = True
+
+    def supports(self, loss: str | Loss) -> bool:
+        """See ``Solver``."""
+        return has_exact_machine(loss)
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> KernelProblem:
+        """See ``Solver``."""
+        return KernelProblem(loss, evidence)
+
+
+def _rounded_little(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> DualSolution:
+    """Return the machine such that rounding of kernel values moves its outputs f = sum_j K_j a_j little, or warn.
+
+    Each value K(x, x_j), or weight a_j, is off by up to eps of its size, independently of the others, and an output by
+    eps times the root of K_xx sum_j K_jj a_j^2: much where strengths are small beside what rounding leaves of the
+    kernel, as with repeated rows, or with so small a gamma that all values are close to 1. Repeated rows with unlike
+    targets have large weights of both signs, and only their sum matters: the first of equal rows takes it. Nothing
+    helps a tiny gamma, as the values of new rows are rounded as well.
+    """
+    before = _share_of_rounding(rows, diagonal, machine)
+    if before <= _MOST_ROUNDING:
+        return machine
+    weights = np.zeros_like(machine.weights)
+    np.add.at(weights, rows.features.first_equal(), machine.weights)
+    machine = replace(machine, weights=weights)
+    share = max(_ROUNDING_IN_SUMS * before, _share_of_rounding(rows, diagonal, machine))
+    if share > _MOST_ROUNDING:
+        warnings.warn(
+            Message(
+                "rounding to {} moves the outputs by about {:.2g} % of the spread of the targets, at {alpha=:g}. Use "
+                "a larger {alpha}, a larger {gamma} if the kernel has one, or {precision='float64'}.",
+                str(rows.dtype),
+                100 * share,
+                machine.alpha,
+            ),
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    return machine
+
+
+def _share_of_rounding(rows: KernelRows, diagonal: np.ndarray, machine: DualSolution) -> float:
+    """Return how far rounding moves outputs, as a share of the spread of the targets; see ``_rounded_little``."""
+    sizes = np.sqrt(diagonal.mean() * (diagonal[:, None] * np.square(machine.weights)).sum(axis=0))
+    spread = np.nanstd(rows.Y, axis=0)
+    return float(np.finfo(rows.dtype).eps * np.max(sizes / np.where(spread > 0, spread, np.inf)))
+
+
+def posterior_of_map(
+    rows: KeptRows | None, alpha: float, weights: np.ndarray | None, dtype: np.dtype, unit: float
+) -> Posterior | None:
+    """Return the posterior of the weights of an additive kernel's map, from the scatter of the mapped rows.
+
+    It is None for more than ``MOST_MAPPED`` features, and for several maps.
+    """
+    if rows is None or rows.n_columns > MOST_MAPPED:
+        return None
+    weights = None if weights is None else of_rows(weights)
+    moments = Moments(rows.n_columns, 0, rows.column_means(), np.zeros(0))
+    for first in range(0, rows.n_rows, _PIECE_ROWS):
+        places = np.arange(first, min(first + _PIECE_ROWS, rows.n_rows))
+        Z = rows.take(places).centred() + moments.shifts[0]
+        moments.update(Z, np.zeros((places.size, 0)), None if weights is None else weights[places])
+    factor = Factor(rows.n_columns)
+    factor.of(moments, alpha)
+    return Posterior.of(factor, moments.mean, moments.count, alpha, dtype, unit=unit)

@@ -50,7 +50,7 @@ class HingeProblem(KeptProblem):
 
     def __init__(self, evidence: Evidence):
         super().__init__(evidence)
-        self.seed, self._on_target = evidence.seed, evidence.on_step
+        self.seed, self._on_target = evidence.seed, evidence.progress.advance
 
     def usual_alpha(self) -> float:
         """Return the usual strength, in units of the mean squared norm of the features."""
@@ -140,6 +140,7 @@ class HingeSolver:
 
     name: ClassVar[str] = "liblinear"
     needs: ClassVar[Needs] = "features"
+    leaves_out: ClassVar[bool] = False
     n_vectors: ClassVar[int] = 4  # weights: current, best, of one target, as returned
 
     def supports(self, loss: str | Loss) -> bool:

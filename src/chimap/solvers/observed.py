@@ -168,6 +168,7 @@ class ObservedRidgeSolver:
 
     name: ClassVar[str] = "observed ridge"
     needs: ClassVar[Needs] = "rows"
+    leaves_out: ClassVar[bool] = False
     n_vectors: ClassVar[int] = 12  # weights, residuals, directions, and temporary products
 
     def supports(self, loss: str | Loss) -> bool:

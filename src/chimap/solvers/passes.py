@@ -18,12 +18,11 @@ from typing import ClassVar
 import numpy as np
 
 from chimap.losses import CATALOGUE, Loss, LossAt, LossSums, named
-from chimap.moments import Moments, of_entries, of_rows
-from chimap.solvers.base import Evidence, Needs, collected
+from chimap.moments import FoldMoments, Moments, of_entries, of_rows
+from chimap.solvers.base import Evidence, Needs, TrialProblem, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
-from chimap.solvers.posterior import Posterior
 from chimap.solvers.ridge import Factor, LinearSolution, solution
 
 _LEAST_RIDGE = 1e-7  # least share of the trace on the whitening matrix's diagonal: exceeds float32 rounding
@@ -33,8 +32,14 @@ TOLERANCE = 3e-4
 _SEARCH_TOLERANCE = 3e-3
 
 
-class PassesProblem:
+class PassesProblem(TrialProblem):
     """A smooth loss, whitened by the moments of all rows. Every step of L-BFGS is a pass over the rows."""
+
+    needs: ClassVar[Needs] = "rows"
+    counts: ClassVar[str] = "passes"
+    stage: ClassVar[str] = "passes"
+    moments: FoldMoments
+    loss: Loss
 
     def __init__(self, loss: str | Loss, evidence: Evidence):
         self.moments, self.rows = collected(evidence.moments, "moments"), collected(evidence.rows, "rows")
@@ -47,7 +52,7 @@ class PassesProblem:
         has_own_units = self.loss.domain == "real" and deviations.size > 1
         self._spreads = np.where(deviations > 0, deviations, 1.0) if has_own_units else 1.0
         self.n_folds, self.passes = len(moments.folds), 0
-        self._on_pass = evidence.on_step
+        self._on_pass = evidence.progress.advance
         self._factor = Factor(self.whole.n_features)
         self._whitened: tuple[float, int | None] | None = (
             None  # the ridge in the factor, and the fold that is not
@@ -70,7 +75,7 @@ class PassesProblem:
         return unshifted(self._fit(alpha, None, start, TOLERANCE), self.whole)
 
     def trial(self, alpha: float) -> float:
-        """See ``Trials``.
+        """See ``TrialProblem``.
 
         The search does not start from the solution of the previous strength: on rows that are easily separated, that
         solution is within the tolerance at once, and the strengths could not be compared.
@@ -108,10 +113,6 @@ class PassesProblem:
         is_tried = fold == 0 and best is not None and best.alpha == solution.alpha
         start = best if is_tried and best is not None else self._ridge(solution.alpha, fold)
         return self._fit(solution.alpha, fold, start, TOLERANCE)
-
-    def posterior(self, solution: LinearSolution) -> Posterior | None:
-        """See ``Problem``: always None."""
-        return None
 
     def _ridge(self, alpha: float, without: int | None = None) -> LinearSolution:
         """Return ridge on all folds but one, at the strength that shrinks as much at the largest curvature of the loss.
@@ -170,6 +171,7 @@ class PassesSolver:
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[Needs] = "rows"
+    leaves_out: ClassVar[bool] = False
     n_vectors: ClassVar[int] = 2 * PAIRS + 15  # those of L-BFGS-B, and temporary weights and gradients
 
     def supports(self, loss: str | Loss) -> bool:

@@ -48,7 +48,7 @@ class WideRidgeProblem(KeptProblem):
 
     def __init__(self, evidence: Evidence):
         super().__init__(evidence)
-        self._on_step = evidence.on_step
+        self._on_step = evidence.progress.advance
         self._last: np.ndarray | None = (
             None  # weights of the last trial on the learning rows, near those of the next
         )
@@ -142,6 +142,7 @@ class WideRidgeSolver:
 
     name: ClassVar[str] = "wide ridge"
     needs: ClassVar[Needs] = "features"
+    leaves_out: ClassVar[bool] = False
     # weights, residuals, directions, their products, and one array for each block of rows
     n_vectors: ClassVar[int] = 8 + _PARTS
 

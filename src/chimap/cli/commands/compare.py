@@ -289,7 +289,6 @@ def _commands(
 
     The keys say what each command is for.
     """
-
     advice, shared_flags = result.recommendation, settings.for_fit()
     entrants = {"To fit it on all rows:": advice.chosen}
     if advice.best is not advice.chosen:

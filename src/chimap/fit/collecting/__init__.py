@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
-from chimap.fit.collecting.blocks import BlocksCollector
 from chimap.fit.collecting.kept import KeptCollector
-from chimap.fit.collecting.kernel import KernelCollector
+from chimap.fit.collecting.kernel import BlocksCollector, KernelCollector
 from chimap.fit.collecting.replayed import ReplayedCollector
 from chimap.fit.collecting.sums import SumsCollector
 from chimap.solvers.base import Needs

@@ -7,9 +7,10 @@ order in which they stand here, so that all fits share one trunk.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -22,8 +23,8 @@ from chimap.fit.checkpoint import Standing
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import Moments
+from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 
@@ -109,57 +110,53 @@ class Collected:
     sums: Sequence[Moments] = ()
 
 
-class Collector(Protocol):
+class Collector(ABC):
     """An entry of the catalogue ``COLLECTORS``: what the passes of a fit collect, and the memory that this takes.
 
     Attributes
     ----------
-    needs : {"moments", "rows", "features", "kernel"}
+    needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that it collects.
+    recipe : Recipe
+        The settings of the fit, with the number of folds that are kept apart.
+    rows : PreparedRows
+        The rows, with these folds.
     """
 
     needs: ClassVar[Needs]
-
-    @property
-    def recipe(self) -> Recipe:
-        """The settings of the fit, with the number of folds that are kept apart."""
-        ...
-
-    @property
-    def rows(self) -> PreparedRows:
-        """The rows, with these folds."""
-        ...
+    recipe: Recipe
+    rows: PreparedRows
 
     @property
     def chunk_rows(self) -> int:
         """Rows of a chunk; 0 if the rows are read at once."""
-        ...
+        return 0
 
     @classmethod
     def check(cls, request: Request) -> None:
         """Raise ValueError for a request that this collector cannot serve."""
-        ...
+        return
 
     @classmethod
+    @abstractmethod
     def planned(
         cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
     ) -> Self:
         """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
-        ...
 
+    @abstractmethod
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
-        """Read the rows that features are fitted on, and those beside them that are read in the same go.
+        """Read the rows that features are fitted on, and those besides them that are read in the same go.
 
         A resumed fit, whose state is ``standing``, has its features and reads neither.
         """
-        ...
 
+    @abstractmethod
     def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
         """Pass over the rows and return the evidence."""
-        ...
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, chosen: ChosenSolution, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
-        """Return how the score ``shown`` grows with the rows, or None if this evidence does not tell."""
-        ...
+        """Return how the score ``shown`` grows with the rows: the choice has shown it, or None tells."""
+        return chosen.curve

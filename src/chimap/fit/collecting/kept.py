@@ -9,27 +9,24 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Scoring
 from chimap.backends.base import RowFeatures
-from chimap.engines import Engine, Progress, Stopwatch, chunk_rows_within
+from chimap.engines import Engine, Progress, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
 from chimap.fit.checkpoint import Standing
-from chimap.fit.collecting.base import Collected, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.passes import Passes, rounded
 from chimap.fit.plan import Plan, keeping_job, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import DealtFolds, RowFolds
 from chimap.moments.kept import KeptFeatures
 from chimap.selection.base import USUAL_FOLDS
-from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Evidence, Needs
 
 
 @dataclass(frozen=True)
-class KeptCollector:
+class KeptCollector(Collector):
     """Keep the features of all rows, as CSR where that is smaller.
 
     Parameters
@@ -105,16 +102,10 @@ class KeptCollector:
             lambda work, row: None,
         )  # fmt: skip
         evidence = Evidence(
-            kept=kept, device=recipe.device, seed=recipe.seed, on_step=passes.progress.advance,
+            kept=kept, device=recipe.device, seed=recipe.seed, progress=passes.progress,
             asked=recipe.holding.asked, held_folds=held_folds, unit=rows.unit,
         )  # fmt: skip
         return Collected(evidence, no_shift if recipe.is_rounded else None)
-
-    def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
-    ) -> LearningCurve | None:
-        """Return None: each point of a curve would take a solution of its own."""
-        return None
 
 
 def _folds_kept(rows: PreparedRows) -> RowFolds:

@@ -1,8 +1,9 @@
-"""Keep every row, for machines that are solved on the kernel matrix between all rows (``features="exact"``)."""
+"""Keep every row, for machines that are solved on the kernel matrix between all rows, or block by block of it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
@@ -12,28 +13,30 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
 from chimap._messages import Message
-from chimap._types import Rows, Scoring
-from chimap._validation import MemoryBudgetError
-from chimap.engines import Engine, Progress, Stopwatch
-from chimap.features.scaled import unscaled
-from chimap.fit.automatic import bytes_of_exact
+from chimap._types import Rows
+from chimap._validation import DataError, MemoryBudgetError
+from chimap.backends.base import RowFeatures
+from chimap.data.rows import RunningDigest
+from chimap.engines import Engine, Progress
+from chimap.features.exact import RowKernel
+from chimap.features.scaled import Scale, ScaledFeatures, unscaled
+from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact
 from chimap.fit.checkpoint import Standing
-from chimap.fit.collecting.base import Collected, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.moments import RowFolds, of_rows
-from chimap.selection.learning_curve import LearningCurve
-from chimap.solvers.base import Evidence, Needs
-from chimap.solvers.kernel_matrix import KernelRows
+from chimap.solvers.base import Evidence, KernelRows, Needs
+from chimap.solvers.blocks import core_rows
+from chimap.solvers.exact import is_shared
 
 CHUNK_ROWS = 2048  # rows that are read at once, beside those that are there
 
 
 @dataclass(frozen=True)
-class KernelCollector:
-    """Read all rows at once, in an order in which rows that are left out together are adjacent.
+class RowsCollector(Collector):
+    """Keep every row, in a random order in which rows that are left out together are adjacent.
 
     Parameters
     ----------
@@ -42,13 +45,11 @@ class KernelCollector:
     rows : PreparedRows
         The rows; those of a fold are left out together, or each alone if there is one fold.
     order : array of shape (n,)
-        Places of the rows in the source.
+        Places in the source of the rows to learn from.
     groups : list of arrays, or None
         Places in that order of the rows that are left out together; None if each is left out alone.
     """
 
-    needs: ClassVar[Needs] = "kernel"
-    chunk_rows: ClassVar[int] = 0
     recipe: Recipe
     rows: PreparedRows
     order: np.ndarray
@@ -64,6 +65,32 @@ class KernelCollector:
                     "them out."
                 )
             )
+
+    def kernel_rows(self, features: RowKernel) -> KernelRows:
+        """Return the rows that the features hold, with their targets and their score."""
+        codec, y, source = self.rows.codec, self.rows.labels, self.rows.source
+        return KernelRows(
+            features,
+            self.order,
+            self.groups,
+            np.asarray(codec.encode(y[self.order]), dtype=np.float64),
+            codec.shift,
+            None if source.weights is None else source.weights[self.order],
+            codec.score(y, self.recipe.scoring, source.weights),
+            self.recipe.dtype,
+            self.rows.unit,
+            self.rows.has_rare,
+            codec.has_noise,
+            codec.units,
+            None if source.counts is None else source.counts[self.order],
+        )
+
+
+@dataclass(frozen=True)
+class KernelCollector(RowsCollector):
+    """Read all rows at once, for the kernel matrix between them."""
+
+    needs: ClassVar[Needs] = "kernel"
 
     @classmethod
     def planned(
@@ -93,32 +120,13 @@ class KernelCollector:
             prepared.append(self.rows.prepare(chunk.X, chunk.start, source.name))
             progress.advance(chunk.X.shape[0])
         rows: Rows = _arrays.take_rows(_arrays.stack_rows(prepared), self.order)
-        weights = self._weights
+        weights = None if source.weights is None else source.weights[self.order]
         return Sample(rows, None if weights is None else of_rows(weights), order=self.order)
 
-    @property
-    def _weights(self) -> np.ndarray | None:
-        """Weights of the rows or of their targets, in the order of the matrix."""
-        weights = self.rows.source.weights
-        return None if weights is None else weights[self.order]
-
     def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
-        """Return the rows that the features keep, with their targets and their score."""
-        recipe, codec, y = self.recipe, self.rows.codec, self.rows.labels
-        kernel = KernelRows(
-            unscaled(features), self.order, self.groups,
-            np.asarray(codec.encode(y[self.order]), dtype=np.float64), codec.shift, self._weights,
-            codec.score(y, recipe.scoring, self.rows.source.weights), recipe.dtype, self.rows.unit,
-            self.rows.has_rare, codec.has_noise, codec.units,
-            None if self.rows.source.counts is None else self.rows.source.counts[self.order],
-        )  # fmt: skip
-        return Collected(Evidence(kernel=kernel, device=recipe.device, seed=recipe.seed))
-
-    def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
-    ) -> LearningCurve | None:
-        """Return the curve of the machines that were compared on fewer rows."""
-        return learned.curve
+        """Return the rows that the features keep."""
+        kernel = self.kernel_rows(unscaled(features))
+        return Collected(Evidence(kernel=kernel, device=self.recipe.device, seed=self.recipe.seed))
 
 
 def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
@@ -133,3 +141,143 @@ def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[
     rng.shuffle(members)
     edges = np.cumsum([0, *(rows.size for rows in members)])
     return np.concatenate(members), [np.arange(a, b) for a, b in pairwise(edges)]
+
+
+@dataclass(frozen=True)
+class BlocksCollector(RowsCollector):
+    """Read the rows once, each to its place, for blocks whose kernel matrices fit in memory one at a time.
+
+    Parameters
+    ----------
+    recipe, rows, order, groups
+        See ``RowsCollector``.
+    borders : array of shape (blocks + 1,)
+        Where each block begins in that order, and the end of the last.
+    """
+
+    needs: ClassVar[Needs] = "blocks"
+    borders: np.ndarray
+
+    @classmethod
+    def planned(
+        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+    ) -> Self:
+        """See ``Collector``."""
+        source, weights = rows.source, rows.source.weights
+        if not is_shared(np.asarray(rows.codec.encode(rows.labels)), weights):
+            raise DataError(
+                Message(
+                    "tasks with missing entries, or with a {class_weight} of their own, take one kernel matrix of all "
+                    "{:,} rows, which {memory} does not hold. Use {features='landmarks'}, or fit the tasks one by one.",
+                    source.n_rows,
+                )
+            )
+        plan = block_plan(recipe.given, source, room_in(recipe.budget))
+        if plan.n_bytes > room_in(recipe.budget):
+            raise MemoryBudgetError(
+                Message(
+                    "{memory} of {} is too small for {:,} rows and a block of their kernel matrix: they take {}. Give "
+                    "{memory=}, or use {features='landmarks'}.",
+                    format_bytes(recipe.budget),
+                    plan.n_rows,
+                    format_bytes(budget_for(plan.n_bytes)),
+                    whole_mebibytes(budget_for(plan.n_bytes)),
+                )
+            )
+        if not plan.is_held:
+            raise MemoryBudgetError(
+                Message(
+                    "{device=} has no room for {:,} dense mapped rows and a block of their kernel matrix. Use "
+                    "{device='cpu'}, or {features='landmarks'}.",
+                    recipe.device,
+                    plan.n_rows,
+                )
+            )
+        order, groups = order_of(rows.folds, source.n_rows, recipe.seed)
+        begun = None if standing is None else standing.swept
+        borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
+        n = int(borders[-1])
+        if groups is not None:
+            groups = [group for group in groups if group[0] < n]
+        return cls(recipe, rows, order[:n], groups, borders)
+
+    def sample(self, progress: Progress, standing: Standing | None) -> Sample:
+        """Return the rows of the first block, with their weights, to fit map and gamma on."""
+        if standing is not None:
+            return Sample(None)
+        places = self.order[: self.borders[1]]
+        ascending = np.sort(places)
+        rows = _arrays.take_rows(self.rows.take(ascending), np.searchsorted(ascending, places))
+        weights = self.rows.source.weights
+        return Sample(rows, None if weights is None else of_rows(weights[places]))
+
+    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+        """Read the rows to their places in the features, and return them with targets and score."""
+        recipe, source = self.recipe, self.rows.source
+        scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
+        kept = unscaled(features)
+        known = replace(
+            passes.known, features=passes.known.features.take(slice(0))
+        )  # for a checkpoint: no rows
+        keeper = kept.keeper(self.order.size)
+        place_of = np.full(source.n_rows, -1)
+        place_of[self.order] = np.arange(self.order.size)
+        seen = None if passes.checkpoint is None else RunningDigest()
+        passes.progress.stage("reading", source.n_rows)
+        with passes.clock("reading"):
+            for chunk in source.chunks(CHUNK_ROWS):
+                if seen is not None:
+                    seen.add(chunk.X)
+                places = place_of[chunk.start : chunk.start + chunk.X.shape[0]]
+                chosen = np.flatnonzero(places >= 0)
+                if chosen.size:
+                    some = chunk.X if chosen.size == places.size else _arrays.take_rows(chunk.X, chosen)
+                    prepared = self.rows.prepare(some, chunk.start + chosen, source.name)
+                    keeper.put(places[chosen], scale.rows(prepared))
+                passes.progress.advance(chunk.X.shape[0])
+            keeper.close()
+        standing, digest = passes.standing, "" if seen is None else seen.result()
+        if standing is not None:
+            standing.check_rows(digest, source.name)
+        evidence = Evidence(
+            kernel=self.kernel_rows(kept),
+            borders=self.borders,
+            n_rows=source.n_rows,
+            device=recipe.device,
+            seed=recipe.seed,
+            begun=None if standing is None else standing.swept,
+            reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
+            hold=getattr(passes.engine, "hold", None),
+        )
+        return Collected(evidence)
+
+
+def _borders(plan: BlockPlan, n_rows: int, groups: list[np.ndarray] | None) -> np.ndarray:
+    """Return where blocks begin, and the end of the last; no group is divided.
+
+    The first has the rows of a factor, and the others, of about the same size, those that the core leaves of one.
+    Raises DataError for a group that is larger than a block.
+    """
+    n, first = min(n_rows, plan.n_rows), plan.block_rows
+    most = first - core_rows(first)
+    if groups is None:
+        later = np.linspace(first, n, -(-(n - first) // most) + 1) if n > first else np.array([n])
+        return np.concatenate([[0], later.round()]).astype(np.intp)
+    ends = np.array([group[-1] + 1 for group in groups])
+    largest = max(group.size for group in groups)
+    if largest > most:
+        raise DataError(
+            Message(
+                "the largest of {groups} has {:,} rows, and {memory} holds a block of {:,}. Give more memory, or use "
+                "{features='landmarks'}.",
+                largest,
+                most,
+            )
+        )
+    chosen = [0]
+    while chosen[-1] < n:
+        within = ends[(ends > chosen[-1]) & (ends <= chosen[-1] + (most if chosen[-1] else first))]
+        chosen.append(int(within[-1]))
+        if chosen[-1] == ends[-1]:
+            break
+    return np.array(chosen, dtype=np.intp)

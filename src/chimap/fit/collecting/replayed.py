@@ -5,21 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
-from chimap._types import Scoring
 from chimap.backends.base import HostSums, Keep, Sums
-from chimap.engines import Job, Stopwatch
+from chimap.engines import Job
 from chimap.engines.local import Pass
 from chimap.engines.rows import ReplayedRows
-from chimap.fit.collecting.base import Collected, Request
+from chimap.fit.collecting.base import Request
 from chimap.fit.collecting.sums import Replay, SumsCollector
 from chimap.fit.passes import Passes
 from chimap.fit.plan import room_for
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.losses import FeatureRows
 from chimap.moments import FoldMoments
-from chimap.selection.learning_curve import LearningCurve
 from chimap.solvers.base import Needs
 
 
@@ -55,9 +52,3 @@ class ReplayedCollector(SumsCollector):
             )
 
         return None if kept is None else kept.put, replay
-
-    def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
-    ) -> LearningCurve | None:
-        """Return None: each point of a curve would take passes of its own."""
-        return None

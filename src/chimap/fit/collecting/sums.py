@@ -15,15 +15,15 @@ from chimap.backends.base import Keep, RowFeatures, Sums
 from chimap.engines import Engine, Job, Progress, Stopwatch
 from chimap.engines.local import Pass
 from chimap.fit.checkpoint import Standing
-from chimap.fit.collecting.base import Collected, Request, Sample
+from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
 from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_and_tried
 from chimap.fit.plan import Plan, planned_job
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.fit.solving import Learned
 from chimap.losses import FeatureRows
 from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
+from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, nested
 from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence, Needs
@@ -33,7 +33,7 @@ Replay = Callable[[Pass[Sums]], FeatureRows | None]
 
 
 @dataclass(frozen=True)
-class SumsCollector:
+class SumsCollector(Collector):
     """Add up the moments of each fold in one pass over the rows.
 
     Parameters
@@ -58,10 +58,6 @@ class SumsCollector:
     def chunk_rows(self) -> int:
         """See ``Collector``."""
         return self.plan.chunk_rows
-
-    @classmethod
-    def check(cls, request: Request) -> None:
-        """Serve every request."""
 
     @classmethod
     def planned(
@@ -137,7 +133,7 @@ class SumsCollector:
             moments = FoldMoments.of(sums[-1:], self.recipe.dtype, self.recipe.is_rounded)
         evidence = Evidence(
             moments, replay(work), device=self.recipe.device, seed=self.recipe.seed,
-            on_step=passes.progress.advance, asked=self.recipe.holding.asked, unit=self.rows.unit,
+            progress=passes.progress, asked=self.recipe.holding.asked, unit=self.rows.unit,
             held_folds=self.rows.folds_to_hold_out(sample.places),
         )  # fmt: skip
         with passes.clock("held out"):
@@ -169,10 +165,10 @@ class SumsCollector:
         return replace(evidence, witnesses=witnesses, tried=tried)
 
     def curve(
-        self, collected: Collected, learned: Learned, shown: Scoring, clock: Stopwatch
+        self, collected: Collected, chosen: ChosenSolution, shown: Scoring, clock: Stopwatch
     ) -> LearningCurve | None:
         """Return the scores of ridge on the sums of more and more rows, if they are wanted or at hand."""
         if not self.has_curve and not collected.sums:
             return None
         with clock("learning curve"):
-            return learning_curve(self.recipe, self.rows, collected.evidence, learned, collected.sums, shown)
+            return learning_curve(self.recipe, self.rows, collected.evidence, chosen, collected.sums, shown)

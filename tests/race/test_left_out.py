@@ -6,21 +6,25 @@ import numpy as np
 import pytest
 
 from chimap.fit.targets import ClassCodec, RealCodec, TaskCodec
-from chimap.fit.trials import Trials
 from chimap.kernels import MinMax
 from chimap.race.rows import in_groups, left_out_together
+from chimap.race.shared import SharedMachines
+from chimap.recipe import Recipe
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(3.0, (40, 6)).astype(float)
 LABELS = (X[:, 0] + RNG.normal(0, 2, 40) > 3).astype(int)
-SETTINGS = {"features": "exact", "loss": "square", "normalize": None}
+
+
+def exact(kernel, loss="square", **more):
+    """The recipe of a candidate."""
+    return Recipe("HistogramClassifier", True).chosen(kernel=kernel, features="exact", loss=loss, **more)
 
 
 def trials(y=LABELS, codec=ClassCodec, weights=None, alphas=(0.7,), scoring=None):
     encoded = codec.of(y)
-    return Trials(
-        X, y, encoded, encoded.score(y, scoring, weights), weights, np.dtype("float64"), list(alphas), 6, 0
-    )
+    asked = Recipe("HistogramClassifier", True, precision="float64", alpha=list(alphas), n_terms=6)
+    return SharedMachines(X, y, encoded, encoded.score(y, scoring, weights), weights, asked)
 
 
 def without(kernel, rows, Y, weights, alpha):
@@ -42,7 +46,7 @@ def without(kernel, rows, Y, weights, alpha):
 def test_outputs_are_those_of_machines_without_the_rows(name, sizes, weights):
     groups = None if sizes is None else np.split(np.arange(40), np.cumsum(sizes)[:-1])
     t = trials(weights=weights)
-    found = t.best_left_out(SETTINGS | {"kernel": name}, groups, None)
+    found = t.best_left_out(exact(name), groups, None)
     kernel = X @ X.T if name == "linear" else MinMax()(X)
     w = np.ones(40) if weights is None else weights
     parts = [np.array([i]) for i in range(40)] if groups is None else groups
@@ -52,28 +56,28 @@ def test_outputs_are_those_of_machines_without_the_rows(name, sizes, weights):
 
 def test_a_constant_machine_ranks_no_class_before_the_other():
     t = trials(alphas=(1e9,), scoring="roc_auc")
-    found = t.best_left_out(SETTINGS | {"kernel": "linear"}, None, None)
+    found = t.best_left_out(exact("linear"), None, None)
     assert abs(found.outputs[0] - t.Y.mean()).max() < 1e-4
 
 
 def test_margins_and_missing_entries_are_left_out_too():
     for loss in ("square", "squared_hinge"):
-        found = trials().best_left_out(SETTINGS | {"kernel": "linear", "loss": loss}, None, None)
+        found = trials().best_left_out(exact("linear", loss=loss), None, None)
         assert found.score > 0.6
     tasks = np.column_stack([LABELS, 1 - LABELS]).astype(float)
     tasks[::5, 1] = np.nan
     t = trials(tasks, TaskCodec)
     parts = left_out_together(None, t.Y)
     assert np.concatenate(parts).tolist() == list(range(40))
-    found = t.best_left_out(SETTINGS | {"kernel": "linear"}, parts, None)
+    found = t.best_left_out(exact("linear"), parts, None)
     assert np.isfinite(found.outputs[0]).all()
-    complete = trials(tasks[:, :1], TaskCodec).best_left_out(SETTINGS | {"kernel": "linear"}, parts, None)
+    complete = trials(tasks[:, :1], TaskCodec).best_left_out(exact("linear"), parts, None)
     np.testing.assert_allclose(found.outputs[0][:, 0], complete.outputs[0][:, 0], atol=2e-2)
 
 
 def test_the_least_squared_error_or_the_best_score():
     t = trials(alphas=np.logspace(-3, 4, 8), scoring="roc_auc")
-    settings = SETTINGS | {"kernel": "exp-chi2", "gamma": "auto"}
+    settings = exact("exp-chi2", gamma="auto")
     by_score = t.best_left_out(settings, None, None)
     by_error = t.best_left_out(settings, None, None, by_error=True)
     errors = [error for _, error, _ in by_error.tried]
@@ -84,7 +88,7 @@ def test_the_least_squared_error_or_the_best_score():
 
 def test_targets_that_are_numbers():
     t = trials(X[:, 0] + X[:, 1], RealCodec)
-    assert t.best_left_out(SETTINGS | {"kernel": "linear"}, None, None).score > 0.95
+    assert t.best_left_out(exact("linear"), None, None).score > 0.95
 
 
 def test_rows_of_a_group_are_adjacent():

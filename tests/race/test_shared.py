@@ -16,9 +16,9 @@ from chimap._validation import DataError
 from chimap.features.additive import OptimalMap
 from chimap.features.exact import ExactFeatures
 from chimap.fit.targets import ClassCodec, RealCodec
-from chimap.fit.trials import Trials
 from chimap.race.machines import KernelMachine, MappedRows, Products
-from chimap.race.search import Search
+from chimap.race.shared import Search, SharedMachines
+from chimap.recipe import Recipe
 from chimap.selection.scoring import HeldOutScore
 
 X, LABELS = load_digits(return_X_y=True)
@@ -30,13 +30,15 @@ def trials(
     y=LABELS, rows=X, alphas=None, codec=ClassCodec, scoring=None, dtype="float64", n_terms=2, weights=None
 ):
     codec = codec.of(y)
-    return Trials(
-        rows, y, codec, codec.score(y, scoring, weights), weights, np.dtype(dtype), alphas, n_terms, seed=0
+    asked = Recipe("HistogramClassifier", True, precision=dtype, alpha=alphas or "auto", n_terms=n_terms)
+    return SharedMachines(rows, y, codec, codec.score(y, scoring, weights), weights, asked)
+
+
+def settings(kernel, normalize=None, features="exact", loss="square", **more):
+    """The recipe of a candidate."""
+    return Recipe("HistogramClassifier", True, n_terms=2).chosen(
+        kernel=kernel, normalize=normalize, features=features, loss=loss, **more
     )
-
-
-def settings(kernel, normalize=None, **more):
-    return {"kernel": kernel, "normalize": normalize, "features": "exact", "loss": "square", **more}
 
 
 @pytest.mark.parametrize("normalize", [None, "l1"])
@@ -96,7 +98,7 @@ def test_the_score_is_the_mean_over_the_splits():
 
 
 @pytest.mark.parametrize(
-    "given", [settings("exp-chi2", gamma=0.01), {"kernel": "chi2", "features": "additive", "loss": "hinge"}]
+    "given", [settings("exp-chi2", gamma=0.01), settings("chi2", features="additive", loss="hinge")]
 )
 def test_a_weight_of_two_is_a_row_twice(given):
     counts = np.arange(240) % 3 + 1
@@ -112,7 +114,7 @@ def test_a_weight_of_two_is_a_row_twice(given):
 
 def test_margins_are_those_of_liblinear():
     rows = sp.csr_matrix(X)
-    given = {"kernel": "linear", "normalize": "sqrt", "features": "additive", "loss": "hinge"}
+    given = settings("linear", "sqrt", features="additive", loss="hinge")
     found = trials(rows=rows, alphas=[5.0]).best(given, [SPLIT], None)
     train, test = (rows[part].sqrt() for part in SPLIT)
     svm = LinearSVC(loss="hinge", C=1 / 5.0, max_iter=10_000, random_state=0).fit(train, LABELS[SPLIT[0]])
@@ -129,13 +131,13 @@ def test_targets_that_are_numbers_are_scored_by_r2():
 
 
 def test_what_is_tried_here():
-    assert Trials.takes(settings("exp-chi2"))
-    assert Trials.takes({"kernel": "chi2", "features": "additive", "loss": "hinge"})
-    assert not Trials.takes({"kernel": "chi2", "features": "additive", "loss": "square"})
-    assert Trials.takes(settings("pq"))
-    assert Trials.weighs(settings("exp-chi2"))
-    assert not Trials.weighs(settings("pq"))
-    assert not Trials.takes({"kernel": "exp-chi2", "features": "landmarks", "loss": "square"})
+    assert SharedMachines.takes(settings("exp-chi2"))
+    assert SharedMachines.takes(settings("chi2", features="additive", loss="hinge"))
+    assert not SharedMachines.takes(settings("chi2", features="additive"))
+    assert SharedMachines.takes(settings("pq"))
+    assert SharedMachines.weighs(settings("exp-chi2"))
+    assert not SharedMachines.weighs(settings("pq"))
+    assert not SharedMachines.takes(settings("exp-chi2", features="landmarks"))
 
 
 def test_rows_that_will_not_do_are_named():
@@ -216,9 +218,7 @@ def test_products_take_no_matrix_of_all_mapped_rows(monkeypatch):
     assert peak < all_mapped / 2
 
 
-@pytest.mark.parametrize(
-    "given", [settings("exp-chi2"), {"kernel": "chi2", "features": "additive", "loss": "hinge"}]
-)
+@pytest.mark.parametrize("given", [settings("exp-chi2"), settings("chi2", features="additive", loss="hinge")])
 def test_work_is_counted_and_grows_with_the_rows(given):
     def work(rows):
         t = trials(alphas=[3.0])

@@ -11,13 +11,14 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.estimators.race import Race
-from chimap.estimators.race_candidates import Look, candidates, most_candidates, settings_for
+from chimap.estimators.internals import FittedCopy, asked_of, fit_of
 from chimap.losses import SquaredHinge
-from chimap.race.rounds import race
+from chimap.race.candidates import Look, entries, most_candidates, recipe_for_all
+from chimap.race.rounds import successive_halving
 from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round, scoring_of
+from chimap.race.runner import Race, work_of_fit
 from chimap.race.trials import Candidate, Outcome
-from chimap.race.work import work_of_fit
+from chimap.recipe import Recipe
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -94,16 +95,16 @@ def test_families_reach_the_last_round_where_few_rows_have_told_them_apart(n_row
 
     def run(*given, families_to_the_end, **settings):
         asked.append(families_to_the_end)
-        return race(*given, families_to_the_end=families_to_the_end, **settings)
+        return successive_halving(*given, families_to_the_end=families_to_the_end, **settings)
 
-    monkeypatch.setattr("chimap.estimators.race.race", run)
+    monkeypatch.setattr("chimap.race.runner.successive_halving", run)
     X = np.random.default_rng(0).poisson(2.0, (n_rows, 3)).astype(float)
     HistogramClassifier(random_state=0).fit(X, X[:, 0] > X[:, 1])
     assert asked == [to_the_end]
 
 
 def test_signed_rows_run_the_kernels_that_take_them():
-    names = {c.settings["kernel"] for c in candidates(look(is_signed=True), 5000)}
+    names = {entry.kernel for entry in entries(look(is_signed=True), 5000)}
     assert names == {"linear", "gaussian"}
     X = np.random.default_rng(0).normal(size=(200, 4))
     model = HistogramClassifier("auto", random_state=0).fit(X, (X[:, 0] * X[:, 1] > 0).astype(int))
@@ -111,11 +112,11 @@ def test_signed_rows_run_the_kernels_that_take_them():
 
 
 def test_rows_of_one_sum_are_not_normalised():
-    assert all(c.settings["normalize"] != "l1" for c in candidates(look(has_sums=False), 5000))
+    assert all(entry.normalize != "l1" for entry in entries(look(has_sums=False), 5000))
 
 
 def test_rounds_on_few_rows_have_few_candidates_and_baselines_are_among_them():
-    few, many = candidates(look(), most_candidates(50)), candidates(look(), most_candidates(5000))
+    few, many = entries(look(), most_candidates(50)), entries(look(), most_candidates(5000))
     assert len(few) == 3
     assert sum(c.is_baseline for c in few) == 2
     assert len({c.name for c in many}) == len(many) > 15
@@ -141,25 +142,32 @@ def test_groups_are_held_out_together_in_the_fit():
 
 def test_auc_leads_where_a_class_is_rare():
     y = np.arange(100) < 5
-    assert scoring_of(HistogramClassifier(), y) == "roc_auc"
-    assert scoring_of(HistogramClassifier(), np.arange(100) < 40) is None
-    assert scoring_of(HistogramRegressor(), y) is None
+    assert scoring_of(None, True, y) == "roc_auc"
+    assert scoring_of(None, True, np.arange(100) < 40) is None
+    assert scoring_of(None, False, y) is None
     X = np.random.default_rng(0).random((300, 3))
     rare = (X[:, 0] > 0.9).astype(int)
     assert HistogramClassifier("auto", random_state=0).fit(X, rare).race_.measure == "roc_auc"
 
 
 def test_exact_machines_of_many_rows_stay_or_become_landmarks_or_moments():
-    listed = {c.name: c for c in candidates(look(), 5000)}
-    learned = {"gamma": 0.25, "alpha": 1.0}
-    exponential, additive = listed["exp-chi2, l1 rows"], listed["chi2, l1 rows"]
-    assert settings_for(exponential, learned, 5000, 100, True)["features"] == "exact"
-    assert settings_for(exponential, learned, 50_000, 100, True)["features"] == "exact"
-    beyond_memory = settings_for(exponential, learned, 50_000, 100, False)
-    assert (beyond_memory["features"], beyond_memory["gamma"]) == ("landmarks", 0.25)
-    assert settings_for(additive, learned, 50_000, 100, True)["features"] == "additive"
-    wide = settings_for(additive, learned, 50_000, 20_000, True, is_sparse=True)
-    assert (wide["features"], wide["loss"], wide["n_terms"]) == ("additive", "square", 2)
+    asked, listed = (
+        Recipe("HistogramClassifier", True),
+        {entry.name: entry for entry in entries(look(), 5000)},
+    )
+
+    def of_all(name, n_rows, n_bins, fits, **more):
+        recipe = listed[name].candidate(asked).recipe(asked)
+        learned = {"gamma": 0.25, "alpha": 1.0}
+        return recipe_for_all(recipe, asked, learned, n_rows=n_rows, n_bins=n_bins, fits=fits, **more)
+
+    assert of_all("exp-chi2, l1 rows", 5000, 100, True).features == "exact"
+    assert of_all("exp-chi2, l1 rows", 50_000, 100, True).features == "exact"
+    beyond_memory = of_all("exp-chi2, l1 rows", 50_000, 100, False)
+    assert (beyond_memory.features, beyond_memory.gamma) == ("landmarks", 0.25)
+    assert of_all("chi2, l1 rows", 50_000, 100, True).features == "additive"
+    wide = of_all("chi2, l1 rows", 50_000, 20_000, True, is_sparse=True)
+    assert (wide.features, wide.loss, wide.n_terms) == ("additive", "square", 2)
 
 
 # --- bad input
@@ -253,37 +261,38 @@ def test_seconds_bound_the_race_and_must_be_positive():
 
 
 def test_machines_that_fit_one_class_after_the_other_leave_many_classes_out():
-    few, many = (candidates(look(density=0.01, n_classes=n), 5000) for n in (50, 51))
-    assert any(one.settings.get("loss") == "hinge" for one in few)
-    assert not any(one.settings.get("loss") == "hinge" for one in many)
+    few, many = (entries(look(density=0.01, n_classes=n), 5000) for n in (50, 51))
+    assert any(one.way == "margins" for one in few)
+    assert not any(one.way == "margins" for one in many)
     assert any(one.is_baseline for one in many)
 
 
 def test_many_classes_run_margins_on_kernel_matrices():
     def margins(**more):
-        listed = candidates(look(**more), 5000)
-        return [c for c in listed if c.settings["loss"] == "squared_hinge"]
+        return [entry for entry in entries(look(**more), 5000) if entry.way == "exact margins"]
 
     assert not margins(n_classes=50)
     listed = margins(n_classes=51)
     assert {c.family for c in listed} == {"exact margins"}
-    assert listed[0].settings["kernel"] == "exp-chi2"
+    assert listed[0].kernel == "exp-chi2"
     assert {"linear, sqrt rows, SVM", "linear, raw rows, SVM", "gaussian, log1p rows, SVM"} <= {
         c.name for c in listed
     }
     signed = margins(n_classes=51, is_signed=True)
-    assert [c.settings["kernel"] for c in signed] == ["gaussian", "linear"]
-    assert [c.settings.get("gamma") for c in signed] == ["auto", None]
+    assert [c.kernel for c in signed] == ["gaussian", "linear"]
+    asked = Recipe("HistogramClassifier", True)
+    assert [c.candidate(asked).settings.get("gamma") for c in signed] == ["auto", None]
+    assert {c.candidate(asked).settings["loss"] for c in signed} == {"squared_hinge"}
 
 
 def test_margins_that_win_are_fitted(monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race_candidates.MOST_CLASSES", 9)
-    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
+    monkeypatch.setattr("chimap.race.candidates.MOST_CLASSES", 9)
+    monkeypatch.setattr("chimap.race.runner.FEW", 0)
 
     def entered(*given):
-        return [c for c in candidates(*given) if c.settings["loss"] == "squared_hinge" or c.is_baseline]
+        return [entry for entry in entries(*given) if entry.way == "exact margins" or entry.is_baseline]
 
-    monkeypatch.setattr("chimap.estimators.race_choice.candidates", entered)
+    monkeypatch.setattr("chimap.race.choose.entries", entered)
     X, y = digits(400)
     model = HistogramClassifier(random_state=0).fit(X[:250], y[:250])
     assert model.chosen_["loss"] == "squared_hinge"
@@ -294,8 +303,8 @@ def test_margins_that_win_are_fitted(monkeypatch):
 
 @pytest.mark.parametrize("given", [{}, {"alpha": [0.1, 1.0]}])
 def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
-    monkeypatch.setattr("chimap.estimators.race_choice.FEW_ROWS", 100)
+    monkeypatch.setattr("chimap.race.runner.FEW", 0)
+    monkeypatch.setattr("chimap.race.choose.FEW_ROWS", 100)
     X, y = digits(400)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None, **given).fit(X, y)
     learned = model.race_.trials[0].learned
@@ -308,12 +317,12 @@ def test_what_the_race_learned_of_many_rows_is_what_is_fitted(given, monkeypatch
 
 def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
-    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
-    monkeypatch.setattr("chimap.estimators.race_candidates.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.race.runner.FEW", 0)
+    monkeypatch.setattr("chimap.race.candidates.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.estimators.race_choice.takes_blocks", lambda *given: False)
+    monkeypatch.setattr("chimap.race.choose.takes_blocks", lambda *given: False)
     monkeypatch.setattr("chimap.fit.settling.takes_blocks", lambda *given: False)
-    monkeypatch.setattr("chimap.estimators.race_rehearsal.landmarks_of", lambda n_rows: landmarks)
+    monkeypatch.setattr("chimap.race.choose.landmarks_of", lambda n_rows: landmarks)
     return HistogramClassifier("auto", bin_weights=None, random_state=0).fit(*digits(400))
 
 
@@ -334,7 +343,7 @@ def test_landmarks_that_fall_behind_do_not_win(monkeypatch):
 
 
 def test_landmarks_that_are_ahead_by_chance_do_not_win(monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race_rehearsal.standard_error", lambda deviations: 1.0)
+    monkeypatch.setattr("chimap.race.choose.standard_error", lambda deviations: 1.0)
     model = without_room(monkeypatch, 200)
     assert model.chosen_["features"] == "additive"
     best = max(row["score"] for row in model.race_.table())
@@ -342,7 +351,7 @@ def test_landmarks_that_are_ahead_by_chance_do_not_win(monkeypatch):
 
 
 def test_work_bounds_the_race_where_no_seconds_are_given(monkeypatch):
-    monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 1e-9)
+    monkeypatch.setattr("chimap.race.runner.MOST_SECONDS", 1e-9)
     X, y = digits(100)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)
     assert len(model.race_.trials) == 1
@@ -355,12 +364,12 @@ def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     X, y = digits(100)
     X = X[:, 10:20]
     model = HistogramClassifier("auto", random_state=0, bin_weights=None, **settings)
-    running = [Race.on(model, ArraySource(X, y), None) for _ in range(2)]
+    running = [Race.on(asked_of(model), ArraySource(X, y), None, fit_of(model)) for _ in range(2)]
     for entered in running:
         entered(Candidate("exp-chi2", {"kernel": "exp-chi2", "normalize": None}), min(entered.splits_of))
     assert running[0].work == running[1].work > 0
     assert len(clone(model).fit(X, y).race_.trials) > 1
-    monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 1e-9)
+    monkeypatch.setattr("chimap.race.runner.MOST_SECONDS", 1e-9)
     assert len(model.fit(X, y).race_.trials) == 1
 
 
@@ -374,9 +383,9 @@ def test_a_race_of_separate_fits_reaches_its_last_round_within_the_limit(monkeyp
         fits.append(work_of_fit(fitted, rows))
         return fits[-1]
 
-    monkeypatch.setattr("chimap.estimators.race.work_of_fit", counted)
+    monkeypatch.setattr("chimap.race.runner.work_of_fit", counted)
     whole, total = clone(model).fit(X, y).race_, sum(fits)
-    monkeypatch.setattr("chimap.estimators.race.MOST_SECONDS", 0.7 * total)
+    monkeypatch.setattr("chimap.race.runner.MOST_SECONDS", 0.7 * total)
     fits.clear()
     short = clone(model).fit(X, y).race_
     assert sum(fits) < 0.8 * total
@@ -404,7 +413,7 @@ def test_work_of_a_fit_grows_with_its_rows_and_is_always_the_same(settings):
     def work(n_rows: int) -> float:
         X, y = digits(n_rows)
         model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0} | settings)
-        return work_of_fit(model.fit(X, y), X)
+        return work_of_fit(FittedCopy(model.fit(X, y)), X)
 
     assert 0 < work(100) == work(100) < work(400)
 
@@ -413,12 +422,13 @@ def test_work_of_sparse_rows_counts_their_entries():
     X, y = digits(200)
     rows = np.zeros((200, 20_000), dtype=np.float32)
     rows[:, :64] = X
-    fitted = HistogramClassifier("gaussian", features="exact", random_state=0).fit(sp.csr_matrix(rows), y)
+    model = HistogramClassifier("gaussian", features="exact", random_state=0)
+    fitted = FittedCopy(model.fit(sp.csr_matrix(rows), y))
     assert work_of_fit(fitted, sp.csr_matrix(rows)) < work_of_fit(fitted, rows)
 
 
 def test_a_fit_at_the_strength_of_the_race_calibrates_on_some_of_many_rows(monkeypatch):
-    for module in ("estimators.race_choice", "selection.leave_one_out"):
+    for module in ("race.choose", "selection.leave_one_out"):
         monkeypatch.setattr(f"chimap.{module}.FEW_ROWS", 200)
     X, y = digits(400)
     model = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y)
@@ -441,30 +451,30 @@ def test_rows_with_labels_of_several_tasks_are_scored_by_half_as_many():
 
 
 def test_kernels_that_are_much_alike_are_of_one_family():
-    listed = candidates(look(density=0.01), 5000)
+    listed = entries(look(density=0.01), 5000)
     of = {c.name: c.family for c in listed}
     assert of["exp-chi2, l1 rows"] == of["exp-intersection, l1 rows"] != of["exp-chi2, raw rows"]
     assert of["chi2, raw rows"] == of["intersection, raw rows"] != of["exp-chi2, raw rows"]
     assert of["linear SVM, raw rows"] == of["chi2, l1 rows, SVM"]
     assert of["gaussian, raw rows"] != of["gaussian, log1p rows"]
-    assert {c.settings["loss"] for c in listed if c.is_baseline} == {"square"}
+    assert {c.way for c in listed if c.is_baseline} == {"ridge"}
 
 
 def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
     monkeypatch.setattr("chimap.race.rows.ROUNDS", (100, 200, 400))
-    monkeypatch.setattr("chimap.estimators.race.ROUNDS", (100, 200, 400))
-    monkeypatch.setattr("chimap.estimators.race_bins.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.race.runner.ROUNDS", (100, 200, 400))
+    monkeypatch.setattr("chimap.race.bins.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.race.rows.FEW", 600)
-    monkeypatch.setattr("chimap.estimators.race.FEW", 600)
+    monkeypatch.setattr("chimap.race.runner.FEW", 600)
     X, y = digits(1000)
     gains = {200: -0.1, 400: 0.1}
 
-    def weigh(race, candidate, weights, n_rows):
+    def weigh(bins, weights, n_rows):
         score = 0.5 + gains[n_rows] * (weights[0, 0] > 1)
         tried.append(n_rows)
         return Outcome(score, {}, (0.0,)), lambda: 2 * weights
 
-    monkeypatch.setattr("chimap.estimators.race_bins.WeighedBins.weigh", weigh)
+    monkeypatch.setattr("chimap.race.bins.WeighedBins.weigh", weigh)
     for wanted, last in (({200}, 1), ({200, 400}, 2)):
         tried: list[int] = []
         race = HistogramClassifier("auto", random_state=0).fit(X, y).race_
@@ -478,7 +488,7 @@ def test_weights_that_lose_on_fewer_rows_are_not_learned_on_all(monkeypatch):
 def test_the_winner_of_many_rows_is_looked_at_again(monkeypatch):
     monkeypatch.setattr("chimap.race.rows.ROUNDS", (100, 200, 400))
     monkeypatch.setattr("chimap.race.rows.FEW", 600)
-    monkeypatch.setattr("chimap.estimators.race.FEW", 600)
+    monkeypatch.setattr("chimap.race.runner.FEW", 600)
     X, y = digits(1000)
     race = HistogramClassifier("auto", random_state=0, bin_weights=None).fit(X, y).race_
     *before, again = [t for t in race.history if t.candidate.name == race.winner.name]
@@ -580,13 +590,11 @@ def test_what_a_table_is_decides_what_enters(rows, has):
 
 def test_many_rows_pay_for_logarithms_of_shares_only_where_entries_have_a_long_tail():
     words = look(is_counted=True, density=0.01, n_bins=10_000)
-    names = {(c.settings["kernel"], c.settings["normalize"]) for c in candidates(words)}
+    names = {(entry.kernel, entry.normalize) for entry in entries(words)}
     assert ("gaussian", "tf-idf") in names
     assert not any(normalize in ("log-cpm", "presence") for _, normalize in names)
     species = look(is_counted=True, has_tail=True, density=0.3, n_bins=500)
-    assert ("exp-hellinger", "log-cpm") in {
-        (c.settings["kernel"], c.settings["normalize"]) for c in candidates(species)
-    }
+    assert ("exp-hellinger", "log-cpm") in {(entry.kernel, entry.normalize) for entry in entries(species)}
 
 
 @pytest.mark.parametrize("density", [0.2, 1.0])

@@ -12,12 +12,10 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
-from chimap.estimators import race_choice, race_promotion
-from chimap.estimators.race import Race
-from chimap.estimators.race_bins import WeighedBins
-from chimap.estimators.race_promotion import _leader
+from chimap.estimators.internals import asked_of, fit_of
 from chimap.features.screened import screened_weights
-from chimap.race.bins import LearnedBins
+from chimap.race.bins import LearnedBins, WeighedBins, _leader, promoted, weigh_bins, with_bins
+from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial
 
 DIGITS = load_digits(return_X_y=True)
@@ -27,24 +25,30 @@ def digits(n):
     return DIGITS[0][:n], DIGITS[1][:n]
 
 
+def race_on(rows, y):
+    """A race of the classifier's own settings."""
+    model = HistogramClassifier(random_state=0)
+    return Race.on(asked_of(model), ArraySource(rows, y), None, fit_of(model))
+
+
 def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
-    few = Race.on(HistogramClassifier(random_state=0), ArraySource(*digits(200)), None)
+    few = race_on(*digits(200))
     many = replace(few, leaves_out=False)
     trials = [
         Trial(Candidate("a", {"loss": "squared_hinge"}), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
         Trial(Candidate("b", {"loss": "square"}), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
     ]
-    assert _leader(many, "square", RaceResult(trials, "accuracy", 50, 0.0)) is None
+    assert _leader(many, RaceResult(trials, "accuracy", 50, 0.0)) is None
     near = [trials[0], replace(trials[1], score=0.89)]
-    assert _leader(many, "square", RaceResult(near, "accuracy", 50, 0.0)) is near[1]
-    assert _leader(few, "square", RaceResult(near, "accuracy", 50, 0.0)) is None
-    assert _leader(few, "square", RaceResult(near[1:], "accuracy", 50, 0.0)) is near[1]
+    assert _leader(many, RaceResult(near, "accuracy", 50, 0.0)) is near[1]
+    assert _leader(few, RaceResult(near, "accuracy", 50, 0.0)) is None
+    assert _leader(few, RaceResult(near[1:], "accuracy", 50, 0.0)) is near[1]
 
 
 @pytest.fixture
 def many_rows(monkeypatch):
     """As if the rows of a test were too many to leave each out."""
-    monkeypatch.setattr("chimap.estimators.race.FEW", 0)
+    monkeypatch.setattr("chimap.race.runner.FEW", 0)
 
 
 def noisy_race():
@@ -52,7 +56,7 @@ def noisy_race():
     X, y = digits(400)
     rng = np.random.default_rng(0)
     rows = np.hstack([X, np.column_stack([rng.permutation(column) for column in X.T])])
-    running = Race.on(HistogramClassifier(random_state=0), ArraySource(rows, y), None)
+    running = race_on(rows, y)
     trials = [
         Trial(Candidate(kernel, {"kernel": kernel, "normalize": None, "loss": "square", **gamma}), at, 150, score, 0.0)
         for kernel, gamma, at, score in (("chi2", {}, 1, 0.9), ("exp-chi2", {"gamma": "auto"}, 0, 0.8))
@@ -63,12 +67,12 @@ def noisy_race():
 @pytest.mark.usefixtures("many_rows")
 def test_an_exponential_kernel_goes_on_to_weights_after_an_additive_one_where_bins_say_nothing():
     running, result = noisy_race()
-    first, second = race_promotion.promoted(running, result, 128)
+    first, second = promoted(running, result, 128)
     assert first is result.trials[0]
     assert (second.candidate.name, second.round, second.n_rows) == ("exp-chi2", 1, 150)
-    assert list(race_promotion.promoted(replace(running, trials=None), result, 128)) == [first]
+    assert list(promoted(replace(running, shared=None), result, 128)) == [first]
     ahead = RaceResult([replace(result.trials[1], round=1, score=0.95), first], "accuracy", 50, 0.0)
-    assert list(race_promotion.promoted(running, ahead, 128)) == [ahead.trials[0]]
+    assert list(promoted(running, ahead, 128)) == [ahead.trials[0]]
 
 
 MARGINS = {
@@ -86,9 +90,9 @@ def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
     running, result = noisy_race()
     winner = Trial(Candidate("margins", MARGINS), 1, 150, 0.97, 0.0)
     won = replace(result, trials=[winner, *result.trials])
-    assert list(race_promotion.promoted(running, won, 128))[-1] is winner
-    told = Race.on(HistogramClassifier(random_state=0), ArraySource(running.rows[:, :64], running.y), None)
-    assert winner not in race_promotion.promoted(told, won, 64)
+    assert list(promoted(running, won, 128))[-1] is winner
+    told = race_on(running.rows[:, :64], running.y)
+    assert winner not in promoted(told, won, 64)
 
 
 @pytest.mark.parametrize("settings", [MARGINS, LINEAR_MARGINS])
@@ -98,7 +102,7 @@ def test_margins_leave_out_bins_that_say_nothing_by_two_fits_a_split(settings):
     fits = []
     progress = Progress()
     progress.advance = lambda *_: fits.append(1)
-    bins = WeighedBins(running).learn(trial, progress)
+    bins = WeighedBins(running, trial.candidate).learn(trial, progress)
     assert len(fits) == 2  # equal weights and the screening, and no rounds of gradients
     assert bins.is_screened
     assert bins.weights[:64].mean() > 5 * bins.weights[64:].mean()
@@ -107,28 +111,26 @@ def test_margins_leave_out_bins_that_say_nothing_by_two_fits_a_split(settings):
 def test_one_candidate_goes_on_to_weights_where_all_bins_say_something():
     X, y = digits(400)
     told = X[:, X.std(axis=0) > 3]  # counts to 16
-    running, result = (
-        Race.on(HistogramClassifier(random_state=0), ArraySource(told, y), None),
-        noisy_race()[1],
-    )
-    assert [t.candidate.name for t in race_promotion.promoted(running, result, told.shape[1])] == ["chi2"]
+    running, result = race_on(told, y), noisy_race()[1]
+    assert [t.candidate.name for t in promoted(running, result, told.shape[1])] == ["chi2"]
 
 
 @pytest.mark.parametrize(("score", "at", "place"), [(0.95, 1, 1), (0.85, 1, 1), (0.85, 0, 1), (0.7, 0, 2)])
 def test_weights_that_are_not_kept_are_told_where_their_score_is(score, at, place):
     result = noisy_race()[1]
     trial = replace(result.trials[0], round=at, score=score)
-    told = race_choice.with_bins(result, LearnedBins(trial, None, False))
+    told = with_bins(result, LearnedBins(trial, None, False))
     assert told.trials[place] is trial
-    kept = race_choice.with_bins(result, LearnedBins(trial, np.ones(128), True))
+    kept = with_bins(result, LearnedBins(trial, np.ones(128), True))
     assert (kept.trials[0] is trial) is (score == 0.95)
 
 
 def raced_on(memory, **settings):
-    """The race of learned bins on 400 digits, and the settings that it gives, with a budget in bytes."""
+    """The race of learned bins on 400 digits, and the settings that it chooses, with a budget in bytes."""
     X, y = digits(400)
     model = HistogramClassifier("exp-chi2", bin_weights="learn", memory=memory, random_state=0, **settings)
-    return race_choice.weigh_bins(model, ArraySource(X, y), None, Progress())
+    result, recipe = weigh_bins(asked_of(model), ArraySource(X, y), None, fit_of(model), Progress())
+    return result, recipe.choice
 
 
 @pytest.mark.usefixtures("many_rows")
@@ -163,12 +165,12 @@ def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all
         candidate=replace(first.candidate, settings={**first.candidate.settings, "normalize": normalize}),
     )
 
-    def learn(weigh, candidate, equal, screened, trial, most_rounds, is_few):
+    def learn(weigh, equal, screened, trial, most_rounds, is_few):
         given.append((equal, screened))
         return LearnedBins(trial, screened.mean(axis=0), True, is_screened=True)
 
-    monkeypatch.setattr("chimap.estimators.race_bins.learn_bins", learn)
-    learned = WeighedBins(running).learn(first, Progress())
+    monkeypatch.setattr("chimap.race.bins.learn_bins", learn)
+    learned = WeighedBins(running, first.candidate).learn(first, Progress())
 
     def screened(places):
         rows, labels = running.rows[places], running.y[places]

@@ -1,0 +1,197 @@
+"""What a race chooses: the recipe that it is given, with the settings that were open.
+
+``race`` runs the candidates that suit the rows, tries what the leader becomes on all rows, and goes on to weights of
+its bins.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import fields
+
+import numpy as np
+
+from chimap._messages import Message
+from chimap._types import Parameters
+from chimap.data import Source
+from chimap.data.doubts import say
+from chimap.engines import Progress
+from chimap.fit.automatic import holds_matrix, landmarks_of, takes_blocks, takes_wide
+from chimap.race.bins import bins_if_any, is_in_time, promoted, with_bins
+from chimap.race.candidates import (
+    HISTOGRAM_KERNELS,
+    entries,
+    has_features,
+    is_free,
+    most_candidates,
+    named_candidate,
+    on_device,
+    on_normalizations,
+    recipe_for_all,
+    within,
+    within_room,
+)
+from chimap.race.runner import Fit, Race
+from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
+from chimap.recipe import Recipe, is_auto
+from chimap.recipe.recipe import checked_normalizations
+from chimap.selection.jackknife import standard_error
+from chimap.selection.leave_one_out import FEW_ROWS
+
+_SEARCHED_AGAIN = (
+    2  # times the rows that settings are compared on: a search of so many takes as long as their fit
+)
+
+
+def race(
+    asked: Recipe,
+    source: Source,
+    groups: np.ndarray | None,
+    fit: Fit,
+    progress: Progress,
+    keeps_rows: bool = True,
+) -> tuple[RaceResult, Recipe]:
+    """Race for the open settings of a recipe on a sample of a source; return the result, and the recipe for all rows.
+
+    Rows are held out by group if groups are given, and stratified by class if there are classes. Settings that the user
+    gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows in
+    memory, as exact machines do.
+
+    Raises
+    ------
+    DataError
+        If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
+    """
+    running = Race.on(asked, source, groups, fit, keeps_rows=keeps_rows)
+    if running.look.is_signed and is_auto(asked.kernel):
+        say([Message(
+            "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
+            "are. The kernels of histograms ({}) and normalisations take none, and fell out.",
+            source.name, ", ".join(HISTOGRAM_KERNELS),
+        )])  # fmt: skip
+    entered = _entered(running, source)
+    result = running.run(entered, progress)
+    if result.failures:
+        warnings.warn(result.failures, stacklevel=2)
+    result = running.judged(result, [candidate.name for candidate in entered])
+    if result.repeats:
+        warnings.warn(result.repeats, stacklevel=2)
+    if is_in_time(asked, result.seconds):
+        result = running.improved(result)
+
+    def for_all(trial: Trial) -> Recipe:
+        return recipe_of_all(running, trial, source, keeps_rows)
+
+    result, exact = _rehearsed(running, result, for_all, source.n_rows)
+    weights = None
+    for trial in promoted(running, result, source.n_features):
+        # Landmarks are weighted through the exact machines that they replace, which share their products.
+        bins = bins_if_any(running, exact.get(trial.candidate.name, trial), progress)
+        if bins is not None:
+            result = with_bins(result, bins)
+            weights = bins.weights if result.trials[0] is bins.trial else weights
+    chosen = for_all(result.trials[0])
+    return result, chosen if weights is None else chosen.chosen(bin_weights=weights)
+
+
+def _entered(running: Race, source: Source) -> list[Candidate]:
+    """Return the candidates of a race: of the kernel and the normalisations that the user gave, if any."""
+    asked, shared, look = running.asked, running.shared, running.look
+    normalizations = [None if each is None else each.name for each in checked_normalizations(asked.normalize)]
+    if not is_auto(asked.kernel):
+        takes = None if shared is None else shared.takes
+        return [named_candidate(asked, normalize, takes) for normalize in normalizations]
+    most = None if running.leaves_out else most_candidates(running.rows.shape[0])
+    entered = on_device(entries(look, most), asked.device)
+    if asked.normalize is not None:
+        entered = on_normalizations(entered, normalizations, look)
+    entered = within_room(entered, look.density, source, asked.room, running.footprint)
+    if is_free(asked) and running.footprint <= asked.room:
+        return [entry.candidate(asked) for entry in entered]
+    return within(entered, asked)
+
+
+def recipe_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
+    """Return the recipe of a candidate for all rows of the source."""
+    asked, raced = running.asked, trial.candidate.recipe(running.asked)
+    plain = parameters_of(raced.chosen(bin_weights=None))
+    fits = keeps_rows and (holds_matrix(plain, source, asked.room) or takes_blocks(plain, source, asked.room))
+    recipe = recipe_for_all(
+        raced, asked, trial.learned,
+        n_rows=source.n_rows, n_bins=source.n_features, fits=fits, is_sparse=source.is_sparse,
+    )  # fmt: skip
+    is_exact = has_features(recipe, "exact")
+    recipe = recipe.chosen(scoring=running.scoring if is_exact else None)
+    is_wide = (
+        has_features(raced, "exact")
+        and has_features(recipe, "additive")
+        and takes_wide(parameters_of(recipe), recipe.feature_settings, source)
+    )
+    return recipe.chosen(**_settled(running, trial, source.n_rows)) if is_exact or is_wide else recipe
+
+
+def parameters_of(recipe: Recipe) -> Parameters:
+    """Return the settings of a recipe by name."""
+    return {each.name: getattr(recipe, each.name) for each in fields(recipe)}
+
+
+def _settled(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
+    """Return the strength and gamma that the race found, if the fit would find none that are better.
+
+    This is so for few rows, all of which the race left out, unless bins got weights since. For exact machines of many
+    rows, a new search would take several times the fit: strength and gamma correspond to the noise and width of a
+    Gaussian process, which do not depend on the number of rows. Between the two, a search over all rows is fast, and
+    knows more than the rows of the race.
+    """
+    asked = running.asked
+    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.recipe(asked).raced
+    if not (is_auto(asked.alpha) and is_auto(asked.selection)):
+        return {}
+    if not knows_all and n_rows <= _SEARCHED_AGAIN * FEW_ROWS:
+        return {}
+    return {name: trial.learned[name] for name in ("alpha", "gamma") if name in trial.learned}
+
+
+# --- machines that change when they are fitted on all rows run in their final form before they may win
+
+
+def _rehearsed(
+    running: Race, result: RaceResult, for_all: Callable[[Trial], Recipe], n_rows: int
+) -> tuple[RaceResult, dict[str, Trial]]:
+    """Return a result whose winner needs no landmarks as a replacement, and the replaced trials.
+
+    The trials are keyed by the name of the candidate that replaced them. Landmarks, as many as all ``n_rows`` rows will
+    have, learn from the rows of the trial that they replace, and are scored on the same rows. An additive kernel needs
+    no rehearsal: sums over all rows and ridge on their features give the machine that ran.
+    """
+    replaced: dict[str, Trial] = {}
+    while True:
+        first = result.trials[0]
+        recipe = for_all(first)
+        if not has_features(recipe, "landmarks"):
+            return result, replaced
+        if has_features(first.candidate.recipe(running.asked), "landmarks"):
+            return _less_saturated(result, for_all), replaced
+        n_landmarks = min(landmarks_of(n_rows), first.n_rows)
+        title = f"{first.candidate.name}, {n_landmarks:,} landmarks"
+        sized = recipe.unchosen("scoring", of=running.asked).chosen(n_components=n_landmarks)
+        trial = trial_of(Candidate.of(sized, title), running, first.round, first.n_rows)
+        replaced[title] = first
+        result = result.in_place_of(first, trial)
+
+
+def _less_saturated(result: RaceResult, for_all: Callable[[Trial], Recipe]) -> RaceResult:
+    """Return the result led by the best other machine, if landmarks lead it by no more than a standard error.
+
+    The number of landmarks does not grow with the rows, so a score on few rows flatters them.
+    """
+    first = result.trials[0]
+    for trial in result.trials[1:]:
+        if trial.round < first.round or trial.error:
+            break
+        if has_features(for_all(trial), "landmarks"):
+            continue
+        error = standard_error(np.subtract(first.deviations, trial.deviations))
+        return result.led_by(trial) if first.score - trial.score <= error else result
+    return result

@@ -1,0 +1,538 @@
+"""Quick trials of machines that share their products: the basis on which a race compares candidates.
+
+Each trial has machines that learn from some rows and are scored on others (``race.machines``). Its strength and gamma
+are chosen by the score on the same rows that the candidate is compared on; no other rows are held out for this. What
+several machines need is computed once: a kernel and its exponential form share the map and the products of rows, and
+every gamma shares one matrix of products.
+
+``Search`` moves over a grid of settings; at each, the machines learn and are scored. A setting is a pair: the place of
+the strength, among the given ones or in half decades of the machine's scale, and the octaves of gamma.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from chimap import _arrays, _threads
+from chimap._types import Rows
+from chimap._validation import DataError
+from chimap.data import ArraySource
+from chimap.features.additive.base import keeps_zeros, mapped
+from chimap.features.base import FeatureSettings
+from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
+from chimap.features.scaled import Scale
+from chimap.features.weighted import weights_of
+from chimap.fit.design import PlainDesign
+from chimap.fit.rows import Preparation
+from chimap.fit.targets import Codec
+from chimap.kernels import Exponential, Kernel
+from chimap.normalizations import Normalization
+from chimap.race.candidates import has_features
+from chimap.race.machines import (
+    MAPPED_BYTES,
+    KernelMachine,
+    LeftOutMachine,
+    Machine,
+    MappedRows,
+    MarginMachine,
+    Products,
+    Split,
+)
+from chimap.recipe import Recipe, is_auto
+from chimap.recipe.recipe import checked_alpha
+from chimap.selection.climb import Scored, Setting, climb, mean_square
+from chimap.selection.leave_one_out import OCTAVES
+from chimap.selection.scoring import OutputScore
+from chimap.solvers.kernel_matrix import has_exact_machine
+
+_HALF_DECADES = 12  # how far strengths may move from the scale of the machine
+# Neighbours of a setting, the cheapest first: half a decade of the strength reuses the matrix, an octave of gamma
+# computes another one.
+_NEXT = ((-1, 0), (1, 0), (0, 1), (0, -1))
+_UNTHREADED_ROWS = 1200  # rows whose machine is solved before two threads could have synchronised
+_LOOKED_AT = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
+_MANY = 2000  # dense rows whose maps have a feature a bin in trials
+_WELL_FILLED = (
+    0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
+)
+_EACH = 0.05  # seconds of a trial that are not counted as operations: maps, scores
+_NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
+
+LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
+"""Takes the score and the outputs of a setting, and returns whether its neighbours are worth trying."""
+
+
+@dataclass(frozen=True)
+class BestSetting:
+    """The best setting of a machine.
+
+    Parameters
+    ----------
+    setting : tuple of int
+        Place of the strength, and octaves of gamma.
+    score : float
+        Mean score of the splits.
+    outputs : list of arrays of shape (m, t)
+        Outputs for the rows to score of each split.
+    alpha : float
+        The strength.
+    gamma : float or None
+        Gamma for rows before they are scaled; None if the kernel has none.
+    seconds : float
+        Seconds to compute the outputs of one row.
+    machines : sequence of Machine
+        The machines of the splits.
+    tried : list of (float, float, list of arrays)
+        Score, mean squared error and outputs of each setting that was tried and could be solved.
+    """
+
+    setting: Setting
+    score: float
+    outputs: list[np.ndarray]
+    alpha: float
+    gamma: float | None
+    seconds: float
+    machines: Sequence[Machine]
+    tried: list[tuple[float, float, list[np.ndarray]]]
+
+    def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
+        """Return the next bin weights (bins,) from the machine of the only split, which was fitted with ``weights``."""
+        (machine,) = self.machines
+        if not isinstance(machine, KernelMachine):
+            raise TypeError("bins can only be weighted by a machine on a kernel matrix")
+        relevance = machine.relevance(self.alpha, self.setting[1], seed)
+        bins = np.arange(relevance.products.size) % weights.size
+        # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
+        return weights_of(weights * relevance.summed(bins, weights.size).above_noise(), weights)
+
+
+@dataclass
+class Search:
+    """Search for the setting of the machines with the best mean score on the rows to score.
+
+    Parameters
+    ----------
+    machines : sequence of Machine
+        A machine for each split.
+    splits : sequence of (array, array)
+        Rows to learn from and rows to score, in the order of the machines.
+    Y : array of shape (n, t)
+        Targets less ``shift``.
+    shift : array of shape (t,)
+        Shift of the targets.
+    score : OutputScore
+        Score of outputs for rows. Ties go to the smaller squared error.
+    alphas : sequence of float or None
+        Strengths to choose from, or None for half decades about the scale of the first machine.
+    chooses_gamma : bool
+        Whether gamma is chosen too.
+    units : array of shape (t,) or None, default=None
+        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
+    by_error : bool, default=False
+        Whether the setting with the least squared error is the best, whatever its score.
+    """
+
+    machines: Sequence[Machine]
+    splits: Sequence[Split]
+    Y: np.ndarray
+    shift: np.ndarray
+    score: OutputScore
+    alphas: Sequence[float] | None
+    chooses_gamma: bool
+    units: np.ndarray | None = None
+    by_error: bool = False
+
+    def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
+        """Return the best setting.
+
+        From ``start`` the search goes uphill if ``looks_on`` says that this is worth it. Without a start it first goes
+        down by decades from where the machine begins. Raise DataError if no setting can be solved.
+        """
+        self._scale = self.machines[0].scale()
+        self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
+        if start is not None:
+            start = self._solved_from(start)
+        start_trial = None if start is None else self._trial(start)
+        if (
+            start is not None
+            and start_trial is not None
+            and start_trial[1]
+            and not looks_on(start_trial[0].score, start_trial[1])
+        ):
+            fitted = start
+        else:
+            fitted = climb(
+                self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[:2]
+            )
+        trial = self._trial(fitted)
+        if trial is None or not np.isfinite(trial[0].score):
+            raise DataError(
+                "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
+            )
+        alpha = self._alpha(fitted[0])
+        tried = [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs]
+        return BestSetting(
+            fitted,
+            trial[0].score,
+            trial[1],
+            np.nan if alpha is None else alpha,
+            None,
+            0.0,
+            self.machines,
+            tried,
+        )
+
+    def _solved_from(self, start: Setting) -> Setting:
+        """Return the smallest strength, from that of ``start`` upwards, that can be solved; ``start`` if there is none.
+
+        With more rows, a strength that vanishes beside the rounding errors of their matrix may be too small.
+        """
+        place, octaves = start
+        while (trial := self._trial((place, octaves))) is not None:
+            if trial[1]:
+                return place, octaves
+            place += 1
+        return start
+
+    def _downhill(self) -> Setting:
+        """Return the setting to climb from: the largest of given strengths, or the best of a descent by decades."""
+        if self.alphas is not None:
+            return len(self.alphas) - 1, 0
+        best = (self.machines[0].begins_at, 0)
+        while self._better((best[0] - 2, 0), best):
+            best = best[0] - 2, 0
+        return best
+
+    def _alpha(self, place: int) -> float | None:
+        """Return the strength at a place, or None out of range."""
+        if self.alphas is None:
+            return self._scale * 10 ** (place / 2) if abs(place) <= _HALF_DECADES else None
+        return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
+
+    def _better(self, setting: Setting, best: Setting) -> bool:
+        """Whether a setting is in range and beats the best one so far."""
+        candidate, incumbent = self._trial(setting), self._trial(best)
+        if candidate is None or incumbent is None:
+            return False
+        if self.by_error:
+            return candidate[0].error < incumbent[0].error
+        return candidate[0].beats(incumbent[0])
+
+    def _trial(self, setting: Setting) -> tuple[Scored, list[np.ndarray]] | None:
+        """Return the score and the outputs of a setting; None out of range."""
+        alpha = self._alpha(setting[0])
+        if alpha is None or abs(setting[1]) > OCTAVES:
+            return None
+        if setting not in self._tried:
+            self._tried[setting] = self._score(alpha, setting[1])
+        return self._tried[setting]
+
+    def _score(self, alpha: float, octaves: int) -> tuple[Scored, list[np.ndarray]]:
+        """Score the machines at a setting; -inf and no outputs where one of them cannot be solved."""
+        few = max(train.size for train, _ in self.splits) <= _UNTHREADED_ROWS
+        with (
+            warnings.catch_warnings(),
+            _threads.one_thread() if few and len(self.machines) == 1 else nullcontext(),
+        ):
+            # A machine that LIBLINEAR stopped early remains a candidate: its score on the held-out rows decides.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
+        units = 1.0 if self.units is None else self.units
+        outputs = [(output + self.shift) * units for output in answers if output is not None]
+        if len(outputs) < len(answers):
+            return Scored(-np.inf, np.inf), []
+        tests = [test for _, test in self.splits]
+        pairs = list(zip(outputs, tests, strict=True))
+        error = np.mean([self._error(output / units - self.shift, test) for output, test in pairs])
+        score = float(np.mean([self.score(output, test) for output, test in pairs]))
+        return Scored(score if np.isfinite(score) else -np.inf, float(error)), outputs
+
+    def _error(self, outputs: np.ndarray, rows: np.ndarray) -> float:
+        """Return the mean squared error of the rows, by their weights."""
+        weights = None if self.score.sample_weight is None else self.score.sample_weight[rows]
+        return mean_square(outputs - self.Y[rows], weights)
+
+
+@dataclass
+class SharedMachines:
+    """Machines on a sample of rows, which share what they can.
+
+    Consecutive machines with the same kernel, normalisation, bin weights and splits share their products.
+
+    Parameters
+    ----------
+    rows : array or sparse matrix of shape (n, bins)
+        The sample. A trial maps only the rows of its splits.
+    y : array of shape (n,) or (n, t)
+        Labels or targets.
+    codec : Codec
+        Encodes them.
+    score : OutputScore
+        Score of outputs.
+    row_weights : array of shape (n,) or (n, t), or None
+        Weights of the rows.
+    asked : Recipe
+        What all candidates share: precision, strengths, terms of maps, seed.
+    numbers : array of shape (n,) or None, default=None
+        Numbers of the rows in the source, which errors name; None for their places in the sample.
+    work : float, default=0.0
+        Estimated seconds of all trials so far, see ``Machine``.
+    """
+
+    rows: Rows
+    y: np.ndarray
+    codec: Codec
+    score: OutputScore
+    row_weights: np.ndarray | None
+    asked: Recipe
+    numbers: np.ndarray | None = None
+    work: float = 0.0
+    # (what identifies the rows and the kernel, the scale of the rows, products of each split)
+    _shared: tuple[object, Scale, list[Products]] = _NOTHING
+    _normalizations: dict[str, Normalization] = field(default_factory=dict)  # fitted to the sample
+
+    def __post_init__(self) -> None:
+        self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
+        alphas = checked_alpha(self.asked.alpha)
+        self._alphas = None if alphas is None else sorted(np.atleast_1d(alphas).tolist())
+
+    def let_go(self) -> None:
+        """Free what trials share; the next trial computes it again."""
+        self._shared = _NOTHING
+
+    def footprint(self, splits: Sequence[Split]) -> int:
+        """Return the bytes of machines on these splits.
+
+        They are the kernel values and mapped rows of each split, one block of mapped rows to score, and a copy of it.
+        """
+        row, size, total = (
+            KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms),
+            self.asked.dtype.itemsize,
+            0.0,
+        )
+        for n, m in ((train.size, test.size) for train, test in splits):
+            total += size * KernelMachine.n_values(n, m) + n * row
+        return int(total + 2 * min(MAPPED_BYTES, row * max(test.size for _, test in splits)))
+
+    def weighing_bytes(self, splits: Sequence[Split]) -> int:
+        """Return the bytes of machines on these splits, and of learning bin weights from one of them at a time."""
+        n = max(train.size for train, _ in splits)
+        row = KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms)
+        return self.footprint(splits) + int(
+            n * (self.asked.dtype.itemsize * KernelMachine.RELEVANCE * n + row)
+        )
+
+    @staticmethod
+    def weighs(recipe: Recipe) -> bool:
+        """Whether the machine of a candidate can learn bin weights."""
+        is_ridge = has_features(recipe, "exact") and recipe.loss == "square"
+        return is_ridge and has_map(recipe.feature_settings.exact)
+
+    @staticmethod
+    def takes(recipe: Recipe) -> bool:
+        """Whether a candidate has a machine here: others are fitted one by one."""
+        if has_features(recipe, "additive"):
+            return bool(recipe.loss == "hinge")
+        return has_features(recipe, "exact") and has_exact_machine(recipe.loss)
+
+    def best(
+        self,
+        recipe: Recipe,
+        splits: Sequence[Split],
+        start: Setting | None,
+        looks_on: LooksOn = lambda score, outputs: True,
+    ) -> BestSetting:
+        """Return the best strength and gamma of a machine.
+
+        Parameters
+        ----------
+        recipe : Recipe
+            The recipe of a candidate that ``takes`` accepts.
+        splits : sequence of (array, array)
+            Rows to learn from and rows to score.
+        start : tuple of int or None
+            Setting to begin from, which was the best for fewer rows.
+        looks_on : callable, default=lambda score, outputs: True
+            Whether to search beyond ``start``, given its score and outputs.
+
+        Raises
+        ------
+        DataError
+            If the kernel does not accept the rows, or no setting can be solved.
+        """
+        if recipe.features == "additive":
+            machines, gamma = self._margins(recipe, splits), None
+        else:
+            machines, gamma = self._kernels(recipe, splits)
+        return self._searched(machines, gamma, recipe, splits, start, looks_on)
+
+    def best_left_out(
+        self,
+        recipe: Recipe,
+        groups: Sequence[np.ndarray] | None,
+        start: Setting | None,
+        looks_on: LooksOn = lambda score, outputs: True,
+        by_error: bool = False,
+    ) -> BestSetting:
+        """Return the best strength and gamma of an exact machine of all rows, by its outputs for left-out rows.
+
+        ``groups`` are adjacent rows that are left out together, and cover all rows in order; None for single rows.
+        ``by_error`` takes the setting of the least squared error in place of the best score. See ``best`` for the other
+        parameters, and for what it raises.
+        """
+        everything = np.arange(self.rows.shape[0])
+        products, kernel, outer = self._kernel_of(recipe, [(everything, everything[:0])])
+        machine = LeftOutMachine(products[0], kernel, self.Y, self.row_weights, recipe.loss, groups)
+        return self._searched([machine], outer, recipe, [(everything, everything)], start, looks_on, by_error)
+
+    def _searched(
+        self,
+        machines: Sequence[Machine],
+        gamma: float | None,
+        recipe: Recipe,
+        splits: Sequence[Split],
+        start: Setting | None,
+        looks_on: LooksOn,
+        by_error: bool = False,
+    ) -> BestSetting:
+        """Return the best setting of machines, one for each split."""
+        chooses = gamma is not None and is_auto(recipe.gamma)
+        search = Search(
+            machines,
+            splits,
+            self.Y,
+            self.codec.shift,
+            self.score,
+            self._alphas,
+            chooses,
+            self.codec.units,
+            by_error,
+        )
+        try:
+            fitted = search.best(start, looks_on)
+        finally:
+            self.work += _EACH + sum(machine.work for machine in machines)
+        n_scored = sum(test.size for _, test in splits)
+        return replace(
+            fitted, gamma=None if gamma is None else gamma * 2.0 ** fitted.setting[1],
+            seconds=sum(machine.seconds for machine in machines) / max(1, n_scored),
+        )  # fmt: skip
+
+    def _kernels(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
+        """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
+        products, gamma, outer = self._kernel_of(recipe, splits)
+        return [
+            KernelMachine(split_products, gamma, self.Y[train], self._weights(train), recipe.loss)
+            for split_products, (train, _) in zip(products, splits, strict=True)
+        ], outer
+
+    def _kernel_of(
+        self, recipe: Recipe, splits: Sequence[Split]
+    ) -> tuple[list[Products], float | None, float | None]:
+        """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
+        kernel = recipe.feature_settings.exact
+        base = kernel.kernel if isinstance(kernel, Exponential) else kernel
+        scale, products = self._products(base, recipe, splits)
+        gamma = outer = None
+        if isinstance(kernel, Exponential):
+            first = products[0]  # each split has all rows
+            assert first.train is not None
+            assert first.spread is not None
+            scaled = with_mean_gamma(kernel.rescaled(scale.factor), first.train, first.spread)
+            gamma, outer = float(scaled.gamma), float(scaled.rescaled(1 / scale.factor).gamma)
+        return products, gamma, outer
+
+    def _products(
+        self, base: Kernel, recipe: Recipe, splits: Sequence[Split]
+    ) -> tuple[Scale, list[Products]]:
+        """Return the products of the splits under an additive kernel, and the scale of the rows before the map."""
+        weights = recipe.given_bin_weights
+        weighed = None if weights is None else weights.tobytes()
+        key = (
+            base.name,
+            recipe.normalize,
+            weighed,
+            tuple(hash(part.tobytes()) for split in splits for part in split),
+        )
+        if self._shared[0] != key:
+            self._shared = _NOTHING  # free the old products before new ones are allocated
+            taken, places = _taken(splits)
+            rows = self._prepared(FeatureSettings(base), recipe, taken)
+            scale = Scale.of(rows, [base])
+            rows, kernel = scale.rows(rows), scale.kernel(base)
+            if has_map(kernel):
+                mapped_rows = MappedRows(fitted_map(kernel, rows, self._terms), rows)
+                products = [Products.of(mapped_rows, split) for split in places]
+            else:
+                kernel = kernel.fitted(rows, self.asked.seed)
+                products = [Products.of_values(kernel, rows, split) for split in places]
+            self._shared = key, scale, products
+            self.work += sum(split_products.work for split_products in products)
+        return self._shared[1:]
+
+    @cached_property
+    def _terms(self) -> int:
+        """Features of each bin. For many well filled rows one is enough: it ranks kernels as two do, in half the time.
+
+        The numbers decide and not how they are stored: a table has one winner, as an array and as a sparse matrix.
+        """
+        if not isinstance(self.asked.n_terms, str):
+            return self.asked.n_terms
+        if self.rows.shape[0] < _MANY:
+            return 2
+        n_filled, (n, n_bins) = np.count_nonzero(_arrays.stored_values(self.rows)), self.rows.shape
+        return 1 if n_filled > _WELL_FILLED * n * n_bins else 2
+
+    def _margins(self, recipe: Recipe, splits: Sequence[Split]) -> list[Machine]:
+        """Return LIBLINEAR machines on the features of an additive map."""
+        features = recipe.feature_settings
+        taken, places = _taken(splits)
+        rows = self._prepared(features, recipe, taken)
+        fitted = PlainDesign(features).fit(rows, self.asked.seed)
+        Z = mapped(fitted, _arrays.to_sparse(rows) if keeps_zeros(fitted) else rows)
+        return [
+            MarginMachine(
+                _arrays.take_rows(Z, train),
+                _arrays.take_rows(Z, test),
+                self.Y[taken[train]],
+                self._weights(taken[train]),
+                self.asked.seed,
+            )
+            for train, test in places
+        ]
+
+    def _weights(self, rows: np.ndarray) -> np.ndarray | None:
+        return None if self.row_weights is None else self.row_weights[rows]
+
+    def _prepared(self, settings: FeatureSettings, recipe: Recipe, taken: np.ndarray) -> Rows:
+        """Return the rows that are taken, checked and normalised."""
+        parts, rows = PlainDesign(settings).parts(self.rows.shape[1]), self.rows
+        if taken.size < rows.shape[0]:
+            rows = _arrays.take_rows(rows, taken)
+        numbers = taken if self.numbers is None else self.numbers[taken]
+        prepare = Preparation(parts, self.asked.dtype, self._normalization(recipe), recipe.given_bin_weights)
+        return prepare(rows, numbers, "the sample of the race")
+
+    def _normalization(self, recipe: Recipe) -> Normalization | None:
+        """Return the normalisation, fitted to the sample: to more rows than a split learns from, but to no labels."""
+        unfitted = recipe.normalization
+        if unfitted is None:
+            return None
+        if unfitted.name not in self._normalizations:
+            source = ArraySource(self.rows)
+            source.weights = self.row_weights
+            self._normalizations[unfitted.name] = unfitted.fitted(source)
+        return self._normalizations[unfitted.name]
+
+
+def _taken(splits: Sequence[Split]) -> tuple[np.ndarray, list[Split]]:
+    """Return the rows that the splits use, ascending, and the splits as places among these."""
+    taken = np.unique(np.concatenate([part for split in splits for part in split]))
+    return taken, [(np.searchsorted(taken, train), np.searchsorted(taken, test)) for train, test in splits]

@@ -1,0 +1,252 @@
+"""The settings of a fit: typed, frozen and complete.
+
+``Recipe.of`` reads them from an estimator. A race replaces those that are open by what it has found
+(``Recipe.chosen``), and ``fit.resolve`` gives every other ``AUTO`` its value for the rows at hand. Whatever reads a
+setting afterwards reads it from the recipe, and changes nothing there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import check_random_state
+
+from chimap._errors import InputError
+from chimap._memory import parse_memory, room_in
+from chimap._messages import Message
+from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters, RandomState, Scoring
+from chimap._validation import ParameterError, check_choice, check_positive
+from chimap.data.table import named_blocks
+from chimap.features.additive.base import AdditiveMap
+from chimap.features.base import Features, FeatureSettings
+from chimap.kernels import Kernel
+from chimap.losses import Loss
+from chimap.normalizations import CATALOGUE, Normalization
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+    from sklearn.model_selection import BaseCrossValidator
+
+AUTO: Final = "auto"
+"""The value of a setting that is open."""
+
+PRECISIONS = (AUTO, "float32", "float64", "bfloat16")
+
+
+def is_auto(value: object) -> bool:
+    """Whether a setting is open.
+
+    >>> is_auto(AUTO), is_auto(0.5), is_auto(np.ones(2))
+    (True, False, False)
+    """
+    return isinstance(value, str) and value == AUTO
+
+
+class Learner(Protocol):
+    """Learns a kernel from the targets before the weights: a frozen dataclass with settings of its own."""
+
+    @property
+    def losses(self) -> tuple[str, ...] | None:
+        """Names of the losses that it takes; None for all of the estimator."""
+        ...
+
+    def design(self, recipe: Recipe, blocks: Blocks | None) -> Any:
+        """Return how the features are made: a ``fit.designing.Design``. Raise ValueError for a wrong setting."""
+        ...
+
+    def objective(self, recipe: Recipe, loss: str | Loss) -> Any:
+        """Return what the weights minimise: a ``fit.method.Objective``. Raise ValueError for a wrong setting."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """The settings of a fit. ``HistogramClassifier`` documents those that it has as parameters.
+
+    A setting that an estimator has no parameter for has its default here.
+
+    Parameters
+    ----------
+    estimator : str
+        Name of the estimator, for messages.
+    is_classifier : bool
+        Whether the targets are classes; else they are real numbers.
+    seed : int, default=0
+        Seed of all random numbers of the fit.
+    solver : str or None, default=None
+        A key of ``solvers.catalogue.SOLVERS``, or ``fit.blocks.BLOCKS`` for an exact machine in blocks of rows; None
+        takes the first solver that minimises the loss.
+    learner : Learner or None, default=None
+        Learns the kernel before the weights.
+    keeps_posterior : bool, default=False
+        Whether the model keeps the posterior of its weights, if it has one.
+    raced : frozenset of str, default=frozenset()
+        Names of the settings that a race has chosen.
+    """
+
+    estimator: str
+    is_classifier: bool
+    kernel: str | Kernel | Sequence[str | Kernel] = AUTO
+    features: str | Features = AUTO
+    gamma: float | str = "mean"
+    n_components: int | str = AUTO
+    n_terms: int | str = AUTO
+    map: AdditiveMap | None = None
+    sampling: str = AUTO
+    form: str = "pair"
+    landmarks: str | MatrixLike = "kmeans"
+    normalize: str | Sequence[str | None] | None = None
+    bin_weights: str | ArrayLike | None = None
+    blocks: Blocks | None = None
+    n_principal: int | Sequence[int] | None = None
+    loss: str | Loss = "square"
+    class_weight: ClassWeight = None
+    weights: str = "importance"
+    threshold: str | float | None = None
+    alpha: str | float | Sequence[float] = AUTO
+    selection: str | int | BaseCrossValidator = AUTO
+    scoring: Scoring = None
+    time_limit: float | None = None
+    memory: str | int = "1GiB"
+    precision: str = "float32"
+    device: str = "cpu"
+    n_jobs: int | None = None
+    random_state: RandomState = None
+    verbose: bool = False
+    seed: int = 0
+    solver: str | None = None
+    learner: Learner | None = None
+    keeps_posterior: bool = False
+    raced: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(
+        cls, estimator: BaseEstimator, learner: Learner | None = None, *, keeps_posterior: bool = False
+    ) -> Recipe:
+        """Return the settings that the parameters of an estimator ask for.
+
+        It draws the seed, so that an estimator with a generator as ``random_state`` has another recipe each time.
+        ``learner`` holds the parameters that are not settings of every fit.
+        """
+        given = estimator.get_params(deep=False)
+        names = {field.name for field in fields(cls)} & given.keys()
+        return cls(
+            type(estimator).__name__, is_classifier(estimator), **{name: given[name] for name in names},
+            seed=int(check_random_state(given.get("random_state")).randint(2**31)), learner=learner,
+            keeps_posterior=keeps_posterior,
+        )  # fmt: skip
+
+    # --- what a race changes
+
+    def chosen(self, **settings: Any) -> Recipe:
+        """Return the recipe with settings that a race has chosen."""
+        return replace(self, **settings, raced=self.raced | settings.keys())
+
+    def unchosen(self, *names: str, of: Recipe) -> Recipe:
+        """Return the recipe with these settings as another recipe, from before the race, has them."""
+        return replace(self, **{name: getattr(of, name) for name in names}, raced=self.raced - {*names})
+
+    @property
+    def choice(self) -> Parameters:
+        """The settings that a race has chosen, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in self.raced}
+
+    # --- in the types that a fit takes
+
+    @property
+    def budget(self) -> int:
+        """The memory budget in bytes."""
+        return parse_memory(self.memory)
+
+    @property
+    def room(self) -> int:
+        """The bytes of the memory budget that the fit may use, which is what the libraries leave."""
+        return room_in(self.budget)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type that features are computed in."""
+        return np.dtype("float64" if self.precision == "float64" else "float32")
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether features are rounded to bfloat16 before they are added up."""
+        return self.precision == "bfloat16"
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the fit keeps every row, with features="exact"."""
+        return isinstance(self.features, str) and self.features == "exact"
+
+    @property
+    def feature_settings(self) -> FeatureSettings:
+        """The settings of the features of one kernel, or of all kernels of a list."""
+        # a search for gamma starts at the mean
+        gamma = "mean" if self.keeps_rows and is_auto(self.gamma) else self.gamma
+        kernel: Any = self.kernel  # blocks take a list apart
+        return FeatureSettings(
+            kernel,
+            gamma,
+            self.n_components,
+            self.n_terms,
+            self.map,
+            self.sampling,
+            self.form,
+            self.features,
+            self.landmarks,
+        )
+
+    @property
+    def given_bin_weights(self) -> np.ndarray | None:
+        """The weights of the bins; None for equal ones, and as long as they are a word."""
+        weights = self.bin_weights
+        return None if weights is None or isinstance(weights, str) else np.asarray(weights, dtype=np.float64)
+
+    @property
+    def normalization(self) -> Normalization | None:
+        """The normalisation, before it is fitted. Raise ValueError for several, which a race is to compare."""
+        named = checked_normalizations(self.normalize)
+        if len(named) > 1:
+            raise InputError(
+                Message(
+                    "several {normalize} are compared by the race of HistogramClassifier and HistogramRegressor: give "
+                    "one."
+                )
+            )
+        return named[0]
+
+    def blocks_in(self, columns: Sequence[str] | None) -> Blocks | None:
+        """Return the blocks by places, given the names of the columns."""
+        return named_blocks(self.blocks, columns)
+
+
+def checked_alpha(alpha: Any) -> float | tuple[float, ...] | None:
+    """Return one strength, several to choose from, or None for "auto". Raise ValueError for anything else."""
+    if isinstance(alpha, str):
+        check_choice(alpha, "alpha", (AUTO,))
+        return None
+    if np.ndim(alpha) == 0:
+        check_positive(alpha, "alpha")
+        return float(alpha)
+    if not len(alpha):
+        raise ParameterError("alpha", alpha, "'auto', a number or several numbers")
+    for strength in alpha:
+        check_positive(strength, Message("each of {alpha}"))
+    return tuple(float(strength) for strength in alpha)
+
+
+def checked_normalizations(normalize: str | Sequence[str | None] | None) -> list[Normalization | None]:
+    """Return the normalisations that are named, before they are fitted; None is a name for none.
+
+    Several are for a race to choose from. Raise ValueError for an unknown name, and for an empty list.
+    """
+    names = [normalize] if normalize is None or isinstance(normalize, str) else list(normalize)
+    if not names:
+        raise ParameterError("normalize", normalize, "None, a name or several of them")
+    for name in names:
+        check_choice(name, "normalize", (*CATALOGUE, None))
+    return [None if name is None else CATALOGUE[name] for name in names]

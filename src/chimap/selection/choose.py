@@ -1,0 +1,140 @@
+"""Choose every setting that is open, and solve at the choice: one way for all solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import cast
+
+import numpy as np
+
+from chimap._progress import Progress, Stopwatch
+from chimap.losses import Loss
+from chimap.selection.base import OpenSettings, SelectionResult
+from chimap.selection.catalogue import rule_of
+from chimap.selection.learning_curve import LearningCurve, curve_of
+from chimap.solvers.base import Asked, Problem
+from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.posterior import DualPosterior, Posterior
+from chimap.solvers.ridge import LinearSolution
+
+
+@dataclass(frozen=True)
+class ChosenSolution:
+    """The solution at the chosen settings, for features and targets without shifts, and how they were chosen.
+
+    Parameters
+    ----------
+    solution : LinearSolution
+        Weights, intercept and strength.
+    loss : Loss or None
+        The loss that was minimised; None for the hinge.
+    selection : SelectionResult or None
+        The candidates that were compared, if any.
+    n_passes : int
+        Passes over the rows; the passes within LIBLINEAR are not counted.
+    n_rows : int
+        Rows that the weights were learned from.
+    attributes : dict, default={}
+        What else was learned, by the name of the attribute.
+    held_out : HeldOut or None, default=None
+        Outputs of rows by machines that have not seen them.
+    posterior : callable, default=lambda: None
+        Computes, when called, how certain the solution is; returns None where that is not defined.
+    curve : LearningCurve or None, default=None
+        How the score grows with the rows, where the choice has shown it.
+    """
+
+    solution: LinearSolution
+    loss: Loss | None
+    selection: SelectionResult | None
+    n_passes: int
+    n_rows: int
+    attributes: dict[str, object] = field(default_factory=dict)
+    held_out: HeldOut | None = None
+    posterior: Callable[[], Posterior | DualPosterior | None] = lambda: None
+    curve: LearningCurve | None = None
+
+    def in_units(self, units: np.ndarray | None) -> ChosenSolution:
+        """Return the same for targets, and outputs of left-out rows, in other units, (t,); None for 1."""
+        if units is None:
+            return self
+        solution, held_out = self.solution, self.held_out
+        if held_out is not None:
+            noise = None if held_out.noise is None else held_out.noise * np.square(units)
+            held_out = replace(held_out, outputs=held_out.outputs * units, noise=noise)
+        attributes = dict(self.attributes)
+        if "held_out_" in attributes:
+            attributes["held_out_"] = cast("np.ndarray", attributes["held_out_"]) * units
+        return replace(
+            self,
+            solution=replace(solution, coef=solution.coef * units, intercept=solution.intercept * units),
+            held_out=held_out,
+            attributes=attributes,
+        )
+
+
+def choose(
+    problem: Problem,
+    open: OpenSettings,
+    asked: Asked = "folds",
+    witnesses: Witnesses | None = None,
+    clock: Stopwatch | None = None,
+    progress: Progress | None = None,
+) -> ChosenSolution:
+    """Choose what is open by the first rule that serves, and solve the problem there.
+
+    If there are too few rows for any rule, the strength is ``problem.usual_alpha()``.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of a solver.
+    open : OpenSettings
+        What is open.
+    asked : str, default="folds"
+        How it is to be chosen.
+    witnesses : Witnesses or None, default=None
+        Rows whose held-out outputs are wanted.
+    clock : Stopwatch or None, default=None
+        Collects the seconds of each stage.
+    progress : Progress or None, default=None
+        Informed of the stages and of each step within them.
+
+    Returns
+    -------
+    ChosenSolution
+        The solution, and how it was chosen.
+    """
+    clock, progress = clock or Stopwatch(), progress or Progress()
+    rule = rule_of(problem, open, asked, progress.advance)
+    result, solution = None, None
+    if rule is not None:
+        with clock("choose alpha"):
+            progress.stage("alpha", rule.usual_scores, problem.counts)
+            compared = rule.choose(problem, open)
+        result, problem, solution = compared.result, compared.problem, compared.solution
+    if solution is None:
+        if result is not None:
+            alpha = result.best["alpha"]
+        else:
+            alpha = open.alpha if isinstance(open.alpha, float) else problem.usual_alpha()
+        with clock(problem.stage):
+            if problem.needs in ("rows", "features"):
+                progress.stage("solving", None, problem.counts)
+            solution = problem.solve(alpha)
+    with clock("held out"):
+        held_out = problem.held_out(solution, witnesses)
+    growth = problem.growth
+    return ChosenSolution(
+        solution,
+        problem.loss,
+        result,
+        problem.passes,
+        problem.n_rows,
+        problem.attributes,
+        held_out,
+        partial(problem.posterior, solution),
+        None if growth is None else curve_of(*growth),
+    )
