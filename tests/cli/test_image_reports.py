@@ -21,8 +21,19 @@ pytest.importorskip("cv2")
 
 QUICK = ["--words", "4", "--step", "8", "--sizes", "4", "--grids", "1x1"]
 COMMANDS = {
-    "fit": ["fit", "photos", "-o", "photos.model", *QUICK, "--kernel", "chi2", "--alpha", "0.1", "--test-fraction",
-            "0.4"],
+    "fit": [
+        "fit",
+        "photos",
+        "-o",
+        "photos.model",
+        *QUICK,
+        "--kernel",
+        "chi2",
+        "--alpha",
+        "0.1",
+        "--test-fraction",
+        "0.4",
+    ],
     "page": ["evaluate", "photos.model", "photos", "-o", "page.html", "--splits", "3", "--per-class", "8"],
     "json": ["evaluate", "photos.model", "photos", "--splits", "3", "--per-class", "8", "--json"],
     "why": ["explain", "photos.model", "photos", "-o", "why.html", "--rows", "0,1"],
@@ -31,7 +42,7 @@ COMMANDS = {
     "one class": ["features", "voc2007:voc", "--labels", "person", "-o", "voc.parquet", *QUICK],
     "several classes": ["features", "voc2007:voc", "-o", "no.parquet", *QUICK],
     "no data set": ["features", "scene15:photos", "-o", "no.parquet", *QUICK],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +99,11 @@ def test_repeated_splits(results):
 def test_data_sets_by_name(folder, results):
     assert results["caltech"].code == 0, results["caltech"].err
     assert sorted(set(open_source(folder / "caltech.parquet").labels())) == [
-        "BACKGROUND_Google", "Faces", "accordion", "yin_yang",
-    ]  # fmt: skip
+        "BACKGROUND_Google",
+        "Faces",
+        "accordion",
+        "yin_yang",
+    ]
     assert results["one class"].code == 0, results["one class"].err
     assert open_source(folder / "voc.parquet").labels().tolist() == [-1, 1, -1, -1]
     assert "name it as the labels, such as --labels aeroplane" in results["several classes"].err

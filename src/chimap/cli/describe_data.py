@@ -199,12 +199,23 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
     if given.get("solver") == BlockSolver.name:
         plan = block_plan(given, source, room_in(parse_memory(memory)))
-        return {**facts, "components": plan.n_rows, "features": "exact", "chunk_rows": plan.block_rows,
-                "peak_bytes": plan.n_bytes, "seconds": plan.first_seconds + plan.seconds}  # fmt: skip
+        return {
+            **facts,
+            "components": plan.n_rows,
+            "features": "exact",
+            "chunk_rows": plan.block_rows,
+            "peak_bytes": plan.n_bytes,
+            "seconds": plan.first_seconds + plan.seconds,
+        }
     if keeps_rows(given):
         peak = bytes_of_exact(given, source)
-        return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
-                "peak_bytes": peak}  # fmt: skip
+        return {
+            **facts,
+            "components": source.n_rows,
+            "features": "exact",
+            "chunk_rows": source.n_rows,
+            "peak_bytes": peak,
+        }
     job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {

@@ -39,8 +39,7 @@ class Settings:
         ),
     ] = default("kernel")
     gamma: Annotated[
-        str,
-        options.value("G", "Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."),
+        str, options.value("G", "Scale of an exponential kernel: a number, mean (1 / mean distance) or auto.")
     ] = default("gamma")
     terms: options.Terms = default("n_terms")
     components: Annotated[

@@ -34,10 +34,7 @@ class ImageSettings:
 
     descriptors: Annotated[
         str,
-        options.value(
-            "NAMES",
-            f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}.",
-        ),
+        options.value("NAMES", f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}."),
     ] = default("descriptors", "ImageHistograms")
     words: Annotated[int, options.value("N", "Number of visual words of each descriptor.")] = default(
         "n_words", "ImageHistograms"
@@ -130,8 +127,7 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
 
 
 ImagePart = Annotated[
-    str | None,
-    options.optional("NAME", "Part of a split image data set to use, such as train.", "--part"),
+    str | None, options.optional("NAME", "Part of a split image data set to use, such as train.", "--part")
 ]
 
 

@@ -224,10 +224,7 @@ TASK_RULE = (
 )
 TaskOption = Annotated[Task, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
 TestFraction = Annotated[float, value("F", "Share of the rows to hold out and score the model on.")]
-Memory = Annotated[
-    str,
-    value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries."),
-]
+Memory = Annotated[str, value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries.")]
 PrecisionOption = Annotated[
     Precision, typer.Option(help="Precision of the features. Sums are always float64.")
 ]
@@ -261,8 +258,7 @@ class TableOptions:
         ),
     ] = None
     exclude: Annotated[
-        str | None,
-        optional("SPEC", "Columns that are not bins, in the form of --columns."),
+        str | None, optional("SPEC", "Columns that are not bins, in the form of --columns.")
     ] = None
     missing: Annotated[
         str | None,
@@ -405,10 +401,14 @@ def _words_of(path: Path) -> JSON:
 Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", is_eager=True, callback=_read_config, show_default=False,
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        callback=_read_config,
+        show_default=False,
         help="Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'.",
     ),
-]  # fmt: skip
+]
 SaveConfig = Annotated[
     Path | None,
     optional("FILE", "Write the options of this command to a file for --config.", "--save-config"),

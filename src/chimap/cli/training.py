@@ -141,9 +141,14 @@ def train(
     try:
         extra_rows = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
         model.fit_source(
-            parts.training, show.progress(silent), unlabelled=extra_rows, checkpoint=log,
-            engine=scheduler or settings.engine.value, groups=parts.groups, learning_curve=learning_curve,
-        )  # fmt: skip
+            parts.training,
+            show.progress(silent),
+            unlabelled=extra_rows,
+            checkpoint=log,
+            engine=scheduler or settings.engine.value,
+            groups=parts.groups,
+            learning_curve=learning_curve,
+        )
         model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
         model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
         result = None if parts.held_out is None else _scored(model, parts.held_out, silent)

@@ -23,6 +23,8 @@ from chimap.report.figures import (
     MUTED,
     ON_SHADE,
     RULE,
+    drawing,
+    horizontal_bars,
     house_style,
     log_axis,
     new_figure,
@@ -243,19 +245,13 @@ def stage_times(stages: Mapping[str, float]) -> str:
     names, times = list(stages), np.asarray(list(stages.values()), np.float64)
     total = times.sum()
     shares = times / total if total > 0 else np.zeros(len(names))
-    with house_style():
-        figure = new_figure(200, 28 * len(names))
-        axes = figure.add_axes((0, 0, 1, 1))
-        places = np.arange(len(names))
-        axes.barh(places, shares, height=0.62, color=GOOD)
+    with drawing(200, 28 * len(names)) as (figure, axes):
+        places = horizontal_bars(axes, names, shares)
         for place, time, share in zip(places, times, shares, strict=True):
             text = f"{seconds(time)} · {percent(share, 0 if share >= 0.1 else 1)}"
             axes.annotate(
                 text, (share, place), xytext=(7, 0), textcoords="offset points", va="center", color=INK
             )
-        axes.set(xlim=(0, max(shares.max(), 1e-9)), ylim=(len(names) - 0.5, -0.5), xticks=[])
-        axes.set_yticks(places, [one_line(name, 28) for name in names])
-        axes.spines["bottom"].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
         return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
 
@@ -264,23 +260,28 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
     """Draw predicted over true values: a dot per row, or for more than 500 rows their density in hexagons."""
     y, p = metrics.targets, metrics.predictions
     low, high = _range(np.concatenate([y, p]), pad=0.05)
-    with house_style():
-        figure = new_figure(330, 330)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(330, 330) as (figure, axes):
         if y.size <= DOTTED:
             axes.plot(y, p, "o", markersize=5, color=GOOD, alpha=0.55, markeredgewidth=0)
         else:
             _draw_hexagons(axes, y, p, (low, high, low, high))
         axes.plot([low, high], [low, high], color=BAD, linewidth=1.3, dashes=(4, 3))
         axes.annotate(
-            "no error", (1, 1), xycoords="axes fraction", xytext=(-24, -18), textcoords="offset points",
-            ha="right", va="bottom", rotation=45, rotation_mode="anchor", color=BAD,
-        )  # fmt: skip
+            "no error",
+            (1, 1),
+            xycoords="axes fraction",
+            xytext=(-24, -18),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            rotation=45,
+            rotation_mode="anchor",
+            color=BAD,
+        )
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         _plain_ticks(axes, share_y=True)
         axes.grid()
-        axes.set_xlabel("true", labelpad=8)
-        axes.set_ylabel("predicted", labelpad=8)
+        axes.set(xlabel="true", ylabel="predicted")
         alt = (
             f"Predicted against true values of {y.size} rows, both from {number(low)} to {number(high)}. "
             f"R² {number(metrics.r2, 3)}."
@@ -303,9 +304,7 @@ def _draw_hexagons(
 def residual_histogram(metrics: RegressionMetrics) -> str:
     """Draw the histogram of prediction - target, with zero marked."""
     residuals = metrics.residuals
-    with house_style():
-        figure = new_figure(350, 240)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(350, 240) as (figure, axes):
         low, high = _range(residuals, tails=0.005)
         edges = np.linspace(low, high, min(60, max(12, int(2 * np.cbrt(residuals.size)))) + 1)
         counts, _ = np.histogram(residuals, edges)
@@ -316,8 +315,7 @@ def residual_histogram(metrics: RegressionMetrics) -> str:
         _plain_ticks(axes)
         axes.grid(axis="y")
         note = f" ({outside:,} rows are outside)" if outside else ""
-        axes.set_xlabel(f"prediction − target{note}", labelpad=8)
-        axes.set_ylabel("rows", labelpad=8)
+        axes.set(xlabel=f"prediction − target{note}", ylabel="rows")
         alt = (
             f"Histogram of {residuals.size} errors, prediction minus target: "
             f"mean {number(residuals.mean(), 3)}, "
@@ -362,9 +360,7 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
     """
     k = len(metrics.classes)
     cell = _cell_size(k)
-    with house_style():
-        figure = new_figure(cell * k, cell * k)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(cell * k, cell * k) as (figure, axes):
         shares = _row_shares(metrics)
         image = _shades(_largest_in_blocks(shares, classes_a_cell(k)))
         axes.imshow(
@@ -377,8 +373,7 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
             _name_classes(axes, metrics.classes, cell)
         else:
             _number_classes(axes, k)
-        axes.set_xlabel("predicted class", labelpad=8)
-        axes.set_ylabel("true class", labelpad=8)
+        axes.set(xlabel="predicted class", ylabel="true class")
         _key(figure, cell * k)
         alt = (
             f"Confusion matrix of {k} classes: {metrics.n_correct} of {metrics.n_rows} rows "
@@ -500,9 +495,7 @@ def drawn_classes(ranking: RankingMetrics) -> list[int]:
 
 def precision_recall_figure(ranking: RankingMetrics) -> str:
     """Draw the best precision at each recall or beyond: the mean of all classes (thick) and single classes (thin)."""
-    with house_style():
-        figure = new_figure(380, 300)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(380, 300) as (figure, axes):
         has_mean = ranking.ordered().size > 1
         if has_mean:
             mean = ranking.mean_curve
@@ -519,8 +512,7 @@ def precision_recall_figure(ranking: RankingMetrics) -> str:
         axes.set_xticklabels([percent(t, 0) for t in axes.get_xticks()])
         axes.set_yticklabels([percent(t, 0) for t in axes.get_yticks()])
         axes.grid()
-        axes.set_xlabel("recall", labelpad=8)
-        axes.set_ylabel("precision", labelpad=8)
+        axes.set(xlabel="recall", ylabel="precision")
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, labelspacing=0.6)
         alt = (
             f"Precision over recall of {ranking.ordered().size} classes; the mean average precision is "
@@ -532,16 +524,13 @@ def precision_recall_figure(ranking: RankingMetrics) -> str:
 def learning_curve(curve: LearningCurve) -> str:
     """Draw the held-out score over the number of training rows (logarithmic)."""
     measure = measure_in_words(curve.measure)
-    with house_style():
-        figure = new_figure(330, 210)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(330, 210) as (figure, axes):
         axes.plot(curve.rows, curve.scores, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.set(xscale="log", xlim=(curve.rows[0] / 1.1, curve.rows[-1] * 1.1))
         axes.margins(y=0.2)
         log_axis(axes.xaxis, *axes.get_xlim())
         axes.grid(axis="y")
-        axes.set_xlabel("training rows", labelpad=8)
-        axes.set_ylabel(measure, labelpad=8)
+        axes.set(xlabel="training rows", ylabel=measure)
         steps = ", ".join(f"{n:,} rows {number(s, 3)}" for n, s in zip(curve.rows, curve.scores, strict=True))
         return to_svg(figure, "learning", f"Held-out {measure} by number of training rows: {steps}.")
 
@@ -554,8 +543,7 @@ def roc_figure(two: TwoClasses, auc: float) -> str:
         axes = _square(figure)
         axes.plot(false_positives, true_positives, color=GOOD, linewidth=2)
         axes.annotate(f"AUC {auc:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
-        axes.set_xlabel("false positive rate", labelpad=8)
-        axes.set_ylabel("true positive rate", labelpad=8)
+        axes.set(xlabel="false positive rate", ylabel="true positive rate")
         return to_svg(figure, "roc", f"ROC curve, with an area of {auc:.3f} below it.")
 
 
@@ -582,8 +570,7 @@ def _shares(bands: Sequence[tuple[float, float, int]], name: str, x: str, y: str
         axes = _square(figure)
         axes.plot(probabilities, shares, color=GOOD, linewidth=1.5)
         axes.scatter(probabilities, shares, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
-        axes.set_xlabel(x, labelpad=8)
-        axes.set_ylabel(y, labelpad=8)
+        axes.set(xlabel=x, ylabel=y)
         steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
         return to_svg(figure, name, f"{title}: {steps}.")
 

@@ -77,12 +77,7 @@ class Likeness:
             neighbours.places, answers, neighbours.similarities, neighbours.contributions, strict=True
         )
         return [
-            cls(
-                f"{kind} {place}",
-                answer,
-                float(similarity),
-                float(added),
-            )
+            cls(f"{kind} {place}", answer, float(similarity), float(added))
             for place, answer, similarity, added in listed
         ]
 
@@ -384,11 +379,18 @@ def explained_rows(
         pictures = _pictures(model, images, int(place), values[i], contributions, shape)
         shown.append(
             ExplainedRow(
-                name, _item(truth), _item(answer), _item(rival), contributions,
-                float(explanation.base @ weights), float(outputs[i] @ weights), values[i],
-                [] if like[i] is None else Likeness.of(like[i], neighbour), *pictures,
+                name,
+                _item(truth),
+                _item(answer),
+                _item(rival),
+                contributions,
+                float(explanation.base @ weights),
+                float(outputs[i] @ weights),
+                values[i],
+                [] if like[i] is None else Likeness.of(like[i], neighbour),
+                *pictures,
             )
-        )  # fmt: skip
+        )
     return shown, explanation
 
 

@@ -10,17 +10,7 @@ from typing import TYPE_CHECKING
 
 from chimap._formatting import one_line, plain
 from chimap._types import JSON
-from chimap.report.figures import (
-    INK,
-    LINES,
-    MARKERS,
-    SIZE,
-    house_style,
-    legend_below,
-    log_axis,
-    new_figure,
-    to_svg,
-)
+from chimap.report.figures import INK, LINES, MARKERS, SIZE, drawing, legend_below, log_axis, to_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -166,9 +156,7 @@ def _error_figure(
     has_bound: bool,
 ) -> str:
     unit = "terms" if errors.bound_of == "values" else "features"
-    with house_style():
-        figure = new_figure(*SIZE)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(*SIZE) as (figure, axes):
         sizes: list[int] = []
         heights: list[float] = []
         for family, style in _styles(errors).items():
@@ -207,11 +195,14 @@ def _styles(errors: KernelErrors) -> dict[str, JSON]:
     families = list(dict.fromkeys(m.family for m in errors.measured))
     return {
         family: {
-            "color": LINES[i % len(LINES)], "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
-            "markersize": 6, "linewidth": 1.7, "linestyle": "-" if i < len(LINES) else ":",
+            "color": LINES[i % len(LINES)],
+            "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
+            "markersize": 6,
+            "linewidth": 1.7,
+            "linestyle": "-" if i < len(LINES) else ":",
         }
         for i, family in enumerate(families)
-    }  # fmt: skip
+    }
 
 
 def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
@@ -230,8 +221,7 @@ def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
 
 def _finished(figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
     axes.grid(axis="y")
-    axes.set_xlabel(x_label, labelpad=8)
-    axes.set_ylabel(y_label, labelpad=8)
+    axes.set(xlabel=x_label, ylabel=y_label)
     legend_below(axes)
     listed = ", ".join(one_line(m.name) for m in errors.ranked)
     return to_svg(figure, f"errors-{name}", f"{y_label} by {x_label}: {listed}.")

@@ -14,6 +14,7 @@ import numpy as np
 
 from chimap import _formatting
 from chimap._files import check_free, check_writable, replacing
+from chimap._types import JSON
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -63,6 +64,11 @@ def as_markup(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(text)
+
+
+def captioned(title: str, svg: str, caption: str) -> JSON:
+    """Return a figure as a template takes it."""
+    return {"title": title, "svg": as_markup(svg), "caption": caption}
 
 
 def date_in_words(moment: datetime) -> str:

@@ -215,9 +215,11 @@ def check_shape(shape: Shape, n_bins: int) -> None:
         raise DataError(
             Message(
                 "{shape=!s} has {:,} pixels, but a row has {:,} bins.",
-                f"{shape[0]}x{shape[1]}", shape[0] * shape[1], n_bins,
+                f"{shape[0]}x{shape[1]}",
+                shape[0] * shape[1],
+                n_bins,
             )
-        )  # fmt: skip
+        )
 
 
 def grey(values: np.ndarray, shape: Shape) -> str:

@@ -109,8 +109,10 @@ def _steps(curve: PrecisionRecall) -> float:
 
 
 METHODS: dict[str, Callable[[PrecisionRecall], float]] = {
-    "area": _area, "11-point": _eleven_points, "steps": _steps,
-}  # fmt: skip
+    "area": _area,
+    "11-point": _eleven_points,
+    "steps": _steps,
+}
 
 
 def average_precision(is_class: ArrayLike, scores: ArrayLike, method: str = "area") -> float:

@@ -110,9 +110,13 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
         by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
         ranking = ranking_metrics(y, by_class, metrics.classes)
         return Score(
-            metrics, _baseline(model, y), seconds, ranking, (y, predicted, by_class),
+            metrics,
+            _baseline(model, y),
+            seconds,
+            ranking,
+            (y, predicted, by_class),
             _reliability(model, y, scores),
-        )  # fmt: skip
+        )
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 

@@ -159,10 +159,15 @@ class CompareSettings:
         task, _ = decide_task(y, self.task, source.name)
         source = with_numbers(source) if task is Task.regress else source
         return compare(
-            self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
-            normalize=flag_values.normalization_of(self.normalization), sizes=self.sizes, groups=groups,
+            self._estimator(task, y, source.name),
+            source,
+            kernel=self.kernel,
+            gamma=flag_values.gamma_of(self.gamma),
+            normalize=flag_values.normalization_of(self.normalization),
+            sizes=self.sizes,
+            groups=groups,
             progress=progress,
-        )  # fmt: skip
+        )
 
     def errors(self, source: Source, progress: Progress) -> KernelErrors:
         """Measure how far the features are from the exact kernel."""
@@ -272,12 +277,13 @@ def compare(
     if json:
         show.as_json(
             {
-                "command": "compare", "page": output and str(output),
+                "command": "compare",
+                "page": output and str(output),
                 "fit_command": next(iter(commands.values()), None),
                 **({} if result is None else result.as_dict()),
                 "kernel_errors": None if errors_by_kernel is None else errors_by_kernel.as_dict(),
             }
-        )  # fmt: skip
+        )
         return
     _print(result, errors_by_kernel, output, commands)
 
@@ -361,8 +367,9 @@ def fit_command(
     """
     parts = ["chimap fit", show.quoted(data)]
     flags: Parameters = {
-        "labels": labels, **{name.replace("_", "-"): value for name, value in table.given().items()}
-    }  # fmt: skip
+        "labels": labels,
+        **{name.replace("_", "-"): value for name, value in table.given().items()},
+    }
     flags |= {
         name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
     }
@@ -390,9 +397,11 @@ def print_comparison(comparison: Comparison) -> None:
     from rich.table import Table
 
     table = Table(
-        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
         title=f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}",
-    )  # fmt: skip
+    )
     table.add_column("")
     table.add_column("method", no_wrap=True)
     for name in (comparison.metric, "±", "rows", "fit", "predict/row"):
@@ -440,18 +449,24 @@ def print_errors(errors: KernelErrors) -> None:
 
     gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
     table = Table(
-        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
         title=f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
-    )  # fmt: skip
+    )
     table.add_column("")
     for name in ("features", "matrix", "worst", "map/row", "stored row"):
         table.add_column(name, justify="right", no_wrap=True)
     for m in errors.ranked:
         name = m.family if m.unit == "features" else m.name
         table.add_row(
-            f"  {name}", f"{m.n_features:,}", _formatting.short(m.error_relative), _formatting.short(m.error_worst),
-            _words(_formatting.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
-        )  # fmt: skip
+            f"  {name}",
+            f"{m.n_features:,}",
+            _formatting.short(m.error_relative),
+            _formatting.short(m.error_worst),
+            _words(_formatting.microseconds(m.map_seconds)),
+            show.size(int(m.row_bytes)) or "-",
+        )
     show.console().print(table, end="\n\n")
 
 

@@ -100,9 +100,18 @@ def evaluate(
       chimap evaluate photos.model photos/ --splits 5 --per-class 15
     """
     evaluated = measure(
-        model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
-        splits=splits, per_class=per_class, table=table,
-    )  # fmt: skip
+        model,
+        data,
+        labels,
+        output,
+        all_rows=all_rows,
+        part=part,
+        overwrite=overwrite,
+        silent=json,
+        splits=splits,
+        per_class=per_class,
+        table=table,
+    )
     if json:
         show.as_json(
             {"command": "evaluate", "report": output and str(output), **page_of(evaluated).as_dict()}

@@ -86,7 +86,7 @@ def explain(
       chimap explain my.model data.npz --rows 0,1,2 --output contributions.npz
       chimap explain digits.model digits.npz --shape 28x28 --output why.html
       chimap explain my.model data.npz --kind permutation --json
-    """  # fmt: skip
+    """
     from chimap import load
     from chimap._validation import check_choice
     from chimap.cli import data_rows, held_out_rows
@@ -216,14 +216,16 @@ def _write(
     else:
         ranked = page.importance
         arrays: JSON = {
-            "importance": ranked.by_bin, "bin_names": page.bin_names.astype(str),
+            "importance": ranked.by_bin,
+            "bin_names": page.bin_names.astype(str),
             "output_names": np.asarray(page.output_names).astype(str),
-        }  # fmt: skip
+        }
         if explanation is not None:
             arrays |= {
-                "contributions": explanation.contributions, "base": explanation.base,
+                "contributions": explanation.contributions,
+                "base": explanation.base,
                 "rows": np.array([row.name for row in page.rows]),
-            }  # fmt: skip
+            }
         with replacing(output) as unfinished, unfinished.open("wb") as file:
             np.savez_compressed(file, **arrays)
     messages.written.append(str(output))

@@ -87,12 +87,19 @@ def features(
     if json:
         show.as_json(
             {
-                "command": "features", "output": str(output), "words": str(like or words_file), "rows": table.n_rows,
-                "bins": table.histograms.n_columns, "broken": table.broken, "resumed": table.n_resumed,
-                "seconds": seconds, "images_per_second": described / max(seconds, 1e-9),
-                "output_bytes": _size(output), "peak_memory_bytes": show.peak_memory(),
+                "command": "features",
+                "output": str(output),
+                "words": str(like or words_file),
+                "rows": table.n_rows,
+                "bins": table.histograms.n_columns,
+                "broken": table.broken,
+                "resumed": table.n_resumed,
+                "seconds": seconds,
+                "images_per_second": described / max(seconds, 1e-9),
+                "output_bytes": _size(output),
+                "peak_memory_bytes": show.peak_memory(),
             }
-        )  # fmt: skip
+        )
         return
     before = f", {table.n_resumed:,} described earlier" if table.n_resumed else ""
     show.facts(

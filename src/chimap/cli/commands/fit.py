@@ -52,8 +52,7 @@ def fit(
         float, options.value("SECONDS", "Seconds between two writes of the checkpoint.")
     ] = default("seconds", "Checkpoint"),
     unlabelled: Annotated[
-        str | None,
-        options.optional("DATA", "Unlabelled rows to include in the principal components."),
+        str | None, options.optional("DATA", "Unlabelled rows to include in the principal components.")
     ] = None,
     images: ImageSettings,
     report: Annotated[
@@ -114,14 +113,25 @@ def fit(
         )
     options.save_config(context, save_config)
     fitted = train(
-        data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, images=images, table=table,
-        reading=counted.reading(), learning_curve=report is not None,
-    )  # fmt: skip
+        data,
+        labels,
+        output,
+        settings,
+        overwrite=overwrite,
+        silent=json,
+        unlabelled=unlabelled,
+        scheduler=scheduler,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        images=images,
+        table=table,
+        reading=counted.reading(),
+        learning_curve=report is not None,
+    )
     if report is not None:
         evaluate.measure(
-            output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table,
-        )  # fmt: skip
+            output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table
+        )
     if json:
         show.as_json(fit_as_dict(fitted, output))
         return

@@ -33,8 +33,7 @@ def info(
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     counted: CountedColumn,
     memory: Annotated[
-        str | None,
-        options.optional("SIZE", "Plan a fit on a data file within this much memory."),
+        str | None, options.optional("SIZE", "Plan a fit on a data file within this much memory.")
     ] = None,
     components: Annotated[
         str,

@@ -60,8 +60,14 @@ COMPONENTS = {
 _WIDTHS = WidthsOf(default("widths", "FourierKernelLearner"))
 _OBJECTIVE = ObjectiveOption(default("objective", "FourierKernelLearner"))
 _OF_WIDTHS = (
-    "widths", "objective", "width_strength", "tune_components", "tune_rows", "validation_fraction", "iterations"
-)  # fmt: skip
+    "widths",
+    "objective",
+    "width_strength",
+    "tune_components",
+    "tune_rows",
+    "validation_fraction",
+    "iterations",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,12 +119,10 @@ class KernelSettings(Settings):
         default("n_tune_components", "FourierKernelLearner")
     )
     tune_rows: Annotated[
-        int,
-        options.value("N", "Rows to learn the widths on. The weights are learned on all rows."),
+        int, options.value("N", "Rows to learn the widths on. The weights are learned on all rows.")
     ] = default("n_tune_rows", "FourierKernelLearner")
     validation_fraction: Annotated[
-        float,
-        options.value("F", "Share of those rows that scores each iteration, for early stopping."),
+        float, options.value("F", "Share of those rows that scores each iteration, for early stopping.")
     ] = default("validation_fraction", "FourierKernelLearner")
     iterations: Annotated[int, options.value("N", "Maximum number of iterations of the search.")] = default(
         "max_iter", "FourierKernelLearner"
@@ -148,9 +152,10 @@ class KernelSettings(Settings):
         """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later."""
         super().check(n_descriptors)
         for flag, value in (
-            ("--tune-components", self.tune_components), ("--tune-rows", self.tune_rows),
+            ("--tune-components", self.tune_components),
+            ("--tune-rows", self.tune_rows),
             ("--iterations", self.iterations),
-        ):  # fmt: skip
+        ):
             flag_values.check_least(value, flag)
         flag_values.check_share(self.validation_fraction, "--validation-fraction")
         if not 0 <= self.width_strength < float("inf"):
@@ -225,8 +230,7 @@ def learn_kernel(
     output: options.Output,
     *,
     page: Annotated[
-        Path | None,
-        options.optional("PAGE", "Write the learned kernel as one HTML page."),
+        Path | None, options.optional("PAGE", "Write the learned kernel as one HTML page.")
     ] = None,
     labels: options.Labels = None,
     settings: Annotated[
@@ -266,7 +270,7 @@ def learn_kernel(
       chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --method multiple --output my.model
       chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model
       chimap predict my.model new.npz --output predictions.csv
-    """  # fmt: skip
+    """
     from chimap.cli.training import train
 
     outputs.check_outputs(
@@ -333,12 +337,15 @@ def learned(fitted: FittedModel) -> LearnedKernel:
         f"random features. The weights were learned on {model.n_rows_:,} rows with {model.n_components:,}."
     )
     return LearnedKernel(
-        method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
-        history=model.history_, stopped=model.stopped_,
+        method=method,
+        widths=Widths(model.width_names_, model.start_widths_, model.widths_),
+        history=model.history_,
+        stopped=model.stopped_,
         curve=None
         if hasattr(model, "path_")
-        else StrengthCurve.of(model.selection_, isinstance(model.alpha, str)), **common,
-    )  # fmt: skip
+        else StrengthCurve.of(model.selection_, isinstance(model.alpha, str)),
+        **common,
+    )
 
 
 def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:

@@ -24,8 +24,7 @@ def predict(
     ],
     *,
     labels: Annotated[
-        str | None,
-        options.optional("NAME", "Column of labels in DATA, which is ignored."),
+        str | None, options.optional("NAME", "Column of labels in DATA, which is ignored.")
     ] = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     scores: Annotated[
@@ -76,7 +75,7 @@ def predict(
       chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
-    """  # fmt: skip
+    """
     from chimap import load
     from chimap.cli import data_rows
     from chimap.cli.predictions import writer
