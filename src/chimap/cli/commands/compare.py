@@ -7,8 +7,6 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from chimap._errors import InputError
 from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
@@ -41,41 +39,36 @@ def _listed(tried: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class CompareSettings:
-    """The options of ``chimap compare`` that set what runs and how it is scored."""
+    """The options of ``chimap compare`` that set what runs and how it is scored.
 
-    kernel: Annotated[
-        str | None,
-        options.optional(
-            "NAME",
-            "Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.",
-        ),
-    ] = None
-    gamma: Annotated[
-        str,
-        options.value("G", "Scale of an exponential --kernel: a number, or auto to let each fit choose it."),
-    ] = "auto"
-    components: Annotated[
-        str, options.value("N,N", "Numbers of landmarks and of random features to try.")
-    ] = _listed("components")
+    Parameters
+    ----------
+    kernel : NAME
+        Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.
+    gamma : G
+        Scale of an exponential --kernel: a number, or auto to let each fit choose it.
+    components : N,N
+        Numbers of landmarks and of random features to try.
+    kernel_errors
+        Also measure how far maps and features of --kernel are from the exact kernel. Without labels, measure only
+        this.
+    maps : A,B
+        Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for an
+        exponential one.
+    memory : SIZE
+        Memory budget of the comparison and of the recommended fit.
+    precision
+        Precision of the features.
+    """
+
+    kernel: str | None = None
+    gamma: str = "auto"
+    components: str = _listed("components")
     normalization: options.Normalization = None
     scoring: options.Scoring = None
     class_weight: options.ClassWeight = None
-    kernel_errors: Annotated[
-        bool,
-        typer.Option(
-            "--kernel-errors",
-            help="Also measure how far maps and features of --kernel are from the exact kernel. Without labels, "
-            "measure only this.",
-        ),
-    ] = False
-    maps: Annotated[
-        str | None,
-        options.optional(
-            "A,B",
-            "Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
-            "an exponential one.",
-        ),
-    ] = None
+    kernel_errors: bool = False
+    maps: str | None = None
     terms: Annotated[
         str | None,
         options.optional(
@@ -86,12 +79,8 @@ class CompareSettings:
     ] = None
     time_limit: options.TimeLimit = None
     task: options.TaskOption = Task.auto
-    memory: Annotated[
-        str, options.value("SIZE", "Memory budget of the comparison and of the recommended fit.")
-    ] = Settings.memory
-    precision: Annotated[ComparedPrecision, typer.Option(help="Precision of the features.")] = (
-        ComparedPrecision.float32
-    )
+    memory: str = Settings.memory
+    precision: ComparedPrecision = ComparedPrecision.float32
     jobs: options.Jobs = Settings.jobs
     seed: options.Seed = Settings.seed
 
@@ -222,9 +211,7 @@ def compare(
     *,
     labels: options.Labels = None,
     table: TableOptions,
-    output: Annotated[
-        Path | None, options.output("PAGE", "Write the table and curves as one HTML page.")
-    ] = None,
+    output: Path | None = None,
     settings: CompareSettings,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -235,6 +222,11 @@ def compare(
     the same rows and are scored on the same held-out rows; the better ones learn from more rows in each round. With
     --kernel, the race compares the exact machine of one kernel with its features. The recommendation weighs the score
     against the prediction time, and says how long a fit on all rows takes.
+
+    Parameters
+    ----------
+    output : PAGE
+        Write the table and curves as one HTML page.
 
     \b
     Examples:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.commands import evaluate
@@ -28,19 +26,22 @@ FILES = ("digits.npz", "digits.model", "report.html")
 
 
 def demo(
-    output: Annotated[
-        Path, options.value("FOLDER", "Folder to write to; created if missing.", "--output", "-o")
-    ] = Path("chimap-demo"),
+    output: Path = Path("chimap-demo"),
     seed: options.Seed = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files with these names that the demo did not write.")
-    ] = False,
+    overwrite: bool = False,
     json: options.Json = False,
 ) -> None:
     """Run a complete example on handwritten digits.
 
     The demo fits and evaluates a model on 1797 scans, and compares it with a linear model and an exact kernel machine.
     It writes digits.npz, digits.model and report.html to FOLDER; a second run replaces them.
+
+    Parameters
+    ----------
+    output : FOLDER
+        Folder to write to; created if missing.
+    overwrite
+        Replace files with these names that the demo did not write.
 
     \b
     Examples:

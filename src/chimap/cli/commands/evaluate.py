@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from chimap._errors import InputError
 from chimap.cli import flag_values, image_rows, messages, options, outputs, show
 from chimap.cli.options import AS_IT_IS, TableOptions, Without
@@ -59,27 +57,11 @@ def evaluate(
     *,
     labels: options.Labels = None,
     table: Annotated[TableOptions, Without("sample_weight")],
-    output: Annotated[Path | None, options.output("REPORT", "Write a report as one HTML page.")] = None,
-    all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Include the rows that the model was trained on.")
-    ] = False,
+    output: Path | None = None,
+    all_rows: bool = False,
     part: image_rows.ImagePart = None,
-    splits: Annotated[
-        int | None,
-        options.optional(
-            "N",
-            "Also train the model anew on N random splits of DATA, in memory, and report the mean and "
-            "standard deviation.",
-        ),
-    ] = None,
-    per_class: Annotated[
-        int | None,
-        options.optional(
-            "N",
-            "Training rows of each class in a split; the rest are test rows. By default, 70 % of the "
-            "rows are training rows.",
-        ),
-    ] = None,
+    splits: int | None = None,
+    per_class: int | None = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -88,6 +70,18 @@ def evaluate(
     If MODEL was fitted on DATA with --test-fraction or --split, only the held-out rows are scored. For any other file,
     all rows are scored, or with --split its test rows. With --splits, --groups keeps rows that belong together on the
     same side of each split.
+
+    Parameters
+    ----------
+    output : REPORT
+        Write a report as one HTML page.
+    all_rows
+        Include the rows that the model was trained on.
+    splits : N
+        Also train the model anew on N random splits of DATA, in memory, and report the mean and standard deviation.
+    per_class : N
+        Training rows of each class in a split; the rest are test rows. By default, 70 % of the rows are training
+        rows.
 
     \b
     Examples:

@@ -39,35 +39,10 @@ def explain(
     *,
     labels: options.Labels = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
-    output: Annotated[
-        Path | None,
-        options.output(
-            "FILE", "Write a page (.html), or the contributions and importances as arrays (.npz)."
-        ),
-    ] = None,
-    rows: Annotated[
-        str | None,
-        options.optional(
-            "ROWS",
-            "Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if "
-            "there are labels, else the least certain predictions; for .npz, all rows.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str,
-        options.value(
-            "NAME",
-            "How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is "
-            "variance for additive kernels and gradient for others.",
-        ),
-    ] = "auto",
-    shape: Annotated[
-        str | None,
-        options.optional(
-            "HxW",
-            "Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.",
-        ),
-    ] = None,
+    output: Path | None = None,
+    rows: str | None = None,
+    kind: str = "auto",
+    shape: str | None = None,
     part: image_rows.ImagePart = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -77,6 +52,19 @@ def explain(
     The explanation ranks the bins, shows what each does to the scores, and says why rows of DATA get their predictions.
     The contributions of the bins of a row and the score of the mean row add up to the score of the row. If MODEL was
     fitted on DATA with --test-fraction, only the held-out rows are used.
+
+    Parameters
+    ----------
+    output : FILE
+        Write a page (.html), or the contributions and importances as arrays (.npz).
+    rows : ROWS
+        Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if there are
+        labels, else the least certain predictions; for .npz, all rows.
+    kind : NAME
+        How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is variance for
+        additive kernels and gradient for others.
+    shape : HxW
+        Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.
 
     \b
     Examples:

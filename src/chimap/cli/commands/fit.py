@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -35,34 +35,12 @@ def fit(
     table: TableOptions,
     counted: CountedColumn,
     settings: Settings,
-    scheduler: Annotated[
-        str | None,
-        options.optional(
-            "ADDRESS",
-            "Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.",
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        options.optional(
-            "FILE", "File to save progress to. Rerun the command to resume an interrupted fit from it."
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        float, options.value("SECONDS", "Seconds between two writes of the checkpoint.")
-    ] = default("seconds", "Checkpoint"),
-    unlabelled: Annotated[
-        str | None, options.optional("DATA", "Unlabelled rows to include in the principal components.")
-    ] = None,
+    scheduler: str | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = default("seconds", "Checkpoint"),
+    unlabelled: str | None = None,
     images: ImageSettings,
-    report: Annotated[
-        Path | None,
-        options.optional(
-            "REPORT",
-            "Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or "
-            "--split.",
-        ),
-    ] = None,
+    report: Path | None = None,
     config_file: options.Config = None,
     save_config: options.SaveConfig = None,
     overwrite: options.Overwrite = False,
@@ -73,6 +51,19 @@ def fit(
     The labels decide between classification and regression. DATA is read in chunks: once for the square loss, and
     several times for other losses unless the features fit in memory. Memory use does not grow with the number of rows,
     except with the hinge loss. The model file opens safely on any machine.
+
+    Parameters
+    ----------
+    scheduler : ADDRESS
+        Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.
+    checkpoint : FILE
+        File to save progress to. Rerun the command to resume an interrupted fit from it.
+    checkpoint_every : SECONDS
+        Seconds between two writes of the checkpoint.
+    unlabelled : DATA
+        Unlabelled rows to include in the principal components.
+    report : REPORT
+        Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or --split.
 
     \b
     Examples:

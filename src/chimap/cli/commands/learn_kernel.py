@@ -72,16 +72,39 @@ _OF_WIDTHS = (
 
 @dataclasses.dataclass(frozen=True)
 class KernelSettings(Settings):
-    """The options of ``chimap learn-kernel`` and their defaults."""
+    """The options of ``chimap learn-kernel`` and their defaults.
 
-    kernel: Annotated[
-        str,
-        options.value(
-            "NAME",
-            "Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method "
-            "multiple takes any kernel, or a list with one for each block.",
-        ),
-    ] = default("kernel", "FourierKernelLearner")
+    Parameters
+    ----------
+    kernel : NAME
+        Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method multiple
+        takes any kernel, or a list with one for each block.
+    loss : NAME
+        Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss.
+    blocks : SPEC
+        Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all columns
+        form one block.
+    method
+        What to learn: widths fits one kernel with a width for each block; multiple fits a kernel for each block and
+        their weights, many of them 0.
+    widths
+        Which columns share a width: those of a block, none (bin), or all (one).
+    tune_components : N
+        Random features to learn the widths with.
+    tune_rows : N
+        Rows to learn the widths on. The weights are learned on all rows.
+    validation_fraction : F
+        Share of those rows that scores each iteration, for early stopping.
+    iterations : N
+        Maximum number of iterations of the search.
+    objective
+        How to find the widths: held-out minimises the error on held-out folds; training minimises it on the
+        training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation rows.
+    width_strength : RHO
+        Strength of a penalty on the squared widths, in units of the initial widths.
+    """
+
+    kernel: str = default("kernel", "FourierKernelLearner")
     components: Annotated[
         str,
         options.optional(
@@ -90,55 +113,16 @@ class KernelSettings(Settings):
             f"{COMPONENTS[Method.widths]}; for multiple {COMPONENTS[Method.multiple]}]",
         ),
     ] = "auto"
-    loss: Annotated[
-        str,
-        options.value(
-            "NAME", "Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss."
-        ),
-    ] = Settings.loss
-    blocks: Annotated[
-        str | None,
-        options.optional(
-            "SPEC",
-            "Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all "
-            "columns form one block.",
-        ),
-    ] = None
-    method: Annotated[
-        Method,
-        typer.Option(
-            help="What to learn: widths fits one kernel with a width for each block; multiple fits a kernel for each "
-            "block and their weights, many of them 0."
-        ),
-    ] = Method.widths
-    widths: Annotated[
-        WidthsOf,
-        typer.Option(help="Which columns share a width: those of a block, none (bin), or all (one)."),
-    ] = _WIDTHS
-    tune_components: Annotated[int, options.value("N", "Random features to learn the widths with.")] = (
-        default("n_tune_components", "FourierKernelLearner")
-    )
-    tune_rows: Annotated[
-        int, options.value("N", "Rows to learn the widths on. The weights are learned on all rows.")
-    ] = default("n_tune_rows", "FourierKernelLearner")
-    validation_fraction: Annotated[
-        float, options.value("F", "Share of those rows that scores each iteration, for early stopping.")
-    ] = default("validation_fraction", "FourierKernelLearner")
-    iterations: Annotated[int, options.value("N", "Maximum number of iterations of the search.")] = default(
-        "max_iter", "FourierKernelLearner"
-    )
-    objective: Annotated[
-        ObjectiveOption,
-        typer.Option(
-            help="How to find the widths: held-out minimises the error on held-out folds; training minimises it on the "
-            "training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation "
-            "rows."
-        ),
-    ] = _OBJECTIVE
-    width_strength: Annotated[
-        float,
-        options.value("RHO", "Strength of a penalty on the squared widths, in units of the initial widths."),
-    ] = default("width_strength", "FourierKernelLearner")
+    loss: str = Settings.loss
+    blocks: str | None = None
+    method: Method = Method.widths
+    widths: WidthsOf = _WIDTHS
+    tune_components: int = default("n_tune_components", "FourierKernelLearner")
+    tune_rows: int = default("n_tune_rows", "FourierKernelLearner")
+    validation_fraction: float = default("validation_fraction", "FourierKernelLearner")
+    iterations: int = default("max_iter", "FourierKernelLearner")
+    objective: ObjectiveOption = _OBJECTIVE
+    width_strength: float = default("width_strength", "FourierKernelLearner")
 
     def complete(self) -> KernelSettings:
         """Return these settings with ``components`` set to the default of the method where it is "auto"."""
@@ -229,9 +213,7 @@ def learn_kernel(
     data: options.Data,
     output: options.Output,
     *,
-    page: Annotated[
-        Path | None, options.optional("PAGE", "Write the learned kernel as one HTML page.")
-    ] = None,
+    page: Path | None = None,
     labels: options.Labels = None,
     settings: Annotated[
         KernelSettings,
@@ -262,6 +244,11 @@ def learn_kernel(
     --method multiple gives each block its own kernel and learns their weights; blocks that do not help get weight 0.
 
     The model works like any other with chimap predict, evaluate and info.
+
+    Parameters
+    ----------
+    page : PAGE
+        Write the learned kernel as one HTML page.
 
     \b
     Examples:
