@@ -20,7 +20,7 @@ from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.features.additive import AdditiveMap
-from chimap.features.base import FittedFeatures
+from chimap.features.base import Features
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, as_kernel
 from chimap.report.kernel_errors import FeatureError, KernelErrors, Refused
 
@@ -186,7 +186,7 @@ class _ErrorBench:
         except _REFUSALS as error:
             self.refused.append(Refused(candidate.label, size, message_of(error) or type(error).__name__))
 
-    def _measured(self, candidate: FeatureCandidate, size: int, features: FittedFeatures) -> FeatureError:
+    def _measured(self, candidate: FeatureCandidate, size: int, features: Features) -> FeatureError:
         """Return the time and the errors of fitted features."""
         map_seconds = seconds_a_row(features, _arrays.take_rows(self._test, slice(_TIMED_ROWS)))
         Z = features.transform(_arrays.as_rows(self.gram.rows, self._test.dtype))
@@ -198,7 +198,7 @@ class _ErrorBench:
             map_seconds, self._row_bytes(features, Z),
         )  # fmt: skip
 
-    def _row_bytes(self, features: FittedFeatures, Z: Rows) -> float:
+    def _row_bytes(self, features: Features, Z: Rows) -> float:
         """Return the bytes of a row as it is stored: dense, sparse, or in the codes of a map with ``encode``."""
         sizes = [float(Z.shape[1] * Z.dtype.itemsize)]
         if _arrays.is_sparse(Z):
@@ -214,7 +214,7 @@ def _bytes_of(Z: Rows) -> int:
     return Z.data.nbytes + Z.indices.nbytes + Z.indptr.nbytes if _arrays.is_sparse(Z) else Z.nbytes
 
 
-def seconds_a_row(features: FittedFeatures, rows: Rows) -> float:
+def seconds_a_row(features: Features, rows: Rows) -> float:
     """Return the median seconds per row of five transforms of the same rows.
 
     An extra transform comes first and is not counted: it compiles loops and makes tables.

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 from chimap._types import ArrayLike, MatrixLike, Parameters, Rows
 from chimap.data import Source
 from chimap.features.base import FittedFeatures
-from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import MappedModel
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
