@@ -16,10 +16,10 @@ def compute_by_torch(monkeypatch, piece_rows=700):
     """
     torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
     for module in [m for name, m in sys.modules.items() if name.startswith("chimap.")]:
-        if hasattr(module, "on_host") and module.__name__ != "chimap.backends.units":
+        if hasattr(module, "on_host") and module.__name__ != "chimap.backends.base":
             monkeypatch.setattr(module, "on_host", lambda name: False)
         if hasattr(module, "check_device"):
             monkeypatch.setattr(module, "check_device", lambda name: None)
     monkeypatch.setitem(BACKENDS, "cpu", BACKENDS["cuda"])
-    monkeypatch.setattr("chimap.backends.torch_sums.PIECE_ROWS", piece_rows)
+    monkeypatch.setattr("chimap.backends.torch.PIECE_ROWS", piece_rows)
     return torch

@@ -47,7 +47,7 @@ def seconds(torch, device, work, repeats=REPEATS):
 
 def rates(torch, device, m, tile_columns):
     """Return operations per second of products, seconds of a value's exponential, and of the factor of m rows."""
-    from chimap.backends.uploads import float32_products
+    from chimap.backends.torch import float32_products
 
     order = min(ORDER, 4 * m)
     with float32_products("highest"):

@@ -47,8 +47,7 @@ def seconds(torch, device, work, repeats=10):
 
 def product_rate(torch, device, precision, order):
     """Return the operations per second of a product of this order on the device."""
-    from chimap.backends.torch_sums import wide_product
-    from chimap.backends.uploads import float32_products
+    from chimap.backends.torch import float32_products, wide_product
 
     A = torch.randn((order, order), device=device).to(getattr(torch, precision))
     with float32_products("highest"):
@@ -74,8 +73,7 @@ def empty(precision, features):
 
 def resident(torch, device, features, X, y, precision):
     """Return the seconds per row of features, and of features with moments, for rows that are on the device."""
-    from chimap.backends.torch_sums import PIECE_ROWS, TorchMap, TorchMoments
-    from chimap.backends.uploads import Uploads
+    from chimap.backends.torch import PIECE_ROWS, TorchMap, TorchMoments, Uploads
 
     upload = Uploads(device)
     moments, mapping = empty(precision, features)

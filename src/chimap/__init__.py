@@ -161,7 +161,6 @@ __all__ = [
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
 # and set up the BLAS before NumPy loads it.
 _HOMES = {
-    "comparison": (),
     "data": ("Source", "open_source"),
     "engines": (),
     "explain": (),

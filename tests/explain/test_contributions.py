@@ -17,7 +17,6 @@ from chimap.explain import (
     removal_importance,
 )
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.features.mapped import mapped_model
 
 from ..features.test_mapped import BINS, FAMILIES, data, model_of
 
@@ -71,7 +70,7 @@ def test_a_bin_that_the_score_does_not_use_adds_nothing():
     features = OptimalMap("chi2", 2).fit(X)
     coef = np.ones((2 * BINS, 1))
     coef[[3, 3 + BINS]] = 0
-    model = mapped_model(features, coef, np.zeros(1))
+    model = features.mapped_model(coef, np.zeros(1))
     contributions, _ = contributions_of(model, lambda X: X, X, X.mean(axis=0))
     assert np.abs(contributions[:, 3]).max() == 0
     importance = gradient_importance(model, X, BINS)
@@ -123,7 +122,7 @@ def test_bins_that_stand_in_for_each_other_are_both_found(kind):
 def test_the_nearest_landmark_of_a_landmark_is_itself():
     X = data(12)
     features = LandmarkFeatures("exp-chi2", 12, landmarks=X, random_state=0).fit(X)
-    model = mapped_model(features, np.linalg.solve(features.projection_, np.eye(12)), np.zeros(12))
+    model = features.mapped_model(np.linalg.solve(features.projection_, np.eye(12)), np.zeros(12))
     neighbours = nearest_landmarks(model, X[3:4], output=3, k=2)
     assert neighbours.similarities[0] == pytest.approx(1, abs=1e-6)
 

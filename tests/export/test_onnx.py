@@ -22,7 +22,7 @@ from chimap import (
     export_model,
 )
 from chimap.estimators.internals import preparation_of
-from chimap.export.check import made_rows
+from chimap.export.files import made_rows
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import parts_of
 from chimap.features.additive import CATALOGUE as MAPS

@@ -11,7 +11,6 @@ from chimap.features.additive.identity import IdentityMap
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks, ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.features.mapped import mapped_model
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.kernels import Exponential, OnColumns, chi2
 
@@ -46,7 +45,7 @@ def model_of(features, X, seed=1):
     rng = np.random.default_rng(seed)
     D = features.transform(X[:1]).shape[1]
     coef, intercept = rng.normal(size=(D, 3)), rng.normal(size=3)
-    return mapped_model(features, coef, intercept), coef, intercept
+    return features.mapped_model(coef, intercept), coef, intercept
 
 
 @pytest.mark.parametrize("make", FAMILIES.values(), ids=FAMILIES)
@@ -93,7 +92,7 @@ def test_scaled_features_have_the_scores_of_rows_as_they_come():
     scale = Scale.of(X, [chi2])
     features = ScaledFeatures(OptimalMap("chi2", 2).fit(scale.rows(X)), scale)
     coef, intercept = np.ones((features._n_features_out, 1)), np.zeros(1)
-    model = mapped_model(features, coef, intercept)
+    model = features.mapped_model(coef, intercept)
     np.testing.assert_allclose(model.function(model.rows(X)), features.transform(X) @ coef, rtol=1e-9)
 
 
@@ -106,4 +105,4 @@ def test_a_product_of_kernels_has_the_bins_of_its_columns():
 
 def test_features_without_mapped_rows_have_none():
     features = NystroemFeatures("pq", 5, random_state=0).fit(data())
-    assert mapped_model(features, np.ones((features.transform(data()).shape[1], 1)), np.zeros(1)) is None
+    assert features.mapped_model(np.ones((features.transform(data()).shape[1], 1)), np.zeros(1)) is None

@@ -8,7 +8,6 @@ import scipy.sparse as sp
 
 from chimap._validation import DataError
 from chimap.features.exact import ExactFeatures
-from chimap.features.mapped import mapped_model
 from chimap.features.weighted import (
     BinWeights,
     Half,
@@ -62,7 +61,7 @@ def fitted(X, y, weights):
     features = ExactFeatures("exp-chi2").fit(scaled)
     K = features.transform(scaled)
     coef = np.linalg.solve(K + 0.01 * np.eye(len(y)), y[:, None])
-    return mapped_model(features, coef, np.zeros(1)), scaled
+    return features.mapped_model(coef, np.zeros(1)), scaled
 
 
 def test_bins_of_noise_lose_their_weight():

@@ -112,9 +112,9 @@ def test_the_race_of_a_device_is_that_of_the_host(by_torch, monkeypatch):
 @pytest.fixture
 def made(by_torch):
     """The kernels that were brought to the device, with the calls of each."""
-    from chimap.backends import torch_kernel
+    from chimap.backends import torch as torch_backend
 
-    class Watched(torch_kernel.TorchKernel):
+    class Watched(torch_backend.TorchKernel):
         def __init__(self, features, device):
             super().__init__(features, device)
             self.calls = []
@@ -178,7 +178,7 @@ def with_room(monkeypatch, n_bytes):
 
 
 def test_a_device_with_less_room_has_smaller_blocks(by_torch):
-    from chimap.backends.torch_kernel import kernel_bytes
+    from chimap.backends.torch import kernel_bytes
 
     model = HistogramClassifier("exp-chi2", **EXACT | {"memory": "9MiB"})
     for held, block_rows in ((1000, 1000), (900, 500)):

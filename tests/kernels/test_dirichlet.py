@@ -14,7 +14,7 @@ from scipy.stats import dirichlet
 from chimap import DirichletKernel
 from chimap._validation import DataError
 from chimap.kernels import as_kernel
-from chimap.kernels.dirichlet_likelihood import DirichletWhitening, LogStatistics, _excess
+from chimap.kernels.dirichlet import DirichletWhitening, LogStatistics, _excess
 
 from ..golden import RELATIVE, golden
 from ..histograms import SPARSE_KINDS, histograms
@@ -133,7 +133,7 @@ def test_zeros_count_as_the_offset():
 def test_statistics_do_not_depend_on_blocks(monkeypatch):
     X = histograms()
     whole = LogStatistics.of(X)
-    monkeypatch.setattr("chimap.kernels.dirichlet_likelihood._BLOCK_NUMBERS", 50)
+    monkeypatch.setattr("chimap.kernels.dirichlet._BLOCK_NUMBERS", 50)
     parts = LogStatistics.of(X)
     for name in vars(whole):
         np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-12)

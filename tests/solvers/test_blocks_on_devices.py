@@ -15,8 +15,11 @@ from chimap.solvers.blocks import BlockRidge, KernelHere
 
 torch = pytest.importorskip("torch", reason="the path of devices is tested where torch is installed")
 
-from chimap.backends.torch_kernel import TorchFactor, TorchRows  # noqa: E402
-from chimap.backends.uploads import Uploads  # noqa: E402
+from chimap.backends.torch import (  # noqa: E402
+    TorchFactor,
+    TorchRows,
+    Uploads,
+)
 
 N = 300
 RNG = np.random.default_rng(0)
@@ -60,7 +63,7 @@ def _torch_by_its_own_name_of_the_cpu(monkeypatch):
 def _small_tiles(monkeypatch):
     """Let tiles, pieces and steps be smaller than the rows, as they are on a device."""
     for name, size in (("_TILE", 1), ("_FEWEST_COLUMNS", 64), ("_PIECE", 10_000), ("_STEP", 48)):
-        monkeypatch.setattr(f"chimap.backends.torch_kernel.{name}", size)
+        monkeypatch.setattr(f"chimap.backends.torch.{name}", size)
 
 
 def precision(features):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap import AnchorMap
-from chimap.tables.codes import CodeTables
+from chimap.tables.functions import CodeTables
 
 from ..histograms import histograms
 

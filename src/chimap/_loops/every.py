@@ -1,6 +1,7 @@
 """Every loop. ``_loops`` imports this module when a loop is first used."""
 
 from chimap._loops.anchors import (
+    LANES,
     blended_features,
     kmeans_on_line,
     looked_up_features,
@@ -12,20 +13,24 @@ from chimap._loops.anchors import (
     staircase_features,
     uniform_codes,
 )
-from chimap._loops.bits import differing_bits, signs
-from chimap._loops.density import count_cells
+from chimap._loops.bits import codes_of_levels, differing_bits, signs
 from chimap._loops.dirichlet import dirichlet_features
-from chimap._loops.exact import add_sparse_products, distances_to_values
 from chimap._loops.fourier import row_times_dense, sparse_times_dense, waves
 from chimap._loops.groups import group_norms, group_residuals, sweep_groups
 from chimap._loops.hadamard import structured_projection
 from chimap._loops.kernels import pair_sums, pair_sums_gamma, pair_sums_sparse
-from chimap._loops.landmarks import add_to_rows, centre_rows, centre_sparse, kernel_less_one
-from chimap._loops.lanes import LANES
-from chimap._loops.levels import codes_of_levels
+from chimap._loops.landmarks import (
+    add_sparse_products,
+    add_to_rows,
+    centre_rows,
+    centre_sparse,
+    distances_to_values,
+    kernel_less_one,
+)
 from chimap._loops.maps import (
     chebyshev_features,
     combined_terms,
+    count_cells,
     direct_features,
     direct_features_by_bin,
     homogeneous_features,

@@ -2,30 +2,526 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import cast
+import itertools
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 import torch
 
+from chimap import _arrays
+from chimap._cholesky import refined
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Rows
+from chimap._types import Rows, RowTargets
 from chimap._validation import MemoryBudgetError
 from chimap.backends.base import (
     BlockedFeatures,
     BlockedMoments,
     Cholesky,
+    Clock,
     FoldedMoments,
     HostKernel,
     Keep,
     KernelSum,
     RowFeatures,
+    SplitRows,
+    TrainingRows,
 )
 from chimap.backends.host import HOST
-from chimap.backends.torch_kernel import TorchKernel, kernel_bytes
-from chimap.backends.torch_sums import TorchBlockSums, TorchFoldSums, TorchMap
-from chimap.backends.uploads import Uploads, float32_products
+
+_AHEAD = 2  # pieces of work that may wait on the device while the next is prepared
+
+
+@contextmanager
+def float32_products(precision: str) -> Iterator[None]:
+    """Multiply float32 within the block as "highest" (float32), "high" (TF32 on a CUDA device) or "medium" (bfloat16).
+
+    The setting of the caller's program is restored afterwards.
+    """
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(precision)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+class Uploads:
+    """Copies numpy arrays to a device on a separate stream while the device computes.
+
+    The copies go through page-locked memory from torch's cache, which reuses a buffer only after the copy from it has
+    finished, so no copy reads what the next one writes. Call ``pace`` after each piece of work: it waits for the device
+    if more than two pieces are queued, because rows that wait would otherwise fill its memory.
+    """
+
+    def __init__(self, device: str | torch.device):
+        self.device = torch.device(device)
+        self._is_cuda = self.device.type == "cuda"
+        self._stream: torch.cuda.Stream | None = torch.cuda.Stream(self.device) if self._is_cuda else None
+        self._queued: deque[torch.cuda.Event] = deque()
+
+    def __call__(self, values: np.ndarray) -> torch.Tensor:
+        """Return the array on the device, with the dtype and shape of ``values``."""
+        # torch warns about read-only arrays, such as rows of a memory-mapped file, so these are copied.
+        host = torch.from_numpy(np.require(values, requirements=["C", "W"]))
+        if not self._is_cuda:
+            return host.to(self.device)
+        current = torch.cuda.current_stream(self.device)
+        with torch.cuda.stream(self._stream):
+            moved = host.pin_memory().to(self.device, non_blocking=True)
+        current.wait_stream(self._stream)
+        # Its memory is reused only after the work that is queued now has read it.
+        moved.record_stream(current)
+        return moved
+
+    def pace(self) -> None:
+        """Wait for the device if more than two pieces of work are queued."""
+        if not self._is_cuda:
+            return
+        done = torch.cuda.Event()
+        done.record(torch.cuda.current_stream(self.device))
+        self._queued.append(done)
+        if len(self._queued) > _AHEAD:
+            self._queued.popleft().synchronize()
+
+
+# torch warns at the first sparse tensor; only their products with dense matrices are used here.
+warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+
+PIECE_ROWS = 16384  # rows of a fold on the device at once; each piece costs a pass over the float64 sums
+_PIECE_NUMBERS = 2**28  # entries of the widest array of a piece, 1 GiB in float32; some four such are alive
+_PANEL = 2048  # rows of the symmetric product computed at once; blocks below its diagonal are left out
+
+
+class TorchMap:
+    """Maps rows in CPU memory to features less their shift (D,) on a device.
+
+    ``dtype`` is the precision of the features before rounding; fitted features with ``is_rounded`` give bfloat16.
+    Features with no formula for torch tensors are computed on the CPU and copied. Projections whose result is then
+    rounded to bfloat16 are made in TF32, which is four times as precise.
+    """
+
+    def __init__(self, features: RowFeatures, shift: np.ndarray, dtype: np.dtype, upload: Uploads):
+        self._upload, self._features = upload, features
+        self._dtype = np.dtype(dtype)
+        self._is_rounded = bool(getattr(features, "is_rounded", False))
+        self._host_shift = shift
+        self._shift = upload(shift.astype(dtype))
+        inner: Any = features
+        if self._is_rounded:
+            inner = inner.features
+        self._bound: Callable[[torch.Tensor], torch.Tensor] | None = inner.bound(self._shift)
+        self._widest = max(shift.size, inner.n_inputs)
+
+    def piece_rows(self, n_bins: int) -> int:
+        """Return the number of rows whose features are on the device at once."""
+        return max(1, min(PIECE_ROWS, _PIECE_NUMBERS // max(n_bins, self._widest)))
+
+    def upload_rows(self, rows: Rows) -> torch.Tensor | Rows:
+        """Return checked rows, dense or CSR, as dense rows on the device; unchanged if the CPU maps them."""
+        if self._bound is None:
+            return rows
+        if not _arrays.is_sparse(rows):
+            return self._upload(rows)
+        places = np.repeat(np.arange(rows.shape[0]) * rows.shape[1], np.diff(rows.indptr)) + rows.indices
+        dense = torch.zeros(
+            rows.shape[0] * rows.shape[1], dtype=self._shift.dtype, device=self._upload.device
+        )
+        dense[self._upload(places.astype(np.int64, copy=False))] = self._upload(rows.data)
+        return dense.reshape(rows.shape)
+
+    def take(self, uploaded: torch.Tensor | Rows, members: np.ndarray) -> torch.Tensor | Rows:
+        """Select rows from the result of ``upload_rows``."""
+        return _arrays.take_rows(uploaded, members if self._bound is None else self._upload(members))
+
+    def __call__(self, uploaded: torch.Tensor | Rows) -> torch.Tensor:
+        """Return the features (n, D) less the shift for rows from ``upload_rows``."""
+        dtype = torch.bfloat16 if self._is_rounded else self._shift.dtype
+        if self._bound is None:
+            Z = np.empty((uploaded.shape[0], self._host_shift.size), self._dtype)
+            self._features.features_into(uploaded, Z, self._host_shift)
+            return self._upload(Z).to(dtype)
+        with float32_products("high" if self._is_rounded else "highest"):
+            features = self._bound(uploaded)
+        # The difference is rounded as it is written, in a single pass over memory.
+        return torch.sub(features, self._shift, out=torch.empty_like(features, dtype=dtype))
+
+
+class TorchMoments:
+    """Sums over rows on a device, fold by fold; ``sizes`` holds the numbers of features and targets of each fold.
+
+    Products are in the precision of the rows with float32 (or float64) accumulation; sums are in float64.
+    """
+
+    def __init__(self, sizes: Sequence[tuple[int, int]], upload: Uploads):
+        self._upload = upload
+        zeros = partial(torch.zeros, dtype=torch.float64, device=upload.device)
+        self._squares = [zeros((n, n)) for n, _ in sizes]
+        self._sums = [zeros((1 + t, n)) for n, t in sizes]
+
+    def add(self, fold: int, Z: torch.Tensor, Y: RowTargets) -> None:
+        """Add rows Z (rows, D) on the device, bfloat16, float32 or float64, less their shift, with targets Y.
+
+        Rows with weights are multiplied by the roots of these, in float32 if they are bfloat16.
+        """
+        square = self._squares[fold]
+        weights, roots = getattr(Y, "weights", None), None
+        if weights is not None:
+            Z = Z.float() if Z.dtype == torch.bfloat16 else Z
+            roots = self._upload(np.sqrt(weights)).to(Z.dtype)
+            Z = Z * roots[:, None]
+        with float32_products("highest"):
+            for first in range(0, Z.shape[1], _PANEL):
+                panel = Z[:, first : first + _PANEL]
+                square[first : first + _PANEL, first:] += wide_product(panel.T, Z[:, first:])
+            self._sums[fold] += sums_with(Z, getattr(Y, "plain", Y), roots, self._upload)
+
+    def take_next(self) -> tuple[np.ndarray, np.ndarray]:
+        """Wait for the device; remove and return the first fold's sums: squares and [sum z, sum y z']."""
+        square, sums = self._squares.pop(0), self._sums.pop(0)
+        return square.cpu().numpy(), sums.cpu().numpy()
+
+
+class TorchFoldSums:
+    """``host.FoldSums`` with features and sums on a device; ``finish`` copies the sums back.
+
+    Launching work on a CUDA device does not wait for it, so rows are read, checked and copied while it computes. The
+    stage "device" is the time to launch work and, at the end, to wait for it.
+    """
+
+    def __init__(self, features: RowFeatures, moments: FoldedMoments, device: str):
+        self.features, self.moments, self.device = features, moments, device
+        self._upload = Uploads(device)
+        self._sums = TorchMoments([(fold.n_features, fold.n_targets) for fold in moments.folds], self._upload)
+        self._map = TorchMap(features, moments.shift, moments.dtype, self._upload)
+
+    def fresh(self) -> TorchFoldSums:
+        """See ``Sums``."""
+        return TorchFoldSums(self.features, self.moments.fresh(), self.device)
+
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+        """See ``Sums``."""
+        n_folds = len(self.moments.folds)
+        with clock("device"):
+            step = n_folds * self._map.piece_rows(rows.shape[1])
+            for first in range(0, rows.shape[0], step):
+                piece = slice(first, first + step)
+                uploaded = self._map.upload_rows(_arrays.take_rows(rows, piece))
+                for fold in range(n_folds):
+                    members = np.flatnonzero(folds[piece] == fold)
+                    if members.size:
+                        Z = self._map(uploaded if n_folds == 1 else self._map.take(uploaded, members))
+                        self._sums.add(fold, Z, targets[first + members])
+                self._upload.pace()
+            # Sums over targets alone are computed on the CPU, once for each chunk.
+            for fold in range(n_folds):
+                self.moments.add_targets(fold, targets[folds == fold])
+
+    def finish(self, clock: Clock) -> None:
+        """See ``Sums``."""
+        with clock("device"):
+            for fold in range(len(self.moments.folds)):
+                self.moments.add_sums(fold, *self._sums.take_next())
+
+
+class TorchBlockSums:
+    """``host.BlockSums`` with features of the given dtype, and sums, on a device."""
+
+    def __init__(self, features: BlockedFeatures, moments: BlockedMoments, dtype: np.dtype, device: str):
+        self.features, self.moments, self.dtype, self.device = features, moments, dtype, device
+        self._upload = Uploads(device)
+        self._sums = TorchMoments([(block.n_features, 0) for block in moments.blocks], self._upload)
+        self._borders = [int(border) for border in features.borders_]
+        shift = np.concatenate([block.shifts[0] for block in moments.blocks])
+        self._map = TorchMap(features, shift, dtype, self._upload)
+
+    def fresh(self) -> TorchBlockSums:
+        """See ``Sums``."""
+        return TorchBlockSums(self.features, self.moments.fresh(), self.dtype, self.device)
+
+    def add(self, rows: Rows, targets: RowTargets, folds: np.ndarray, clock: Clock) -> None:
+        """See ``Sums``; the targets are (n, 0) with the weights of the rows, and folds are ignored."""
+        with clock("device"):
+            step = self._map.piece_rows(rows.shape[1])
+            for first in range(0, rows.shape[0], step):
+                Z = self._map(self._map.upload_rows(_arrays.take_rows(rows, slice(first, first + step))))
+                piece_targets = targets[first : first + step]
+                for j, (left, right) in enumerate(itertools.pairwise(self._borders)):
+                    self._sums.add(j, Z[:, left:right], piece_targets)
+                    self.moments.blocks[j].add_targets(piece_targets)
+                self._upload.pace()
+
+    def finish(self, clock: Clock) -> None:
+        """See ``Sums``."""
+        with clock("device"):
+            for block in self.moments.blocks:
+                block.add_sums(*self._sums.take_next())
+
+
+def wide_product(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
+    """Return A B, accumulated and returned in float32 if A and B are bfloat16, and otherwise in their dtype."""
+    if A.dtype != torch.bfloat16:
+        return A @ B
+    if A.is_cuda:
+        return torch.mm(A, B, out_dtype=torch.float32)
+    # torch has no such product on the CPU; in float32 the product of two bfloat16 numbers is exact.
+    return A.float() @ B.float()
+
+
+def sums_with(Z: torch.Tensor, Y: RowTargets, scales: torch.Tensor | None, upload: Uploads) -> torch.Tensor:
+    """Return [sum s z, sum s y z'], (1 + t, D) on the device of Z, with scales s (n,), or None if all are 1.
+
+    The targets Y are a matrix or kept as ``classes``.
+    """
+    rows = Z.float() if Z.dtype == torch.bfloat16 else Z
+    rows = rows if scales is None else rows * scales[:, None]
+    n = Z.shape[0]
+    if hasattr(Y, "classes"):
+        order = np.argsort(Y.classes, kind="stable").astype(np.int64)
+        borders = np.concatenate([[0], np.cumsum(np.bincount(Y.classes, minlength=Y.shape[1]))])
+        members = torch.sparse_csr_tensor(
+            upload(borders.astype(np.int64)), upload(order), torch.ones_like(rows[:, 0]), (Y.shape[1], n),
+            check_invariants=False,
+        )  # fmt: skip
+        by_class = (members @ rows).double()
+        total = by_class.sum(dim=0, keepdim=True)
+        return torch.cat([total, 2 * by_class - total])
+    columns = upload(np.column_stack([np.ones(n), Y])).to(rows.dtype)
+    return (columns.T @ rows).double()
+
+
+_TILE = 2**24  # values of a tile, 64 MiB in float32: what is next in line is still in the device's cache
+_FEWEST_COLUMNS, _MOST_COLUMNS = 1024, 8192  # of a tile, whose outputs are summed up in float64
+_PIECE = 2**26  # bytes of rows that are copied to the device at once
+_STEP = 2048  # columns of an inverse that are computed together, and rows that are converted to float64
+_ALIGNED = 8  # rows and tiles are as wide as a multiple of so many numbers: products of others are slower
+
+
+def kernel_bytes(n_rows: int, n_columns: int, block_rows: int, itemsize: int) -> int:
+    """Return the bytes of mapped rows on a device, of a block of the kernel matrix, its factor and workspace."""
+    return itemsize * (n_rows * _width(n_columns) + 4 * block_rows**2 + 4 * _TILE)
+
+
+class TorchRows:
+    """The training rows of a kernel on a device, as ``rows`` (n, width): [v, 1, |v|^2] and zeros.
+
+    The first columns are those that ``kept`` stores dense, then those of its others that are not empty.
+    """
+
+    def __init__(self, kept: TrainingRows, upload: Uploads):
+        self._upload = upload
+        rare = np.flatnonzero(np.diff(kept.starts))
+        self._place_of = np.full(kept.n_columns, -1)
+        self._place_of[rare] = kept.columns.size + np.arange(rare.size)
+        self._n_columns = kept.columns.size + rare.size
+        self.rows = self.placed(kept.at(slice(0, kept.n_rows)))
+
+    def placed(self, split: SplitRows) -> torch.Tensor:
+        """Return rows (m, p), split as the kept ones, in the form of ``rows``, without columns that are empty there."""
+        squares = split.squares
+        m, n_dense, width = squares.size, split.dense.shape[1], _width(self._n_columns)
+        out = torch.zeros((m, width), dtype=_dtype(squares.dtype), device=self._upload.device)
+        step = max(1, _PIECE // (width * squares.itemsize))
+        for first in range(0, m, step):
+            piece = slice(first, min(first + step, m))
+            out[piece, :n_dense] = self._upload(split.dense[piece])
+            out[piece, self._n_columns] = 1
+            out[piece, self._n_columns + 1] = self._upload(squares[piece])
+            if split.rare is not None:
+                some = split.rare[piece]
+                columns = self._place_of[some.indices]
+                rows = np.repeat(np.arange(piece.start, piece.stop), np.diff(some.indptr))
+                stored = columns >= 0
+                places = (rows * width + columns)[stored]
+                out.view(-1)[self._upload(places)] = self._upload(some.data[stored])
+            self._upload.pace()
+        return out
+
+    def ahead(self, rows: torch.Tensor, gamma: float | None) -> torch.Tensor:
+        """Return what rows in the form of ``rows`` are multiplied by: its products with training rows are exponents.
+
+        Where gamma is None, they are the products u'v.
+        """
+        ends = slice(self._n_columns, self._n_columns + 2)
+        if gamma is None:
+            ahead = rows.clone()
+            ahead[:, ends] = 0
+            return ahead
+        ahead = rows * (2 * gamma)
+        ahead[:, ends.start] = -gamma * rows[:, ends.stop - 1]
+        ahead[:, ends.stop - 1] = -gamma
+        return ahead
+
+    def squares(self, rows: torch.Tensor) -> np.ndarray:
+        """Return |u|^2 (m,), float64, of rows in the form of ``rows``."""
+        return np.asarray(rows[:, self._n_columns + 1].double().cpu().numpy())
+
+    def values(self, ahead: torch.Tensor, gamma: float | None, places: slice | torch.Tensor) -> torch.Tensor:
+        """Return the values of the kernel, for rows from ``ahead``, with the training rows at some places."""
+        values = ahead @ self.rows[places].T
+        # rounding may make a distance of equal rows negative
+        return values if gamma is None else values.clamp_(max=0).exp_()
+
+
+class TorchKernel:
+    """See ``base.BlockKernel``: the training rows of ``features``, which have a map, on a device."""
+
+    def __init__(self, features: KernelSum, device: str):
+        self._features, self._upload = features, Uploads(device)
+        self._rows = [TorchRows(kept, self._upload) for kept, _ in self._summands]
+
+    @property
+    def _summands(self) -> Sequence[tuple[TrainingRows, float | None]]:
+        summands = self._features.summands
+        if summands is None:
+            raise TypeError("a kernel without a map has no form for a device")
+        return summands
+
+    @property
+    def _gammas(self) -> list[float | None]:
+        """gamma of each kernel; it may change between calls, unlike the rows."""
+        return [gamma for _, gamma in self._summands]
+
+    def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """See ``BlockKernel``."""
+        out += self._outputs([own.rows[places] for own in self._rows], weights)
+
+    def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
+        """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t)."""
+        others = self._features.others(rows)
+        return self._outputs(
+            [own.placed(split) for own, split in zip(self._rows, others, strict=True)], weights
+        )
+
+    def _outputs(self, chosen: list[torch.Tensor], weights: np.ndarray) -> np.ndarray:
+        """Return the outputs of rows, in the form of each kernel's, by the first training rows."""
+        m, (n, t) = chosen[0].shape[0], weights.shape
+        on_device = self._upload(weights).to(chosen[0].dtype)
+        total = torch.zeros((m, t), dtype=torch.float64, device=self._upload.device)
+        step = min(max(_TILE // max(1, m) // _ALIGNED * _ALIGNED, _FEWEST_COLUMNS), _MOST_COLUMNS)
+        with float32_products("highest"):
+            for own, rows, gamma in zip(self._rows, chosen, self._gammas, strict=True):
+                ahead = own.ahead(rows, gamma)
+                for first in range(0, n, step):
+                    tile = slice(first, min(first + step, n))
+                    total += own.values(ahead, gamma, tile) @ on_device[tile]
+        return np.asarray(total.cpu().numpy())
+
+    def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> TorchFactor:
+        """See ``BlockKernel``."""
+        square, diagonal, places = None, np.zeros(rows.size), self._upload(rows)
+        with float32_products("highest"):
+            for own, gamma in zip(self._rows, self._gammas, strict=True):
+                chosen = own.rows[places]
+                values = own.values(own.ahead(chosen, gamma), gamma, places)
+                square = values if square is None else square.add_(values)
+                del values
+                diagonal += own.squares(chosen) if gamma is None else 1.0
+        assert square is not None  # there is at least one kernel
+        return TorchFactor(square, diagonal, row_weights, self._upload)
+
+
+class TorchFactor:
+    """See ``base.BlockFactor``: the values (m, m) and their factor on a device.
+
+    Factor and solutions are in the dtype of the values, refined by residuals in float64.
+    """
+
+    def __init__(
+        self, square: torch.Tensor, diagonal: np.ndarray, row_weights: np.ndarray | None, upload: Uploads
+    ):
+        self.diagonal = diagonal
+        self._square, self._upload = square, upload
+        self._noise = np.ones(diagonal.size) if row_weights is None else 1 / row_weights
+        self._lower = self._rounded_off = torch.empty(0)
+
+    def lift(self, constant: float) -> None:
+        """See ``BlockFactor``."""
+        self._square += constant
+        self.diagonal = self.diagonal + constant
+
+    def factorise(self, alpha: float) -> bool:
+        """See ``BlockFactor``."""
+        self._lower = torch.empty(0)  # frees the factor of another strength
+        exact = self._upload(self.diagonal + alpha * self._noise)
+        inside = self._square.diagonal()
+        inside.copy_(exact)
+        self._rounded_off = (exact - inside.double())[:, None]
+        with float32_products("highest"):
+            self._lower, info = torch.linalg.cholesky_ex(self._square)
+        return not int(info)
+
+    def solve_for(self, right: np.ndarray, steps: int) -> np.ndarray | None:
+        """See ``BlockFactor``."""
+        with float32_products("highest"):
+            return refined(self._solve, self._product, right, steps)
+
+    def _solve(self, B: np.ndarray) -> np.ndarray:
+        """Return A^-1 B by the factor."""
+        right = self._upload(B).to(self._lower.dtype)
+        return np.asarray(torch.cholesky_solve(right, self._lower).cpu().numpy())
+
+    def _product(self, A: np.ndarray) -> np.ndarray:
+        """Return the matrix times A, in float64."""
+        right = self._upload(A)
+        out = self._rounded_off * right
+        for first in range(0, out.shape[0], _STEP):
+            rows = slice(first, first + _STEP)
+            out[rows] += self._square[rows].double() @ right
+        return np.asarray(out.cpu().numpy())
+
+    def inverse_diagonal(self, first: int) -> np.ndarray:
+        """See ``BlockFactor``."""
+        m = self.diagonal.size
+        parts = [np.arange(start, min(start + _STEP, m)) for start in range(first, m, _STEP)]
+        norms = [
+            torch.linalg.vector_norm(self._inverse_columns(part), dim=0, dtype=torch.float64)
+            for part in parts
+        ]
+        return np.square(np.concatenate([norm.cpu().numpy() for norm in norms]))
+
+    def inverse_blocks(self, groups: Sequence[np.ndarray], visit: Callable[[int, np.ndarray], None]) -> None:
+        """See ``BlockFactor``; columns of the inverse are computed for many groups together."""
+        for some in _batches(groups):
+            X = self._inverse_columns(np.concatenate([groups[k] for k in some]))
+            with float32_products("highest"):
+                products = (X.T @ X).double().cpu().numpy()
+            first = 0
+            for k in some:
+                own = slice(first, first + groups[k].size)
+                visit(k, products[own, own])
+                first = own.stop
+
+    def _inverse_columns(self, places: np.ndarray) -> torch.Tensor:
+        """Return the columns of L^-1 at some places, from the first of these on; A = L L'."""
+        start = int(places.min())
+        corner = self._lower[start:, start:]
+        columns = torch.zeros((corner.shape[0], places.size), dtype=corner.dtype, device=corner.device)
+        columns[self._upload(places - start), torch.arange(places.size, device=corner.device)] = 1
+        with float32_products("highest"):
+            return torch.linalg.solve_triangular(corner, columns, upper=False)
+
+
+def _batches(groups: Sequence[np.ndarray]) -> list[list[int]]:
+    """Return the numbers of groups, in lists of about ``_STEP`` rows together."""
+    ends = np.cumsum([group.size for group in groups])
+    batch_of = (ends - 1) // _STEP
+    return [np.flatnonzero(batch_of == batch).tolist() for batch in np.unique(batch_of)]
+
+
+def _width(n_columns: int) -> int:
+    """Return the numbers of a stored row: its columns and two more, in a multiple of ``_ALIGNED``."""
+    return -(-(n_columns + 2) // _ALIGNED) * _ALIGNED
+
+
+def _dtype(dtype: np.dtype) -> torch.dtype:
+    kind: torch.dtype = getattr(torch, dtype.name)
+    return kind
 
 
 def has_room(nbytes: int, device: str) -> bool:

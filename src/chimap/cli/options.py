@@ -101,7 +101,7 @@ def _option(name: str, hint: Any, default: object, described: dict[str, Descript
     """Return the option of a parameter: as its annotation says, or else as its docstring does."""
     if name in described and get_origin(hint) is not Annotated:
         metavar, help = described[name]
-        flags = {"output": ("--output", "-o")}.get(name, ())
+        flags: tuple[str, ...] = ("--output", "-o") if name == "output" else ()
         if default is False:  # the flag alone, without --no-...
             flags = (f"--{name.replace('_', '-')}",)
         hint = Annotated[

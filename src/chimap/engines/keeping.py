@@ -11,9 +11,8 @@ import numpy as np
 from chimap import _arrays
 from chimap._progress import Stopwatch
 from chimap._types import Rows
-from chimap.backends.base import RowFeatures
 from chimap.backends.host import PIECE_ROWS
-from chimap.features.additive.base import mapped
+from chimap.features.base import FittedFeatures
 from chimap.moments import RowWeights, Targets, weighted
 from chimap.moments.kept import KeptFeatures
 
@@ -27,7 +26,7 @@ class KeepingPass:
     """
 
     prepare: Callable[[Rows, int, str], Rows]
-    features: RowFeatures
+    features: FittedFeatures
     encode: Callable[[Any], Targets]
     moments: KeptFeatures
     clock: Stopwatch
@@ -48,4 +47,4 @@ class KeepingPass:
                 piece = slice(first, first + PIECE_ROWS)
                 block = _arrays.take_rows(rows, piece)
                 block = _arrays.to_sparse(block) if self.is_sparse else block
-                self.moments.put(mapped(self.features, block), targets[piece], start + first)
+                self.moments.put(self.features.mapped(block), targets[piece], start + first)

@@ -14,7 +14,7 @@ from chimap._types import MatrixLike, Rows, Sometimes
 from chimap.estimators.explaining import Explaining
 from chimap.explain import contributions_of
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.mapped import MappedModel, mapped_model
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import AdditiveKernel, Kernel, Linear
 
 _BLOCK_ROWS = 1024  # rows to predict whose kernel values are in memory together
@@ -79,7 +79,7 @@ class ExplainedMachine(Explaining):
 
     def _mapped_model(self) -> MappedModel | None:
         """See ``Explaining``: None without a map, as a kernel of all training rows is no function of mapped rows."""
-        return None if self.map is None else mapped_model(self.map_, self.coef_.T, self.intercept_)
+        return None if self.map is None else self.map_.mapped_model(self.coef_.T, self.intercept_)
 
     def _prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
         """See ``Explaining``: rows checked, in float64."""

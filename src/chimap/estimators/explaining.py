@@ -35,8 +35,7 @@ from chimap.explain import (
 )
 from chimap.explain.effects import BinEffect, BinUnit, bin_effect
 from chimap.explain.neighbours import expansion_of, strongest
-from chimap.features.mapped import MappedModel
-from chimap.features.mapped_functions import LinearFunction
+from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.fit.targets import Codec
 
 KINDS = ("gradient", "permutation", "removal", "variance")

@@ -16,7 +16,6 @@ from chimap._threads import threads
 from chimap._types import MatrixLike, Parameters, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.backends import backend_of, check_device, on_host
-from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource
 from chimap.data.views import fitted_names
 from chimap.estimators.explaining import Explaining
@@ -25,8 +24,8 @@ from chimap.estimators.posterior_variances import checked_posterior, posterior_v
 from chimap.estimators.prediction import Prediction, scores
 from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
 from chimap.explain.effects import BinUnit
-from chimap.features.base import Folded, fold
-from chimap.features.mapped import MappedModel, mapped_model
+from chimap.features.base import FittedFeatures
+from chimap.features.mapped_functions import MappedModel
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.design import FeatureBlock
 from chimap.fit.recipe import given_weights
@@ -52,7 +51,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     precision: str
     normalize: str | None
 
-    features_: Annotated[Any, RowFeatures]
+    features_: Annotated[Any, FittedFeatures]
     normalization_: Sometimes[Normalization | None]
     kernel_: Kernel
     shift_: Sometimes[np.ndarray]  # what is subtracted from features before they are rounded
@@ -282,7 +281,7 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
 
     def _mapped_model(self) -> MappedModel | None:
         """See ``Explaining``: None for rounded features, which are step functions and have no gradient."""
-        return None if self._is_rounded else mapped_model(self.features_, self._coef, self._intercept)
+        return None if self._is_rounded else self.features_.mapped_model(self._coef, self._intercept)
 
     def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
         room = self._room(min(self._rows_at_once, rows.shape[0]))
@@ -296,19 +295,18 @@ class LinearModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     def _unit_of_bin(self, place: int) -> BinUnit:
         return self._preparation.unit_of_bin(place)
 
-    def _mapping(self) -> RowFeatures:
+    def _mapping(self) -> FittedFeatures:
         """Return the features that are multiplied by the weights."""
         return RoundedFeatures(self.features_, self.shift_) if self._is_rounded else self.features_
 
-    def _folded(self) -> tuple[RowFeatures, np.ndarray, np.ndarray]:
+    def _folded(self) -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
         """Return features, weights (D, t) in their dtype and intercepts, ready to be multiplied; cached.
 
-        ``fold`` moves part of the work of features into the weights, if they allow it. A model that rounds its features
-        needs them as they are.
+        ``fold`` moves part of the work of features into the weights, if they allow it.
         """
 
-        def make() -> tuple[RowFeatures, np.ndarray, np.ndarray]:
-            folded = (Folded if self._is_rounded else fold)(self._mapping(), self._coef, self._intercept)
+        def make() -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
+            folded = self._mapping().fold(self._coef, self._intercept)
             weights = np.ascontiguousarray(folded.coef, dtype=self._dtype)
             return folded.features, weights, folded.intercept
 

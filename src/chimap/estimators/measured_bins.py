@@ -14,7 +14,7 @@ from chimap._types import Rows
 from chimap.data.labels import clean_targets
 from chimap.estimators.explained_rows import answers_of, mean_row
 from chimap.explain import gradient_importance, variance_importance
-from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import MappedModel
 from chimap.fit.targets import Codec, is_matrix
 
 if TYPE_CHECKING:

@@ -13,14 +13,13 @@ from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import finite_outputs, rows_as_fitted
-from chimap.backends.base import RowFeatures
 from chimap.data import ArraySource, Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
-from chimap.features.additive.base import keeps_zeros
+from chimap.features.base import FittedFeatures
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -144,14 +143,14 @@ class Prediction:
         """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``."""
 
 
-def scores(features: RowFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
+def scores(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
 
     room (n, D): where dense features are written, by those that do not give their outputs tile by tile.
     """
     if hasattr(features, "outputs"):
         return np.asarray(features.outputs(rows, weights))
-    if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
+    if _arrays.is_sparse(rows) and features.keeps_zeros:
         out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
         _products.sparse_product(features.transform_sparse(rows), weights, out)
         return out

@@ -10,7 +10,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import MappedModel
 
 _ORDERS = 8  # orders in which bins are changed if a model has no gradient; half are reversals of the others
 _STEPS = 64  # groups of bins that are changed one after the other in such an order

@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import MappedModel
 
 _ROWS = 1000  # rows whose gradients are averaged
 

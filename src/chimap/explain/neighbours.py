@@ -9,8 +9,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.features.mapped import MappedModel
-from chimap.features.mapped_functions import GaussianExpansion
+from chimap.features.mapped_functions import GaussianExpansion, MappedModel
 
 
 @dataclass(frozen=True, eq=False)

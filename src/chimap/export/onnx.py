@@ -3,29 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import reduce, singledispatch
-from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._errors import InputError
-from chimap._messages import Message
-from chimap.backends.base import RowFeatures
-from chimap.export.graph import Graph, Value
-from chimap.export.onnx_kernels import dirichlet_logs, gram, row_sums
-from chimap.export.onnx_maps import map_features, stationary_waves
+from chimap._onnx import Graph, Value
 from chimap.export.parts import ModelParts
-from chimap.features.additive import AdditiveMap, DirichletMap, StationaryMap
-from chimap.features.additive.identity import IdentityMap
-from chimap.features.blocks import BlockFeatures
-from chimap.features.exact import ExactBlocks, ExactFeatures
-from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures
-from chimap.features.fourier.base import RandomFeatures
-from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
-from chimap.features.scaled import ScaledFeatures
-from chimap.normalizations import Log1p, LogCP10K, LogCPM, Normalization, Presence, Roots, Shares, TfIdf
 
 if TYPE_CHECKING:
     import onnx
@@ -52,207 +35,15 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
     rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
     x = Value(g, "X", parts.dtype)
     if parts.normalize is not None:
-        x = normalised(parts.normalize, x, parts)
+        x = parts.normalize.onnx(x, parts.blocks, parts.n_bins)
     if parts.factors is not None:
         x = x * parts.factors
-    outputs = features(parts.features, g, x) @ parts.coef.astype(parts.dtype) + parts.intercept
+    outputs = parts.features.onnx(x) @ parts.coef.astype(parts.dtype) + parts.intercept
     declared = _declare_outputs(g, outputs, parts)
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}
     if parts.tasks is not None:
         notes["tasks"] = json.dumps(parts.tasks)
     return g.model([rows], declared, notes)
-
-
-@singledispatch
-def normalised(normalize: Normalization, x: Value, parts: ModelParts) -> Value:
-    """Return the normalised rows (n, bins) of rows x."""
-    raise InputError(
-        Message(
-            "{normalize=} cannot be written as ONNX. Export the weights ({format='weights'}).", normalize.name
-        )
-    )
-
-
-@normalised.register
-def _shares(normalize: Shares, x: Value, parts: ModelParts) -> Value:
-    return _divided_by(x, parts, row_sums)
-
-
-def _divided_by(x: Value, parts: ModelParts, norms: Callable[[Value], Value]) -> Value:
-    """Return rows divided, block by block, by the norms (n, 1) of their parts, in float64."""
-    for columns in parts.blocks:
-        is_whole = np.array_equal(columns, np.arange(parts.n_bins))
-        wide = x.cast(np.float64)
-        scaled = (wide / norms(wide if is_whole else wide.take(columns, 1))).cast(x.dtype)
-        if is_whole:
-            x = scaled
-            continue
-        inside = np.zeros(parts.n_bins, dtype=bool)
-        inside[columns] = True
-        x = x.graph.constant(inside).where(scaled, x)
-    return x
-
-
-@normalised.register
-def _log1p(normalize: Log1p, x: Value, parts: ModelParts) -> Value:
-    return _signed(x, _log_of_one_more(x.apply("Abs")))
-
-
-def _log_of_one_more(x: Value) -> Value:
-    # ONNX has no log1p, so the logarithm of 1 + x is taken in double precision.
-    return (x.cast(np.float64) + 1.0).apply("Log").cast(x.dtype)
-
-
-@normalised.register
-def _roots(normalize: Roots, x: Value, parts: ModelParts) -> Value:
-    return _signed(x, x.apply("Abs").apply("Sqrt"))
-
-
-def _signed(x: Value, size: Value) -> Value:
-    return x.apply("Sign") * size
-
-
-@normalised.register(LogCPM)
-@normalised.register(LogCP10K)
-def _log_shares(normalize: LogCPM | LogCP10K, x: Value, parts: ModelParts) -> Value:
-    return _log_of_one_more(_divided_by(x, parts, row_sums) * normalize.total)
-
-
-@normalised.register
-def _presence(normalize: Presence, x: Value, parts: ModelParts) -> Value:
-    return (x > 0.0).cast(x.dtype)
-
-
-@normalised.register
-def _tf_idf(normalize: TfIdf, x: Value, parts: ModelParts) -> Value:
-    damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
-    return _divided_by(damped * np.asarray(normalize.idf), parts, _lengths)
-
-
-def _lengths(x: Value) -> Value:
-    """Return the l2 norms (n, 1), with 1 for empty rows."""
-    squares = (x * x).sum(1, keep=True)
-    return (squares > 0.0).where(squares, 1.0).apply("Sqrt")
-
-
-@singledispatch
-def features(fitted: RowFeatures, g: Graph, x: Value) -> Value:
-    """Return the features (n, D) of prepared rows x (n, bins)."""
-    raise InputError(
-        Message(
-            "{} cannot be written as ONNX. Export the weights ({format='weights'}) and compute the features with "
-            "chimap.",
-            type(fitted).__name__,
-        )
-    )
-
-
-@features.register
-def _additive(fitted: AdditiveMap, g: Graph, x: Value) -> Value:
-    return map_features(fitted, g, x)
-
-
-@features.register
-def _blocks(fitted: BlockFeatures, g: Graph, x: Value) -> Value:
-    pairs = zip(fitted.features_, fitted.columns_, strict=True)
-    return g.concatenated([features(block, g, x.take(columns, 1)) for block, columns in pairs], 1)
-
-
-@features.register
-def _fourier(fitted: FourierFeatures, g: Graph, x: Value) -> Value:
-    inputs = map_features(fitted.map_, g, x) if isinstance(fitted.map_, AdditiveMap) else x
-    return _waves(fitted, g, inputs - fitted.centre_ if fitted.centre_.any() else inputs)
-
-
-@features.register
-def _skewed(fitted: SkewedFourierFeatures, g: Graph, x: Value) -> Value:
-    # ONNX has no log1p, so the logarithm of ratios close to 1 is taken in float64.
-    c, centre = float(fitted.kernel_.c), fitted.centre_.astype(np.float64)
-    ratio = (x.cast(np.float64) + c) / (centre + c)
-    return _waves(fitted, g, ratio.apply("Log").cast(x.dtype))
-
-
-def _waves(fitted: RandomFeatures, g: Graph, inputs: Value) -> Value:
-    """Return sqrt(2/D) [cos(W'u + b), sin of the leading angles that come in pairs].
-
-    W is a full matrix here, even if the model draws it as a structured product.
-    """
-    products = [part @ fitted.frequencies_ for part in fitted.projection_.addends(inputs)]
-    angles = reduce(add, products) + fitted.offset_
-    n_pairs = fitted.n_components - fitted.offset_.size
-    waves = [angles.apply("Cos")]
-    if n_pairs:
-        waves.append(angles.take(np.arange(n_pairs), 1).apply("Sin"))
-    # The factor is a vector because onnxruntime would fuse a scalar into the next product, in single precision.
-    return g.concatenated(waves, 1) * np.full(fitted.n_components, np.sqrt(2.0 / fitted.n_components))
-
-
-@features.register
-def _scaled(fitted: ScaledFeatures, g: Graph, x: Value) -> Value:
-    half = fitted.scale.exponent // 2  # two factors, since their product may overflow the type
-    return features(fitted.features, g, x * 2.0**half * 2.0 ** (fitted.scale.exponent - half))
-
-
-@features.register
-def _identity(fitted: IdentityMap, g: Graph, x: Value) -> Value:
-    return x
-
-
-@features.register
-def _stationary(fitted: StationaryMap, g: Graph, x: Value) -> Value:
-    return stationary_waves(fitted, g, x)
-
-
-@features.register
-def _dirichlet(fitted: DirichletMap, g: Graph, x: Value) -> Value:
-    w = fitted.kernel_.whitening
-    z = dirichlet_logs(fitted.kernel_, x)
-    return z + (z * w.scale).sum(1, keep=True) * w.common * w.scale
-
-
-@features.register
-def _landmarks(fitted: LandmarkFeatures, g: Graph, x: Value) -> Value:
-    mapping = fitted.unit_map_
-    mapped = []
-    for factor in mapping.factors:
-        columns = x if factor.columns is None else x.take(factor.columns, 1)
-        is_map = isinstance(factor.map, AdditiveMap)
-        mapped.append(map_features(factor.map, g, columns) if is_map else columns)
-    # Double precision: kernel values minus 1 suffer cancellation, and the whitening magnifies the rounding.
-    u = g.concatenated(mapped, 1).cast(np.float64) * mapping.scale + -(mapping.centre * mapping.scale)
-    exponents = u @ fitted._mapped.astype(np.float64) + -fitted._half_norms.astype(np.float64)
-    exponents = exponents + (u * u).sum(1, keep=True) * np.full(1, -0.5)
-    less_one = exponents.apply("Exp") + np.full(1, -1.0)
-    return (less_one @ fitted.projection_.astype(np.float64) + fitted._ones).cast(x.dtype)
-
-
-@features.register
-def _exact(fitted: ExactFeatures, g: Graph, x: Value) -> Value:
-    if fitted.map_ is None:
-        return gram(fitted.kernel_, g, x, fitted.rows_).cast(x.dtype)
-    kept, means = fitted.rows_.centred(), fitted.rows_.column_means()
-    mapped = map_features(fitted.map_, g, x) if isinstance(fitted.map_, AdditiveMap) else x
-    u = (
-        mapped.cast(np.float64) - means
-    )  # float64, since weights of both signs magnify the rounding of kernel values
-    products = u @ g.constant(np.ascontiguousarray(kept.T.astype(x.dtype))).cast(np.float64)
-    if fitted._gamma is None:
-        return products.cast(x.dtype)
-    squares = (u * u).sum(1, keep=True) + np.square(kept).sum(axis=1)
-    distances = (squares - products * 2.0).at_least(0.0)
-    return (distances * -fitted._gamma).apply("Exp").cast(x.dtype)
-
-
-@features.register
-def _exact_blocks(fitted: ExactBlocks, g: Graph, x: Value) -> Value:
-    pairs = zip(fitted.features_, fitted.columns_, strict=True)
-    values = [features(block, g, x.take(columns, 1)) for block, columns in pairs]
-    return reduce(add, values)
-
-
-@features.register
-def _nystroem(fitted: NystroemFeatures, g: Graph, x: Value) -> Value:
-    return (gram(fitted.kernel_, g, x, fitted.landmarks_) @ fitted.projection_).cast(x.dtype)
 
 
 def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:

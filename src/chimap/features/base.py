@@ -1,20 +1,188 @@
-"""Protocols of explicit kernel features and of their families, and what a family knows before fitting."""
+"""The base classes of explicit kernel features, and what their families know before fitting."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+from sklearn.utils.validation import check_is_fitted
 
-from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
-from chimap.backends.base import RowFeatures
+from chimap import _arrays
+from chimap._errors import InputError
+from chimap._messages import Message
+from chimap._onnx import Value
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._validation import validated_rows
+from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import Kernel, as_kernel
 from chimap.kernels.exponential import GAMMA_BLOCK, GAMMA_ROWS
+from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from chimap.features.additive.base import AdditiveMap
+    from sklearn.utils import Tags
+
+
+class FittedFeatures(ABC):
+    """Fitted features z(x) with z(x) . z(y) close to ``kernel_``: all that other parts of the package ask of them.
+
+    A kind of features writes rows into an array (``features_into``). The other methods have answers that serve most
+    kinds.
+    """
+
+    if TYPE_CHECKING:
+        # Some kinds keep these as attributes and others compute them.
+
+        @property
+        def kernel_(self) -> Kernel:
+            """The exact kernel, its parameters set to numbers."""
+
+        @property
+        def n_features_in_(self) -> int:
+            """Number of bins of a row."""
+
+        @property
+        def _n_features_out(self) -> int: ...
+
+    @abstractmethod
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, D)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (D,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
+
+    @property
+    def keeps_zeros(self) -> bool:
+        """Whether features of zeros are zeros, so that CSR rows have CSR features (``transform_sparse``)."""
+        return False
+
+    def transform_sparse(self, rows: CSR) -> CSR:
+        """Return the CSR features of checked CSR rows, where features of zeros are zeros.
+
+        Parameters
+        ----------
+        rows : CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sparse features")
+
+    def mapped(self, rows: Rows) -> Rows:
+        """Return the features (n, D) of checked rows in their dtype: CSR for CSR rows where zeros stay zeros.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        """
+        if _arrays.is_sparse(rows) and self.keeps_zeros:
+            return self.transform_sparse(rows)
+        Z = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
+        self.features_into(rows, Z)
+        return Z
+
+    def bound(self, like: Array) -> ArrayMap | None:
+        """Return the map from checked dense rows to features for arrays such as ``like``, with all it needs beside it.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+
+        Returns
+        -------
+        callable or None
+            The map; None where the features are computed on the host only.
+        """
+        return None
+
+    @property
+    def n_inputs(self) -> int:
+        """Length of the widest row that the features are computed from, beside the row itself."""
+        return 0
+
+    def in_bfloat16(self, rows: Rows) -> FittedFeatures:
+        """Return the same features with projections that are products of bfloat16, if they have any.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Examples of checked rows, which show how exact the products have to be.
+        """
+        return self
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return the linear model z(x) . coef + intercept in the form that is cheapest to evaluate.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (D, t)
+            Weights of the features for t outputs.
+        intercept : ndarray of shape (t,)
+            Intercepts.
+        """
+        return Folded(self, coef, intercept)
+
+    def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return a linear model of the features in the form that a fit keeps.
+
+        Features that only served to find the weights are replaced by those that they are made of: principal components
+        by the features of their blocks, and values of an additive kernel with every row by the map of the kernel.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (D, t)
+            Weights of the features for t outputs.
+        intercept : ndarray of shape (t,)
+            Intercepts.
+        """
+        return Folded(self, coef, intercept)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+        """Return the model z(x) . coef + intercept as a function of mapped rows; None if the features have none.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (D, t)
+            Weights of the features for t outputs.
+        intercept : ndarray of shape (t,)
+            Intercepts.
+        """
+        return None
+
+    def describe(self) -> str:
+        """Return a description of the features in a few words."""
+        return type(self).__name__
+
+    def onnx(self, x: Value) -> Value:
+        """Return the features (n, D) of prepared rows x (n, bins) as nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        x : Value
+            The rows.
+
+        Raises
+        ------
+        ValueError
+            For features that have no such form.
+        """
+        raise InputError(
+            Message(
+                "{} cannot be written as ONNX. Export the weights ({format='weights'}) and compute the features with "
+                "chimap.",
+                type(self).__name__,
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +192,7 @@ class Folded:
     ``coef`` (D, t) and ``intercept`` (t,) are float64.
     """
 
-    features: RowFeatures
+    features: FittedFeatures
     coef: np.ndarray
     intercept: np.ndarray
 
@@ -35,64 +203,81 @@ class Folded:
         return np.asarray(Z @ self.coef.astype(rows.dtype), np.float64) + self.intercept
 
 
-def fold(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-    """Return a linear model of fitted features in its cheapest form, by their method ``fold`` if they have one.
+class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+    """Base of transformers whose features have the dot products of a kernel, exactly or nearly.
 
-    ``coef`` has shape (D, t), ``intercept`` (t,).
+    It carries what scikit-learn asks for. A kind of features has a constructor that keeps its arguments, ``fit``, which
+    sets ``kernel_`` and ``_n_features_out``, ``features_into`` and ``describe``.
     """
-    folded: Folded = (
-        features.fold(coef, intercept) if hasattr(features, "fold") else Folded(features, coef, intercept)
-    )
-    return folded
 
+    if TYPE_CHECKING:
+        kernel: str | Kernel
 
-def simplified(features: RowFeatures, coef: np.ndarray, intercept: np.ndarray) -> Folded:
-    """Return a linear model of fitted features in the form that a fit keeps, by their method of this name if any.
-
-    Features that only served to find the weights are replaced by those that they are made of: principal components by
-    the features of their blocks, and values of an additive kernel with every row by the map of the kernel.
-    """
-    kept: Folded = (
-        features.simplified(coef, intercept)
-        if hasattr(features, "simplified")
-        else Folded(features, coef, intercept)
-    )
-    return kept
-
-
-class FittedFeatures(RowFeatures, Protocol):
-    """Fitted features with z(x) . z(y) close to ``kernel_``.
-
-    They may also have ``bound(like)``, the same map by the operations of another array library;
-    ``transform_sparse(rows)``, where features of zeros are zeros; ``fold(coef, intercept)``, a cheaper form of a
-    linear model of them; and ``simplified(coef, intercept)``, the form that a fit keeps.
-    """
+    @abstractmethod
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
+        """Learn what depends on the data from a sample of rows X (n, bins); y is not used."""
 
     @property
-    def kernel_(self) -> Kernel:
-        """The exact kernel, its parameters set to numbers."""
-        ...
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of bins of a row."""
-        ...
+    def _takes_signs(self) -> bool:
+        """Whether bins may be negative."""
+        return as_kernel(self.kernel).is_signed
 
     def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features (n, D) of rows X (n, bins)."""
-        ...
+        """Return the features of rows.
 
-    def describe(self) -> str:
-        """Return a description of the features in a few words."""
-        ...
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, bins)
+            Rows of any library: numpy, scipy, torch or cupy.
+
+        Returns
+        -------
+        array or CSR matrix of shape (n, n_features_out)
+            Features in the floating type of X: CSR of sparse rows where features of zeros are zeros, else dense. Those
+            of a tensor of torch or an array of cupy stay on its device.
+
+        Raises
+        ------
+        DataError
+            If the rows have another number of bins, or entries that ``fit`` refuses.
+        """
+        check_is_fitted(self)
+        rows = validated_rows(self, X, reset=False, signed=self._takes_signs, on_device=True)
+        return self.array_features(rows) if _arrays.is_on_device(rows) else self.mapped(rows)
+
+    def array_features(self, rows: Array) -> Array:
+        """Return the features of checked dense rows of any array library, on the host if they have no other form.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Features in the library, on the device and in the dtype of the rows.
+        """
+        bound = self.bound(rows)
+        if bound is not None:
+            return bound(rows)
+        host = np.ascontiguousarray(_arrays.to_host(rows))
+        out = np.empty((host.shape[0], self._n_features_out), host.dtype)
+        self.features_into(host, out)
+        return _arrays.beside(out, rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = not self._takes_signs
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
-class Features(FittedFeatures, Protocol):
-    """A scikit-learn transformer that learns such features."""
-
-    def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
-        """Learn what depends on the data from a sample of rows."""
-        ...
+def linear_in_features(features: FittedFeatures, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+    """Return a model of a map, whose features are the mapped row: term by term, the bins in order within each."""
+    bins = np.arange(features._n_features_out) % features.n_features_in_
+    return MappedModel(lambda X: dense(features.mapped(X)), bins, LinearFunction(coef, intercept))
 
 
 @dataclass(frozen=True)
@@ -106,7 +291,7 @@ class FeatureSettings:
     gamma: float | str = "mean"
     n_components: int | str = 2048
     n_terms: int | str = 2
-    map: AdditiveMap | None = None
+    map: Any = None  # an AdditiveMap
     sampling: str = "auto"
     form: str = "pair"
     features: str | Features = "auto"

@@ -14,17 +14,18 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Transformed
 from chimap._validation import DataError, check_blocks, validated
 from chimap.backends.base import RowFeatures
-from chimap.features.additive.base import keeps_zeros
-from chimap.features.base import Features, Folded, fold
+from chimap.features.base import Features, FittedFeatures, Folded
+from chimap.features.mapped_functions import MappedModel, SumOfBlocks
 from chimap.features.rounded import in_bfloat16
 from chimap.kernels import Kernel, OnColumns, Sum
 from chimap.model_files import Transformer, register
 
 
-class BlockFeatures(Transformer, BaseEstimator):
+class BlockFeatures(FittedFeatures, Transformer, BaseEstimator):
     """Features of each block of columns, one after the other.
 
         z(x) = [z_1(x[columns_1]), .., z_r(x[columns_r])]
@@ -63,7 +64,7 @@ class BlockFeatures(Transformer, BaseEstimator):
     """
 
     n_features_in_: int
-    features_: list[Annotated[Any, RowFeatures]]  # fitted; some have more methods than ``FittedFeatures``
+    features_: list[Annotated[Any, RowFeatures]]
     columns_: list[np.ndarray]
     names_: list[str]
     borders_: np.ndarray
@@ -111,8 +112,9 @@ class BlockFeatures(Transformer, BaseEstimator):
         return int(self.borders_[-1])
 
     @property
-    def _keeps_zeros(self) -> bool:
-        return all(keeps_zeros(fitted) for fitted in self.features_)
+    def keeps_zeros(self) -> bool:
+        """Whether the features of all blocks keep zeros."""
+        return all(fitted.keeps_zeros for fitted in self.features_)
 
     def transform(self, X: MatrixLike) -> Transformed:
         """Return features (n, n_features_out) of rows X (n, bins): CSR of sparse rows where all blocks keep zeros."""
@@ -120,16 +122,15 @@ class BlockFeatures(Transformer, BaseEstimator):
         rows = _arrays.as_rows(validated(self, X, reset=False))
         parts = zip(self.features_, self.columns_, strict=True)
         transformed = [own.transform(_arrays.take_columns(rows, columns)) for own, columns in parts]
-        if not self._keeps_zeros:
+        if not self.keeps_zeros:
             transformed = [_arrays.to_dense(own) for own in transformed]
         return _arrays.stack_columns(transformed)
 
-    def transform_sparse(self, rows: CSR) -> Rows:
+    def transform_sparse(self, rows: CSR) -> CSR:
         """Return CSR features of checked CSR rows of all columns, where all blocks keep zeros."""
         parts = zip(self.features_, self.columns_, strict=True)
-        return _arrays.stack_columns(
-            [fitted.transform_sparse(_arrays.take_columns(rows, columns)) for fitted, columns in parts]
-        )
+        own = [fitted.transform_sparse(_arrays.take_columns(rows, columns)) for fitted, columns in parts]
+        return _arrays.to_sparse(_arrays.stack_columns(own))
 
     def describe(self) -> str:
         """Return a description of the fitted features, such as "sift: 512 random features, ...; hog: ..."."""
@@ -159,7 +160,7 @@ class BlockFeatures(Transformer, BaseEstimator):
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in its cheapest form, block by block."""
         parts = [
-            fold(fitted, coef[first:last], np.zeros(coef.shape[1]))
+            fitted.fold(coef[first:last], np.zeros(coef.shape[1]))
             for fitted, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True)
         ]
         columns = dict(zip(self.names_, self.columns_, strict=True))
@@ -169,10 +170,10 @@ class BlockFeatures(Transformer, BaseEstimator):
 
     def bound(self, like: Array) -> ArrayMap | None:
         """Return the map from checked dense rows to features for arrays such as ``like``; None if a block has none."""
-        if not all(hasattr(own, "bound") for own in self.features_):
+        maps = [own.bound(like) for own in self.features_]
+        if any(own is None for own in maps):
             return None
         xp = _arrays.namespace(like)
-        maps = [own.bound(like) for own in self.features_]
         if self._is_whole:
             return maps[0]
         columns = [xp.asarray(own, device=like.device) for own in self.columns_]
@@ -184,15 +185,37 @@ class BlockFeatures(Transformer, BaseEstimator):
         return features
 
     @property
-    def _n_inputs(self) -> int:
+    def n_inputs(self) -> int:
         """Length of the widest row that a block's features are computed from."""
-        return max(getattr(fitted, "_n_inputs", 0) for fitted in self.features_)
+        return max(fitted.n_inputs for fitted in self.features_)
 
     def block_features(self, j: int, rows: Rows) -> np.ndarray:
         """Return the features of block j (n, features of the block) for checked rows of all columns, in their dtype."""
         Z = np.empty((rows.shape[0], self.borders_[j + 1] - self.borders_[j]), dtype=rows.dtype)
         self.features_[j].features_into(_arrays.take_columns(rows, self.columns_[j]), Z)
         return Z
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return x.graph.concatenated([fitted.onnx(x.take(columns, 1)) for fitted, columns in pairs], 1)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+        """See ``FittedFeatures``; None if a block has none."""
+        zero, models = np.zeros_like(intercept), []
+        for fitted, (first, last) in zip(self.features_, itertools.pairwise(self.borders_), strict=True):
+            model = fitted.mapped_model(coef[first:last], zero)
+            if model is None:
+                return None
+            models.append(model)
+        bins = np.concatenate([columns[m.bins] for m, columns in zip(models, self.columns_, strict=True)])
+
+        def rows(X: Rows) -> np.ndarray:
+            parts = zip(models, self.columns_, strict=True)
+            return np.hstack([m.rows(_arrays.take_columns(X, columns)) for m, columns in parts])
+
+        borders = np.cumsum([0, *(m.bins.size for m in models)])
+        return MappedModel(rows, bins, SumOfBlocks([m.function for m in models], borders, intercept))
 
 
 def fitted_by_block(

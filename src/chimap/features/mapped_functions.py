@@ -10,6 +10,7 @@ called u here. Each coordinate of u belongs to one bin. The scores f(u) take one
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Protocol
@@ -17,6 +18,7 @@ from typing import Protocol
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._types import Rows
 
 _POINTS = 16  # of the Gauss-Legendre rule on a piece of a path
 _COMPLETE = 1e-7  # largest error of an integral, as a share of the scores whose difference it should be
@@ -240,3 +242,33 @@ class SumOfBlocks:
     def _parts(self) -> list[tuple[MappedFunction, slice]]:
         slices = [slice(int(a), int(b)) for a, b in pairwise(self.borders)]
         return list(zip(self.functions, slices, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class MappedModel:
+    """Scores f(u(x)) of a row x as a function of its mapped row u.
+
+    Parameters
+    ----------
+    rows : callable
+        Returns the mapped rows (n, p), dense float64, of checked rows (n, bins).
+    bins : ndarray of shape (p,)
+        Bin of each coordinate of a mapped row.
+    function : MappedFunction
+        Scores of mapped rows.
+    """
+
+    rows: Callable[[Rows], np.ndarray]
+    bins: np.ndarray
+    function: MappedFunction
+
+    def by_bin(self, values: np.ndarray, n_bins: int) -> np.ndarray:
+        """Return values (p, t) of coordinates summed over the coordinates of each bin, (n_bins, t)."""
+        out = np.zeros((n_bins, values.shape[1]))
+        np.add.at(out, self.bins, values)
+        return out
+
+
+def dense(rows: Rows) -> np.ndarray:
+    """Return rows, dense or sparse, as a dense matrix in float64."""
+    return np.asarray(_arrays.to_dense(rows), dtype=np.float64)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -13,17 +12,18 @@ from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._types import CSR, ArrayLike, MatrixLike, RandomState, Rows, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
+from chimap.features.base import Features
 from chimap.kernels import MinMax
-from chimap.model_files import Transformer, register
+from chimap.model_files import register
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
 _MOST_BITS = 16  # of a code, and of a level
 
 
-class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class MinMaxFeatures(Features):
     """Features of the min-max kernel: one-hot codes of bins that k hashes sample, scaled by 1/sqrt(k).
 
     z(x) . z(y) approximates sum min / sum max. For every bin, hash h draws r, c ~ Gamma(2, 1) and b ~ U(0, 1) once. For
@@ -131,10 +131,6 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
     def _n_features_out(self) -> int:
         return int(self.n_components) << int(self.n_bits)
 
-    @property
-    def _keeps_zeros(self) -> bool:
-        return True
-
     def transform(self, X: MatrixLike) -> Transformed:
         """Return the features of rows as CSR.
 
@@ -207,12 +203,14 @@ class MinMaxFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         """Return a short description of the features, such as "512 consistent samples of 8 bits"."""
         return f"{self.n_components:,} consistent samples of {self.n_bits} bits"
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    @property
+    def keeps_zeros(self) -> bool:
+        """True: a row of zeros has features of zeros."""
+        return True
+
+    @property
+    def _takes_signs(self) -> bool:
+        return False
 
 
 register(MinMaxFeatures)

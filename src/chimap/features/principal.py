@@ -9,14 +9,14 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Array, ArrayMap, Rows
-from chimap.features.base import Folded
+from chimap.features.base import FittedFeatures, Folded
 from chimap.features.blocks import BlockFeatures
 from chimap.moments import PCA, BatchProduct, Moments, Targets, provisional_mean
 
 _ROWS = 2048  # rows whose features are projected at once
 
 
-class PrincipalFeatures:
+class PrincipalFeatures(FittedFeatures):
     """Coordinates of each block's features along its principal components.
 
         [U_1'(z_1 - mean_1), .., U_r'(z_r - mean_r)] for r blocks.
@@ -65,9 +65,9 @@ class PrincipalFeatures:
         return coordinates
 
     @property
-    def _n_inputs(self) -> int:
+    def n_inputs(self) -> int:
         """Length of the widest row that the coordinates are computed from."""
-        return max(self.features._n_features_out, self.features._n_inputs)
+        return max(self.features._n_features_out, self.features.n_inputs)
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the coordinates as one of the features: weights (D, t) and intercepts (t,)."""

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Array, ArrayMap, Rows
-from chimap.backends.base import RowFeatures
+from chimap.features.base import FittedFeatures
+from chimap.features.mapped_functions import MappedModel
 
 _EXAMPLES = 64  # rows that show how large angles are
 
 
-def in_bfloat16(features: RowFeatures, rows: Rows) -> RowFeatures:
-    """Return fitted features whose projections are products of bfloat16, by their method of this name if any.
+def in_bfloat16(features: FittedFeatures, rows: Rows) -> FittedFeatures:
+    """Return fitted features whose projections are products of bfloat16.
 
     ``rows`` are prepared rows that the features were fitted on; a few of them decide how exact the products have to be.
     """
-    if not hasattr(features, "in_bfloat16"):
-        return features
     examples = _arrays.take_rows(rows, slice(None, None, -(-rows.shape[0] // _EXAMPLES)))
-    rounded: RowFeatures = features.in_bfloat16(examples)
-    return rounded
+    return features.in_bfloat16(examples)
 
 
-class RoundedFeatures:
+class RoundedFeatures(FittedFeatures):
     """Features rounded to the 8 significant bits of bfloat16, half to even, about a shift.
 
         z(x) = shift + round(features(x) - shift)
@@ -38,7 +34,7 @@ class RoundedFeatures:
 
     Parameters
     ----------
-    features : RowFeatures
+    features : FittedFeatures
         Features to round.
     shift : ndarray of shape (D,)
         Shift, in the precision of the sums.
@@ -46,7 +42,7 @@ class RoundedFeatures:
 
     is_rounded = True
 
-    def __init__(self, features: RowFeatures, shift: np.ndarray):
+    def __init__(self, features: FittedFeatures, shift: np.ndarray):
         self.features, self.shift = features, shift
 
     @property
@@ -63,11 +59,13 @@ class RoundedFeatures:
         if shift is not self.shift and not np.array_equal(self.shift, 0.0 if shift is None else shift):
             out += (self.shift - (0.0 if shift is None else shift)).astype(out.dtype)
 
-    def bound(self, like: Array) -> ArrayMap:
+    def bound(self, like: Array) -> ArrayMap | None:
         """Return the unrounded features by the operations of a device, where the caller rounds them."""
-        inner: Any = self.features
-        bound: ArrayMap = inner.bound(like)
-        return bound
+        return self.features.bound(like)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+        """See ``FittedFeatures``. The rounding of each feature has no gradient, so it is left out of the scores."""
+        return self.features.mapped_model(coef, intercept)
 
 
 def check_not_rounded(model: object, what: str) -> None:

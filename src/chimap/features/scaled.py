@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import numpy as np
 
 from chimap import _arrays
+from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, MatrixLike, Rows, Transformed
 from chimap.backends.base import RowFeatures, SplitRows, TrainingRows
-from chimap.features.additive.base import keeps_zeros
-from chimap.features.base import Folded, fold, simplified
+from chimap.features.base import FittedFeatures, Folded
+from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
-from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.fourier.widths import WidthFeatures
-from chimap.features.rounded import in_bfloat16
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.anisotropic import Anisotropic
 from chimap.model_files import register
@@ -69,7 +69,7 @@ class Scale:
         return kernel.rescaled(self.factor)
 
 
-class ScaledFeatures:
+class ScaledFeatures(FittedFeatures):
     """Features z(x) = features(2^exponent x) of a kernel of scaled rows, for unscaled rows.
 
     For a kernel of degree d, z(x) . z(y) ~ 2^(exponent d) K(x, y), where K itself may be beyond the floating type. The
@@ -98,8 +98,9 @@ class ScaledFeatures:
         return int(self.features.n_features_in_)
 
     @property
-    def _keeps_zeros(self) -> bool:
-        return keeps_zeros(self.features)
+    def keeps_zeros(self) -> bool:
+        """Whether the features keep zeros."""
+        return bool(self.features.keeps_zeros)
 
     def describe(self) -> str:
         """Return the description of the features with the factor."""
@@ -135,22 +136,35 @@ class ScaledFeatures:
 
     def in_bfloat16(self, rows: Rows) -> ScaledFeatures:
         """Return the features with rounded projections; see ``rounded.in_bfloat16``."""
-        return ScaledFeatures(in_bfloat16(self.features, self.scale.rows(rows)), self.scale)
+        return ScaledFeatures(self.features.in_bfloat16(self.scale.rows(rows)), self.scale)
 
     def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in its cheapest form."""
-        inner = fold(self.features, coef, intercept)
+        inner = self.features.fold(coef, intercept)
         return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
     def simplified(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
         """Return a linear model of the features in the form that a fit keeps."""
-        inner = simplified(self.features, coef, intercept)
+        inner = self.features.simplified(coef, intercept)
         return Folded(ScaledFeatures(inner.features, self.scale), inner.coef, inner.intercept)
 
     def bound(self, like: Array) -> ArrayMap | None:
         """Return the map from checked dense rows to features for arrays such as ``like``; None where there is none."""
-        inner = self.features.bound(like) if hasattr(self.features, "bound") else None
+        inner = self.features.bound(like)
         return inner and (lambda rows: inner(self.scale.array(rows)))
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+        """See ``FittedFeatures``."""
+        inner = self.features.mapped_model(coef, intercept)
+        if inner is None:
+            return None
+        return MappedModel(lambda X: inner.rows(self.scale.rows(X)), inner.bins, inner.function)
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        half = self.scale.exponent // 2  # two factors, since their product may overflow the type
+        scaled: Value = self.features.onnx(x * 2.0**half * 2.0 ** (self.scale.exponent - half))
+        return scaled
 
 
 def unscaled(features: Any) -> Any:

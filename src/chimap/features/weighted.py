@@ -11,7 +11,7 @@ import numpy as np
 from chimap import _arrays, _scaling, _threads
 from chimap._types import Rows
 from chimap._validation import DataError
-from chimap.features.mapped import MappedModel
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Exponential, Kernel
 
 ROUNDS = 3  # of learning; on most data only the first gains

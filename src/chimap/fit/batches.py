@@ -21,7 +21,7 @@ from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch, chunk_rows_within
 from chimap.explain import mean_and_deviation
-from chimap.features.base import FittedFeatures, simplified
+from chimap.features.base import FittedFeatures
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import mapped_row_bytes, outputs_bytes
@@ -278,7 +278,7 @@ class KeptBatches:
             self._learn([*self._borders, self.count], clock)
         assert self._latest is not None
         features, learned = self._latest
-        model = simplified(features, learned.solution.coef, learned.solution.intercept)
+        model = features.simplified(learned.solution.coef, learned.solution.intercept)
         return FitResult(
             replace(self.known, features=model.features), learned, model.coef, model.intercept, None,
             rows.source.n_features, clock.seconds, 0,

@@ -23,7 +23,6 @@ from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.explain import mean_and_deviation
-from chimap.features.base import simplified
 from chimap.features.principal import PrincipalFeatures
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Standing
@@ -118,7 +117,7 @@ def fit(
     check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
     learned = learned.in_units(rows.codec.units)
-    model = simplified(features, learned.solution.coef, learned.solution.intercept)
+    model = features.simplified(learned.solution.coef, learned.solution.intercept)
     return FitResult(
         replace(known, features=model.features), learned, model.coef, model.intercept, collected.shift,
         source.n_features, clock.seconds, collector.chunk_rows,

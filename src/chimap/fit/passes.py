@@ -18,11 +18,12 @@ from chimap import _arrays
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.backends import backend_of
-from chimap.backends.base import BlockedFeatures, Keep, RowFeatures, Sums
+from chimap.backends.base import BlockedFeatures, Keep, Sums
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.local import Pass, Reached, Work, no_targets
 from chimap.engines.memory import FIRST_ROWS
+from chimap.features.base import FittedFeatures
 from chimap.features.principal import BlockMoments
 from chimap.features.rounded import RoundedFeatures
 from chimap.fit.checkpoint import Checkpoint, Standing
@@ -35,7 +36,7 @@ from chimap.solvers.base import Swept
 from chimap.solvers.held_out import Witnesses
 
 
-def first_mean(features: RowFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:
+def first_mean(features: FittedFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:
     """Return the provisional mean (D,) of the features, computed from the first of the prepared rows."""
     first = _arrays.take_rows(rows, slice(FIRST_ROWS))
     Z = np.empty((first.shape[0], features._n_features_out), dtype=dtype)
@@ -44,7 +45,7 @@ def first_mean(features: RowFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray
 
 
 def empty_moments(
-    features: RowFeatures,
+    features: FittedFeatures,
     rows: Rows,
     n_folds: int,
     target_shift: np.ndarray,
@@ -59,7 +60,7 @@ def empty_moments(
 def learning_pass(
     recipe: Recipe,
     rows: PreparedRows,
-    features: RowFeatures,
+    features: FittedFeatures,
     moments: FoldMoments,
     clock: Stopwatch,
     keep: Keep | None = None,
@@ -78,7 +79,7 @@ def component_pass(
     return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock, rows.weights)
 
 
-def rounded(recipe: Recipe, features: RowFeatures, shift: np.ndarray) -> RowFeatures:
+def rounded(recipe: Recipe, features: FittedFeatures, shift: np.ndarray) -> FittedFeatures:
     """Return the features as they are added up: rounded to bfloat16 if the recipe says so."""
     return RoundedFeatures(features, shift) if recipe.is_rounded else features
 
@@ -86,7 +87,7 @@ def rounded(recipe: Recipe, features: RowFeatures, shift: np.ndarray) -> RowFeat
 def witnesses_of(
     recipe: Recipe,
     rows: PreparedRows,
-    features: RowFeatures,
+    features: FittedFeatures,
     moments: FoldMoments,
     places: np.ndarray,
     seen: Rows,
@@ -107,7 +108,7 @@ def witnesses_of(
 def witnesses_and_tried(
     recipe: Recipe,
     rows: PreparedRows,
-    features: RowFeatures,
+    features: FittedFeatures,
     moments: FoldMoments,
     places: np.ndarray,
     seen: Rows | None,
@@ -179,7 +180,7 @@ class Passes:
                 for block in work.moments.blocks
             ]
 
-    def overflow(self, features: RowFeatures) -> DataError:
+    def overflow(self, features: FittedFeatures) -> DataError:
         """Return the error for sums that are not finite, which names the first row whose features are not."""
         rows = self.rows
         for chunk in rows.source.chunks(FIRST_ROWS):

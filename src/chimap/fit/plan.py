@@ -18,13 +18,12 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import MemoryBudgetError
-from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.label_kinds import is_text
 from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
-from chimap.features.additive.base import keeps_zeros, mapped
+from chimap.features.base import FittedFeatures
 from chimap.fit.design import FeatureBlock, sample_size, sizes_of
 from chimap.fit.recipe import Objective, Recipe
 from chimap.fit.rows import PreparedRows
@@ -169,7 +168,7 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
 
 
 def keeping_job(
-    job: Job, source: Source, sample: Rows, features: RowFeatures, objective: Objective, leaves_folds: bool
+    job: Job, source: Source, sample: Rows, features: FittedFeatures, objective: Objective, leaves_folds: bool
 ) -> KeepingJob:
     """Return the memory that keeping these fitted features of all rows takes, estimated on a sample of prepared rows.
 
@@ -179,8 +178,8 @@ def keeping_job(
     skip zeros in either form.
     """
     density, is_sparse = 1.0, False
-    if keeps_zeros(features):
-        mapped_sample = _arrays.to_sparse(mapped(features, _arrays.to_sparse(sample)))
+    if features.keeps_zeros:
+        mapped_sample = _arrays.to_sparse(features.mapped(_arrays.to_sparse(sample)))
         density = mapped_sample.nnz / max(1, mapped_sample.shape[0] * mapped_sample.shape[1])
         is_sparse = source.is_sparse or density < _SPARSE_BELOW
     if is_sparse and sample.shape[0] < source.n_rows:

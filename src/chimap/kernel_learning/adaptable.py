@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from chimap._types import Rows
+from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
-from chimap.features.fourier.pullback import Slopes
 from chimap.features.fourier.skewed import SkewedFourierFeatures
 
 

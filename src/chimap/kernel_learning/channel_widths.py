@@ -14,8 +14,8 @@ from chimap.engines import Job
 from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier import WidthFeatures
-from chimap.features.fourier.pullback import Slopes
-from chimap.features.fourier.width_groups import partition
+from chimap.features.fourier.base import Slopes
+from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.designing import Conditions

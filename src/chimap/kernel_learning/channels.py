@@ -12,7 +12,7 @@ from chimap._types import JSON, Blocks, ClassWeight, Parameters, RandomState, Ro
 from chimap._validation import check_choice, check_positive
 from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
-from chimap.features.fourier.width_groups import partition
+from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.designing import Design

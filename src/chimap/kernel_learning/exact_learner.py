@@ -27,7 +27,7 @@ from chimap._validation import (
 )
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import CountedRows, Encoding
-from chimap.features.fourier.width_groups import partition, width_groups
+from chimap.features.fourier.widths import partition, width_groups
 from chimap.fit.result import HeldOutRows
 from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator

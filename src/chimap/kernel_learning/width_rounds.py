@@ -12,7 +12,6 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.features.mapped import mapped_model
 from chimap.features.mapped_functions import Waves
 from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.kernel_learning.width_search import WidthSearch, WidthsFound, least_alpha
@@ -144,7 +143,7 @@ class WidthRounds(WidthSearch):
     def _relevance(self, x: np.ndarray, rows: Rows) -> tuple[np.ndarray, np.ndarray, Relevance]:
         """Return the bin of each coordinate (p,), the mapped rows (r, p), and how relevant the coordinates are."""
         dtype, folds = self.objective.dtype, self._moments.folds
-        model = mapped_model(self.objective.features.at(x[:-1]), *self._weights(folds, x[-1]))
+        model = self.objective.features.at(x[:-1]).mapped_model(*self._weights(folds, x[-1]))
         assert model is not None
         mapped, waves = model.rows(rows), cast(Waves, model.function)
         frequencies = np.ascontiguousarray(waves.frequencies.T, dtype)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._errors import InputError
+from chimap._onnx import Value
 from chimap._types import CSR, ArrayLike, MatrixLike, Rows
 from chimap._validation import check_positive
 from chimap.kernels.base import Kernel, paired_rows
@@ -144,6 +146,40 @@ class AdditiveKernel(Kernel):
         rows, _ = paired_rows(X, None, signed=self.is_signed)
         powers = _arrays.map_values(rows, lambda values: np.abs(values) ** self.gamma)
         return np.asarray(powers.sum(axis=1)).reshape(-1)
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        return x.graph.each_row(Y, lambda y: self._onnx_term(x, y).sum(1))
+
+    def onnx_distance(self, x: Value, Y: np.ndarray) -> Value:
+        """Return the squared distances (n, m), by ``onnx``'s arguments."""
+        magnitudes = x.apply("Abs") if self.is_signed else x
+        return magnitudes.power(self.gamma).sum(1, keep=True) + self.diagonal(Y) - self.onnx(x, Y) * 2.0
+
+    def _onnx_term(self, x: Value, y: Value) -> Value:
+        """Return k(x, y) entry by entry: signs times the factor of gamma times the plain kernel of the magnitudes."""
+        a, b = (value.apply("Abs") if self.is_signed else value for value in (x, y))
+        product = self.onnx_plain_term(a, b)
+        if self.gamma != 1:
+            product = product * onnx_signature_power(a, self.gamma) * onnx_signature_power(b, self.gamma)
+        return product * x.apply("Sign") * y.apply("Sign") if self.is_signed else product
+
+    def onnx_plain_term(self, x: Value, y: Value) -> Value:
+        """Return k(x, y) of magnitudes at gamma = 1, entry by entry, as ONNX nodes; it is 0 where both are 0."""
+        if self.name == "intersection":
+            return x.at_most(y)
+        if self.name == "hellinger":
+            return x.apply("Sqrt") * y.apply("Sqrt")
+        total = x + y
+        safe = (total > 0.0).where(total, 1.0)
+        if self.name == "chi2":
+            return x * y * 2.0 / safe
+        if self.name == "jensen_shannon":
+            return (_onnx_share(x, safe) + _onnx_share(y, safe)) * (0.5 / np.log(2.0))
+        raise InputError(
+            f"the additive kernel {self.name!r} cannot be written as ONNX; only chi2, intersection, jensen_shannon and "
+            "hellinger can."
+        )
 
     def _crossed(self, split: Rows, right: Rows) -> np.ndarray:
         # The kernel over bins whose signs differ: positive parts against negative parts.
@@ -296,3 +332,15 @@ hellinger = AdditiveKernel(
     "hellinger", _hellinger_signature, _hellinger_spectrum, _loops.HELLINGER, is_analytic=True
 )
 """The Hellinger (Bhattacharyya) kernel, k(x, y) = sqrt(xy); its map sqrt(x) is exact."""
+
+
+def onnx_signature_power(x: Value, gamma: float) -> Value:
+    """Return x^((gamma - 1) / 2), and 0 where x = 0, as ONNX nodes."""
+    is_positive = x > 0.0
+    return is_positive.where(is_positive.where(x, 1.0).power((gamma - 1) / 2), 0.0)
+
+
+def _onnx_share(x: Value, total: Value) -> Value:
+    """Return x ln(total / x) with total = x + y, and 0 at x = 0."""
+    is_positive = x > 0.0
+    return is_positive.where(x * (total / is_positive.where(x, 1.0)).apply("Log"), 0.0)

@@ -6,7 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from numbers import Real
+from operator import add, mul
 from typing import Self
 
 import numpy as np
@@ -14,6 +16,8 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._frames import is_frame, names_of
+from chimap._messages import Message
+from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_histograms, check_positive
 
@@ -101,6 +105,29 @@ class Kernel(ABC):
         Y : array or sparse matrix of shape (m, bins), default=None
             Rows on the right; X if None.
         """
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """Return the kernel values (n, m) of rows x (n, bins) with constant rows Y (m, bins) as nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        x : Value
+            The rows, in float64.
+        Y : ndarray of shape (m, bins)
+            Rows that are written into the graph, in float64.
+
+        Raises
+        ------
+        ValueError
+            For kernels that have no such form.
+        """
+        raise InputError(
+            Message(
+                "the kernel {!r} of the landmarks cannot be written as ONNX. Export the weights ({format='weights'}), "
+                "or fit with another kernel.",
+                self.name,
+            )
+        )
 
     def __add__(self, other: Kernel) -> Kernel:
         """Return the sum of two kernels."""
@@ -208,6 +235,11 @@ class Sum(_Combined):
         weights = tuple(w * factor ** (self.degree - (k.degree or 0.0)) for w, k in parts)
         return Sum(tuple(kernel.rescaled(factor) for kernel in self.kernels), weights)
 
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        pairs = zip(self.kernels, self.weights, strict=True)
+        return reduce(add, (kernel.onnx(x, Y) * weight for kernel, weight in pairs))
+
     def _sum(self, term: Callable[[Kernel], np.ndarray]) -> np.ndarray:
         # The parts are added one by one, so that no more than two matrices are in memory.
         total = self.weights[0] * term(self.kernels[0])
@@ -267,6 +299,10 @@ class Product(_Combined):
         left = kernel.diagonal(X)
         right = left if Y is None else kernel.diagonal(Y)
         return np.maximum(left[:, None] + right - 2 * kernel(X, Y), 0)
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        return reduce(mul, (kernel.onnx(x, Y) for kernel in self.kernels))
 
 
 def paired_rows(X: MatrixLike, Y: MatrixLike | None, *, signed: bool) -> tuple[Rows, Rows]:

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from chimap import _arrays
+from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap.kernels.base import Kernel
 
@@ -74,6 +75,11 @@ class OnColumns(Kernel):
     def distance(self, X: MatrixLike, Y: MatrixLike | None = None) -> np.ndarray:
         """Return the squared distances (n, m)."""
         return self.kernel.distance(self._selected(X), None if Y is None else self._selected(Y))
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        columns = np.asarray(self.columns)
+        return self.kernel.onnx(x.take(columns, 1), Y[:, columns])
 
     def _selected(self, X: MatrixLike) -> Rows:
         return _arrays.take_columns(_arrays.as_rows(X), self.columns)

@@ -11,6 +11,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, ParameterError, check_positive
 from chimap.kernels.additive import AdditiveKernel
@@ -158,6 +159,10 @@ class Exponential(Kernel):
         values = self.kernel.distance(X, Y)
         values *= -kernel.gamma  # type: ignore[operator]
         return -2 * np.expm1(values, out=values)
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        return (self.kernel.onnx_distance(x, Y).at_least(0.0) * -float(self.gamma)).apply("Exp")
 
 
 def _multiple(gamma: float | str) -> float | None:

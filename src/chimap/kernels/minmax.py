@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _scaling
+from chimap._onnx import Value
 from chimap._types import MatrixLike
 from chimap.kernels.additive import intersection
 from chimap.kernels.base import Kernel, paired_rows
@@ -73,3 +74,10 @@ class MinMax(Kernel):
             # The distance and the sums add up the same numbers in different orders, and may round apart.
             block[:] = np.where(is_empty, empty, share(total, np.minimum(block, total)))
         return out
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        # The kernel of two empty rows is 1: tiny / tiny.
+        tiny = np.full(1, np.finfo(np.float64).tiny)
+        minima = x.graph.each_row(Y, lambda y: x.at_most(y).sum(1)) + tiny
+        return minima / (x.graph.each_row(Y, lambda y: x.at_least(y).sum(1)) + tiny)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
+from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -65,6 +66,15 @@ class PQKernel(Kernel):
         """Return the squared distances K(x, x) + K(y, y) - 2 K(x, y), (n, m)."""
         right_diagonal = self.diagonal(X if Y is None else Y)
         return np.asarray(self.diagonal(X)[:, None] + right_diagonal - 2 * self(X, Y))
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``: the dot products of the vectors of sign(x_i - x_j), i < j, scaled to unit length."""
+        left, right = np.triu_indices(Y.shape[1], 1)
+        signs = (x.take(left, 1) - x.take(right, 1)).apply("Sign")
+        others = np.sign(Y[:, left] - Y[:, right])
+        lengths = np.maximum(np.sqrt((others * others).sum(axis=1)), 1.0)
+        norms = (signs * signs).sum(1, keep=True).at_least(1.0).apply("Sqrt")
+        return (signs @ (others / lengths[:, None]).T) / norms
 
 
 class _Ordered:

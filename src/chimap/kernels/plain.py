@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from chimap import _arrays
+from chimap._onnx import Value
 from chimap._types import MatrixLike
 from chimap.kernels.base import Kernel, paired_rows
 
@@ -49,3 +50,11 @@ class Linear(Kernel):
         left, right = paired_rows(X, Y, signed=True)
         squares = euclidean_distances(left, None if Y is None else right, squared=True)
         return squares.astype(left.dtype, copy=False)
+
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        return x @ Y.T
+
+    def onnx_distance(self, x: Value, Y: np.ndarray) -> Value:
+        """Return the squared distances (n, m), by ``onnx``'s arguments."""
+        return x.graph.each_row(Y, lambda y: ((x - y) * (x - y)).sum(1))

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from chimap import _arrays, _loops, _threads
+from chimap._onnx import Value
 from chimap._types import MatrixLike, Rows
 from chimap._validation import DataError, check_positive
 from chimap.kernels.base import Kernel, paired_rows
@@ -199,6 +200,15 @@ class Skewed(Kernel):
     def _finish(self, sums: np.ndarray) -> np.ndarray:
         """Turn the compiled sum into ln K."""
 
+    def onnx(self, x: Value, Y: np.ndarray) -> Value:
+        """See ``Kernel``."""
+        logs, others = (x + float(self.c)).apply("Log"), np.log(Y + float(self.c))
+        return x.graph.each_row(others, lambda y: self._onnx_log((logs - y) * self.sigma).sum(1)).apply("Exp")
+
+    @abstractmethod
+    def _onnx_log(self, u: Value) -> Value:
+        """Return ln k of the differences u of logarithms, times sigma, as ONNX nodes."""
+
 
 @dataclass(frozen=True)
 class SkewedChi2(Skewed):
@@ -235,6 +245,11 @@ class SkewedChi2(Skewed):
     def _finish(self, sums: np.ndarray) -> np.ndarray:
         return np.minimum(sums, 0, out=sums)
 
+    def _onnx_log(self, u: Value) -> Value:
+        # ln(1 / cosh u) = ln 2 - |u| - ln(1 + exp(-2 |u|))
+        size = u.apply("Abs")
+        return np.log(2.0) - size - ((size * -2.0).apply("Exp") + 1.0).apply("Log")
+
 
 @dataclass(frozen=True)
 class SkewedIntersection(Skewed):
@@ -270,6 +285,9 @@ class SkewedIntersection(Skewed):
     def _finish(self, sums: np.ndarray) -> np.ndarray:
         sums *= -self.sigma
         return sums
+
+    def _onnx_log(self, u: Value) -> Value:
+        return u.apply("Abs") * -1.0
 
 
 def _dtype(X: MatrixLike, Y: MatrixLike | None) -> np.dtype:

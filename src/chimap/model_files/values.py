@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from chimap import _arrays, _loops
 from chimap._arrays import as_csr, is_sparse
 from chimap._errors import InputError
 from chimap._types import JSON
@@ -37,8 +38,44 @@ from chimap.kernels import (
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Observed
-from chimap.model_files import contracts, kinds, levels, pipelines
+from chimap.model_files import contracts, kinds, pipelines
 from chimap.moments import PCA
+
+_FEWEST_ROWS = 2048  # below it, the table of the levels is no smaller than the numbers
+_N_LEVELS = 256
+
+
+def coded_by_levels(values: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return codes (n, d), uint8, and the levels (d, L) that they number in each column; None for other arrays.
+
+    The argument is a matrix of floats.
+
+    >>> codes, levels = coded_by_levels(np.tile([[0.5, 2.0], [0.25, 2.0]], (2000, 1)))
+    >>> levels.tolist(), bool((decoded_by_levels(codes, levels)[:2] == [[0.5, 2.0], [0.25, 2.0]]).all())
+    ([[0.5, 0.25], [2.0, 0.0]], True)
+    """
+    if (
+        values.ndim != 2
+        or values.shape[0] < _FEWEST_ROWS
+        or not values.shape[1]
+        or values.dtype not in _arrays.FLOATS
+    ):
+        return None
+    bits = np.ascontiguousarray(_arrays.float_bits(np.ascontiguousarray(values)))
+    levels = np.zeros((values.shape[1], _N_LEVELS), bits.dtype)
+    codes = np.empty(values.shape, np.uint8)
+    most = _loops.codes_of_levels(bits, levels, codes)
+    return (codes, levels[:, :most].view(values.dtype)) if most else None
+
+
+def decoded_by_levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
+    """Return the matrix of ``coded``. Raises ValueError for codes beyond the levels, or of other columns."""
+    if codes.ndim != 2 or levels.ndim != 2 or codes.shape[1] != levels.shape[0] or codes.dtype != np.uint8:
+        raise InputError(f"codes {codes.shape} of {codes.dtype} do not belong to levels {levels.shape}")
+    if codes.max(initial=0) >= levels.shape[1]:
+        raise InputError(f"a code of {codes.max()} is beyond the {levels.shape[1]} levels")
+    return np.asarray(levels[np.arange(levels.shape[0]), codes])
+
 
 _classes: dict[str, type] = {}
 
@@ -78,7 +115,7 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
             return {"objects": value.tolist()}
         if value.dtype.kind in "US":
             return {"texts": value.tolist()}
-        coded = levels.coded(value)
+        coded = coded_by_levels(value)
         if coded is not None:
             return {"coded": encode(list(coded), place, arrays)}
         arrays[place] = value
@@ -154,7 +191,7 @@ def decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     if "array" in value:
         return arrays[value["array"]]
     if "coded" in value:
-        return levels.decoded(*decode(value["coded"], arrays))
+        return decoded_by_levels(*decode(value["coded"], arrays))
     if "csr" in value:
         return _decoded_csr(value["csr"], decode(value["parts"], arrays))
     if "slice" in value:

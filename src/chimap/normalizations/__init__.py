@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from chimap.model_files import register
 from chimap.normalizations.base import Normalization
-from chimap.normalizations.log1p import Log1p
-from chimap.normalizations.log_shares import LogCP10K, LogCPM
-from chimap.normalizations.presence import Presence
-from chimap.normalizations.roots import Roots
-from chimap.normalizations.shares import Shares
+from chimap.normalizations.entries import Log1p, Presence, Roots
+from chimap.normalizations.shares import LogCP10K, LogCPM, Shares
 from chimap.normalizations.tf_idf import TfIdf
 
 CATALOGUE: dict[str, Normalization] = {

@@ -11,6 +11,7 @@ from typing import ClassVar, Protocol, Self
 
 import numpy as np
 
+from chimap._onnx import Value
 from chimap._types import Rows
 from chimap.data import Source
 
@@ -44,6 +45,10 @@ class Normalization(Protocol):
 
         ``blocks`` has the columns of each block, within which entries are joined. A row of zeros stays one.
         """
+        ...
+
+    def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
+        """Return the normalised rows of rows x (n, n_bins) as nodes of an ONNX graph."""
         ...
 
     def undone(self, values: np.ndarray) -> np.ndarray:

@@ -9,11 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from chimap import _arrays, _scaling
+from chimap._onnx import Value
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.moments import of_rows
-from chimap.normalizations.shares import divided_by
+from chimap.normalizations.shares import divided_by, onnx_divided_by
 
 _CHUNK_ROWS = 4096
 
@@ -64,6 +65,11 @@ class TfIdf:
         rows = _scaling.scale_columns(_arrays.map_values(rows, _damped), self.idf)
         return divided_by(rows, blocks, lambda part: np.sqrt(_scaling.row_squares(part)))
 
+    def onnx(self, x: Value, blocks: Sequence[np.ndarray], n_bins: int) -> Value:
+        """See ``Normalization``."""
+        damped = x.at_most(1.0) + x.at_least(1.0).apply("Log")
+        return onnx_divided_by(damped * np.asarray(self.idf), blocks, n_bins, _onnx_lengths)
+
     def undone(self, values: np.ndarray) -> np.ndarray:
         """Return the entries of tf-idf: the count behind one depends on the length of its row."""
         return values
@@ -84,3 +90,9 @@ def _filled(rows: Rows, weights: np.ndarray) -> np.ndarray:
         return np.asarray(weights @ (np.asarray(rows) > 0))
     by_entry = np.repeat(weights, np.diff(rows.indptr)) * (rows.data > 0)
     return np.bincount(rows.indices, by_entry, minlength=rows.shape[1])
+
+
+def _onnx_lengths(x: Value) -> Value:
+    """Return the l2 norms (n, 1), with 1 for empty rows."""
+    squares = (x * x).sum(1, keep=True)
+    return (squares > 0.0).where(squares, 1.0).apply("Sqrt")

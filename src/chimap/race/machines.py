@@ -17,7 +17,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows
-from chimap.features.additive.base import AdditiveMap, mapped
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.exact import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.weighted import Half, Relevance, output_mixtures
@@ -75,7 +75,7 @@ class MappedRows:
 
     def at(self, places: np.ndarray) -> Rows:
         """Return the mapped rows at these places."""
-        return mapped(self.map, _arrays.take_rows(self.rows, places))
+        return self.map.mapped(_arrays.take_rows(self.rows, places))
 
     def blocks(self, places: np.ndarray) -> Iterator[tuple[slice, Rows]]:
         """Yield the mapped rows at these places in blocks, each with its slice of ``places``."""

@@ -21,9 +21,8 @@ from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
-from chimap.features.additive.base import keeps_zeros
-from chimap.features.base import FittedFeatures
-from chimap.features.mapped import MappedModel
+from chimap.features.base import Features
+from chimap.features.mapped_functions import MappedModel
 from chimap.fit.targets import ClassCodec, Codec, RealCodec
 from chimap.moments import of_rows
 from chimap.race.candidates import Look, has_features, is_free
@@ -89,7 +88,7 @@ class FittedCandidate(Protocol):
         ...
 
     @property
-    def features(self) -> FittedFeatures:
+    def features(self) -> Features:
         """The features."""
         ...
 
@@ -499,7 +498,7 @@ def work_of_fit(fitted: FittedCandidate, rows: Rows) -> float:
         return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
     n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
     # A map that keeps zeros works bin by bin, which takes no time beside what follows.
-    is_sparse = keeps_zeros(fitted.features)
+    is_sparse = fitted.features.keeps_zeros
     mapped = 0.0 if is_sparse else 2 * n * _bins(rows, _SPARSE_IN_FEATURES) * n_features
     outputs = n * n_features * fitted.coef.size / fitted.coef.shape[-1]
     if fitted.n_passes == 0:  # LIBLINEAR counts none

@@ -24,7 +24,6 @@ from chimap import _arrays, _threads
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.features.additive.base import keeps_zeros, mapped
 from chimap.features.base import FeatureSettings
 from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
 from chimap.features.scaled import Scale
@@ -496,7 +495,7 @@ class SharedMachines:
         taken, places = _taken(splits)
         rows = self._prepared(features, recipe, taken)
         fitted = PlainDesign(features).fit(rows, self.asked.seed)
-        Z = mapped(fitted, _arrays.to_sparse(rows) if keeps_zeros(fitted) else rows)
+        Z = fitted.mapped(_arrays.to_sparse(rows) if fitted.keeps_zeros else rows)
         return [
             MarginMachine(
                 _arrays.take_rows(Z, train),

@@ -18,7 +18,8 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
-from chimap.report.comparison import Comparison, render_comparison, write_comparison
+from chimap.features.kernel_errors import KernelErrors
+from chimap.report.comparison import Comparison, compare, render_comparison, write_comparison
 from chimap.report.evaluation import Evaluation
 from chimap.report.evaluation_page import render_report, write_report
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
@@ -32,7 +33,6 @@ from chimap.report.kernel import (
     render_learned_kernel,
     write_learned_kernel,
 )
-from chimap.report.kernel_errors import KernelErrors
 from chimap.report.measures import (
     Baseline,
     ClassificationMetrics,
@@ -93,6 +93,7 @@ __all__ = [
     "examples",
     "package_versions",
     "Comparison",
+    "compare",
     "KernelErrors",
     "render_comparison",
     "write_comparison",

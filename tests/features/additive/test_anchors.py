@@ -13,8 +13,15 @@ from hypothesis import strategies as st
 from chimap import AnchorMap, FourierFeatures, HistogramClassifier, OptimalMap, chi2, intersection, load
 from chimap._loops import kmeans_on_line
 from chimap._validation import DataError
-from chimap.features.additive.codes import add_up, check_codes, code_dtype, look_up, storage
-from chimap.features.additive.quantise import _quantiles, rounded_down
+from chimap.features.additive.codes import (
+    _quantiles,
+    add_up,
+    check_codes,
+    code_dtype,
+    look_up,
+    rounded_down,
+    storage,
+)
 from chimap.kernels import CATALOGUE as KERNELS
 
 from ...golden import RELATIVE, golden
@@ -202,7 +209,7 @@ def test_kmeans_by_the_plain_recursion(seed):
 
 
 def test_kmeans_of_many_values_is_that_of_their_quantiles(monkeypatch):
-    monkeypatch.setattr("chimap.features.additive.quantise._SAMPLE_VALUES", 1000)
+    monkeypatch.setattr("chimap.features.additive.codes._SAMPLE_VALUES", 1000)
     X = histograms(3000, 2)
     psi = AnchorMap(anchors="kmeans", n_anchors=20).fit(X)
     x, counts = np.unique(X[:, 0][X[:, 0] > 0], return_counts=True)

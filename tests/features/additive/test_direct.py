@@ -6,7 +6,7 @@ import pytest
 from chimap import DirectMap, chi2
 from chimap._validation import DataError
 from chimap.features.additive.densities import counted, log_histogram
-from chimap.features.additive.nodes import greedy_nodes, minimax_nodes
+from chimap.features.additive.direct import greedy_nodes, minimax_nodes
 
 from ...histograms import histograms
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chimap import ChebyshevMap, DirectMap, HomogeneousMap
-from chimap.features.additive.nodes import greedy_nodes, minimax_nodes
+from chimap.features.additive.direct import greedy_nodes, minimax_nodes
 from chimap.kernels import CATALOGUE
 
 from ...golden import RELATIVE, column, golden

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from chimap import HistogramClassifier, HistogramRegressor, StationaryKernel, StationaryMap, load
 from chimap._validation import DataError
-from chimap.features.additive.differences import Differences
 from chimap.features.additive.homogeneous import WINDOWS
+from chimap.features.additive.stationary import Differences
 from chimap.kernels import STATIONARY, as_kernel, stationary_student
 from chimap.kernels.stationary import stationary_by_name
 

@@ -10,7 +10,7 @@ from sklearn.kernel_approximation import RBFSampler, SkewedChi2Sampler
 
 from chimap import FourierFeatures, Gaussian, SkewedChi2, SkewedFourierFeatures, SkewedIntersection
 from chimap._validation import DataError
-from chimap.features.fourier import quantiles
+from chimap.features.fourier import sampling
 
 from ...golden import column, golden
 from ...histograms import DTYPES, histograms, relative_error, signed_histograms
@@ -21,9 +21,9 @@ KERNELS = {"skewed-chi2": SkewedChi2(0.1), "skewed-intersection": SkewedIntersec
 @pytest.mark.parametrize(
     ("name", "quantile"),
     [
-        ("gaussian", quantiles.gaussian),
-        ("skewed_chi2", quantiles.sech),
-        ("skewed_intersection", quantiles.cauchy),
+        ("gaussian", sampling.gaussian),
+        ("skewed_chi2", sampling.sech),
+        ("skewed_intersection", sampling.cauchy),
     ],
 )
 def test_quantiles(name, quantile):

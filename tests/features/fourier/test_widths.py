@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from chimap import Exponential, FourierFeatures, SkewedChi2, SkewedIntersection, chi2
 from chimap._validation import DataError
-from chimap.features.fourier.initial_widths import initial_widths
-from chimap.features.fourier.widths import WidthFeatures
+from chimap.features.fourier.widths import WidthFeatures, initial_widths
 from chimap.losses import CATALOGUE as LOSSES
 from chimap.penalties import L1, L2, L21, PenaltySum
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from chimap import Exponential, Gaussian, LandmarkFeatures, OptimalMap, _threads, chi2, hellinger
 from chimap._validation import DataError
 from chimap.features.landmarks.choosing import CATALOGUE, kmeans
-from chimap.features.landmarks.whitening import whitening
+from chimap.features.landmarks.landmark_features import whitening
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import Anisotropic, OnColumns, PQKernel
 

@@ -2,32 +2,54 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays
+from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import ArrayLike, MatrixLike, Rows, Transformed
-from chimap._validation import ParameterError, check_positive, validated_rows
-from chimap.backends.base import RowFeatures
+from chimap._messages import Message
+from chimap._onnx import Value
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows
+from chimap._validation import DataError, ParameterError, check_positive, validated_rows
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
-from chimap.features.additive.evaluation import MagnitudeFeatures
-from chimap.features.additive.magnitudes import check_magnitudes
+from chimap.features.base import Features, linear_in_features
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
-from chimap.model_files import Transformer
+from chimap.kernels.additive import onnx_signature_power, signature_powers
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
+
+
+_HEADROOM = 10  # powers of two below the largest number, for sums of a few bins, and of a bin and a node
+
+
+def check_magnitudes(rows: Rows, largest: float) -> None:
+    """Raise DataError for checked rows, dense or CSR, with magnitudes so large that kernel values overflow.
+
+    ``largest`` is the largest of all magnitudes; the error names its place.
+    """
+    most = float(np.ldexp(np.finfo(rows.dtype).max, -_HEADROOM))
+    if largest <= most:
+        return
+    column = int(np.argmax(_arrays.column_maxima(rows)))
+    row = int(np.argmax(np.abs(_arrays.to_dense(_arrays.take_columns(rows, np.array([column])))[:, 0])))
+    raise DataError(
+        f"X, row {row}, column {column}: {largest:.3g} is above {most:.2g}, where kernel values overflow "
+        f"({rows.dtype}). Scale the rows down."
+    )
+
 
 CATALOGUE: dict[str, type[AdditiveMap]] = {}
 """The maps by name, filled in by ``__init__`` of this folder."""
 
 
-class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
+class AdditiveMap(Features):
     """A map Psi with K(x, y) ~ Psi(x) . Psi(y) for an additive kernel, with ``n_terms`` features for each bin.
 
     Columns are blocks by term: column q * n_bins + i is term q of bin i. Psi(0) = 0, so sparse rows give sparse
@@ -49,10 +71,15 @@ class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
         Smallest non-zero magnitude of all bins; 1 where all entries are 0.
     """
 
+    # Subclasses whose _evaluate has gamma = 1 set this to True; the power is then applied here.
+    _maps_plain_kernel = False
+
     kernels: ClassVar[tuple[str, ...] | None] = None  # names of the kernels it approximates, None for all
 
     kernel: str | Kernel
     n_terms: int
+    n_features_in_: int
+    kernel_: AdditiveKernel
     largest_: np.ndarray
     smallest_: float
 
@@ -88,35 +115,6 @@ class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
         self.smallest_ = smallest if np.isfinite(smallest) else 1.0
         self._fit_rows(rows)
         return self
-
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array or CSR matrix of shape (n, n_terms_out * bins)
-            Dense rows give a dense array, sparse rows CSR, and a tensor of torch or an array of cupy one on the same
-            device.
-
-        Raises
-        ------
-        DataError
-            If the rows have another number of bins, or entries that ``fit`` refuses.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.array_features(rows)
-        if _arrays.is_sparse(rows):
-            return self.transform_sparse(rows)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.transform_into(rows, out)
-        return out
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
         """Return names "<bin>_term<q>" in the order of the columns.
@@ -228,26 +226,186 @@ class AdditiveMap(MagnitudeFeatures, Transformer, BaseEstimator):
         The magnitudes ascend, and there may be none.
         """
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = not getattr(self.kernel, "is_signed", False)
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    @property
+    def _n_features_out(self) -> int:
+        return self._n_terms_out * self.n_features_in_
 
+    @property
+    def keeps_zeros(self) -> bool:
+        """True: the features of 0 are 0."""
+        return True
 
-def keeps_zeros(features: object) -> bool:
-    """Return whether fitted features of zeros are zeros, so that CSR rows have CSR features."""
-    return bool(getattr(features, "_keeps_zeros", False))
+    def transform_into(self, rows: np.ndarray, out: np.ndarray) -> None:
+        """Write the features of checked dense rows into an array, without checks or further allocation.
 
+        Parameters
+        ----------
+        rows : ndarray of shape (n, bins)
+            Checked, C-contiguous rows in float32 or float64.
+        out : ndarray of shape (n, n_features_out)
+            Array that receives the features, of the dtype of the rows.
+        """
+        n, n_bins = rows.shape
+        self._evaluate_signed(rows, np.arange(n_bins), out.reshape(n, self._n_terms_out, n_bins))
 
-def mapped(features: RowFeatures, rows: Rows) -> Rows:
-    """Return the features (n, D) of checked rows in their dtype: CSR for CSR rows where zeros stay zeros."""
-    if _arrays.is_sparse(rows) and hasattr(features, "transform_sparse") and keeps_zeros(features):
-        return features.transform_sparse(rows)
-    Z = np.empty((rows.shape[0], features._n_features_out), dtype=rows.dtype)
-    features.features_into(rows, Z)
-    return Z
+    def array_features(self, rows: Array) -> Array:
+        """Return the features of checked dense rows by operations of the rows' array library.
+
+        All libraries with the Python array API are supported, including numpy, for which the compiled loops are much
+        faster. A map without a formula for such arrays (``_formula``) runs its compiled loop on the host.
+
+        Parameters
+        ----------
+        rows : array of shape (n, bins)
+            Checked dense rows of any library with the Python array API.
+
+        Returns
+        -------
+        array of shape (n, n_features_out)
+            Features in the library, on the device and in the dtype of the rows.
+        """
+        xp = _arrays.namespace(rows)
+        magnitudes = xp.abs(rows) if self.kernel_.is_signed else rows
+        features = self._formula(xp, magnitudes)
+        if self._maps_plain_kernel and self.kernel_.gamma != 1:
+            zero = xp.zeros_like(magnitudes)
+            base = xp.where(magnitudes > 0, magnitudes, zero + 1)
+            powers = xp.where(magnitudes > 0, base ** (0.5 * (self.kernel_.gamma - 1)), zero)
+            features = features * powers[:, None, :]
+        if self.kernel_.is_signed:
+            features = features * xp.sign(rows)[:, None, :]
+        return xp.reshape(features, (rows.shape[0], self._n_features_out))
+
+    def bound(self, like: Array) -> ArrayMap:
+        """Return ``array_features`` as a function for arrays such as ``like``.
+
+        Random features need this method to copy their frequencies to the device of ``like``; a map has nothing to copy.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+
+        Returns
+        -------
+        callable
+            Maps checked dense rows (n, bins) to features (n, n_features_out).
+        """
+        return self.array_features
+
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Write the dense features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_features_out)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_features_out,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
+        if _arrays.is_sparse(rows):
+            self.transform_sparse(rows).toarray(out=out)
+        else:
+            self.transform_into(rows, out)
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+    def transform_sparse(self, rows: CSR) -> CSR:
+        """Return the CSR features of checked CSR rows.
+
+        Parameters
+        ----------
+        rows : CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+
+        Returns
+        -------
+        CSR matrix of shape (n, n_features_out)
+            Features in the dtype of the rows.
+        """
+        # The entries are evaluated as one dense row; the CSR layout is built afterwards.
+        features = np.empty((1, self._n_terms_out, rows.nnz), dtype=rows.dtype)
+        self._evaluate_signed(rows.data.reshape(1, -1), rows.indices, features)
+        nnz = self._n_terms_out * rows.nnz
+        index = np.int32 if max(nnz, self._n_features_out) < 2**31 else np.int64
+        data, indices = np.empty(nnz, dtype=rows.dtype), np.empty(nnz, dtype=index)
+        _loops.interleave_sparse(features[0], rows.indices, rows.indptr, rows.shape[1], data, indices)
+        indptr = rows.indptr.astype(index) * self._n_terms_out
+        return _arrays.csr(data, indices, indptr, (rows.shape[0], self._n_features_out))
+
+    def _prepare(self, dtype: np.dtype) -> None:
+        """Build what evaluation in this dtype needs before threads share it; by default nothing."""
+
+    @abstractmethod
+    def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        """Fill ``out`` (rows, terms, columns) with the features of non-negative magnitudes (rows, columns).
+
+        Column j belongs to bin bins[j]. For dense rows the columns are all bins in order; for CSR rows they are the
+        stored entries, as one row. ``out`` need not be contiguous.
+        """
+
+    def _formula(self, xp: ModuleType, x: Array) -> Array:
+        """Return the features (n, terms, bins) of magnitudes x (n, bins) by functions xp of their array library.
+
+        By default the compiled loop runs on the host.
+        """
+        magnitudes = np.ascontiguousarray(_arrays.to_host(x))
+        n, n_bins = magnitudes.shape
+        out = np.empty((n, self._n_terms_out, n_bins), magnitudes.dtype)
+        self._prepare(magnitudes.dtype)
+        self._evaluate(magnitudes, np.arange(n_bins), out)
+        return _arrays.beside(out, x)
+
+    def _evaluate_signed(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        self._prepare(rows.dtype)
+        # A single row of many numbers (the entries of sparse rows) is split over threads by columns.
+        if rows.shape[0] == 1:
+            _threads.over_rows(
+                rows.shape[1],
+                1,
+                lambda part: self._evaluate_rows(rows[:, part], bins[part], out[:, :, part]),
+            )
+        else:
+            _threads.over_rows(
+                rows.shape[0], rows.shape[1], lambda part: self._evaluate_rows(rows[part], bins, out[part])
+            )
+
+    def _evaluate_rows(self, rows: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
+        magnitudes = np.abs(rows) if self.kernel_.is_signed else rows
+        self._evaluate(magnitudes, bins, out)
+        if self._maps_plain_kernel and self.kernel_.gamma != 1:
+            out *= signature_powers(magnitudes, self.kernel_.gamma)[:, None, :]
+        if self.kernel_.is_signed:
+            out *= np.sign(rows)[:, None, :]
+
+    def onnx(self, x: Value) -> Value:
+        """Return the features as nodes that compute what the compiled loop computes; see ``FittedFeatures``."""
+        return self._onnx_signed(x).reshaped(0, self._n_terms_out * int(self.n_features_in_))
+
+    def _onnx_signed(self, x: Value) -> Value:
+        """Return Psi (n, terms, bins): the terms of the magnitudes times the factor of gamma times the signs."""
+        kernel = self.kernel_
+        magnitudes = x.apply("Abs") if kernel.is_signed else x
+        out = self._onnx_terms(magnitudes)
+        if self._maps_plain_kernel and kernel.gamma != 1:
+            out = out * onnx_signature_power(magnitudes, kernel.gamma).expanded(1)
+        return out * x.apply("Sign").expanded(1) if kernel.is_signed else out
+
+    def _onnx_terms(self, x: Value) -> Value:
+        """Return the terms (n, terms, bins) of magnitudes x (n, bins)."""
+        raise InputError(
+            Message(
+                "{} cannot be written as ONNX. Fit with another additive map, such as OptimalMap, or export the "
+                "weights ({format='weights'}).",
+                type(self).__name__,
+            )
+        )
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        return linear_in_features(self, coef, intercept)
 
 
 def as_additive(kernel: str | Kernel, owner: str) -> AdditiveKernel:

@@ -7,6 +7,7 @@ from types import ModuleType
 import numpy as np
 
 from chimap import _loops
+from chimap._onnx import Value, positive, stacked
 from chimap._types import Array
 from chimap._validation import check_positive
 from chimap.features.additive.base import AdditiveMap
@@ -84,3 +85,14 @@ class ChebyshevMap(AdditiveMap):
 
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         _loops.chebyshev_features(magnitudes, self.scale_, out)
+
+    def _onnx_terms(self, x: Value) -> Value:
+        v = x.cast(np.float64) / self.scale_
+        is_positive, safe = positive(v)
+        L = safe.apply("Log") / np.pi
+        values = [is_positive.where(v * 2.0 / (v + 1.0) * np.sqrt(self.scale_), 0.0)]
+        for q in range(1, self.n_terms):
+            sign = 1.0 if q % 2 == 0 else -1.0
+            next_term = L * values[-1] * (-np.sqrt(2.0) if q == 1 else sign * 2.0 / q)
+            values.append(next_term if q < 3 else next_term + values[-2] * ((q - 2.0) / q))
+        return stacked(values).cast(x.dtype)

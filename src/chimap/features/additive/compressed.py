@@ -10,6 +10,7 @@ import numpy as np
 from numpy.linalg import eigh
 
 from chimap import _arrays, _loops, _scaling
+from chimap._onnx import Value
 from chimap._types import Rows
 from chimap.features.additive.base import AdditiveMap, check_map
 from chimap.features.additive.densities import counted, density, value_counts
@@ -185,6 +186,15 @@ class CompressedMap(AdditiveMap):
             block = long[: magnitudes[part].shape[0]]
             self.base_._evaluate_rows(magnitudes[part], bins, block)
             _loops.combined_terms(block, combinations, out[part])
+
+    def _onnx_terms(self, x: Value) -> Value:
+        if self._differs_by_bin:
+            base_terms = self.base_._onnx_signed(x * (1 / self.scales_))
+            combinations = self.combinations_ * self.scales_[:, None, None] ** (self.kernel_.gamma / 2)
+            rows = base_terms.transposed(0, 2, 1).expanded(2)  # (n, bins, 1, base terms)
+            return (rows @ combinations).reshaped(0, 0, self.n_terms).transposed(0, 2, 1)
+        base_terms = self.base_._onnx_signed(x)
+        return x.graph.constant(self.combinations_[0].T.astype(x.dtype)) @ base_terms
 
 
 def _scales(values: np.ndarray, starts: np.ndarray) -> np.ndarray:

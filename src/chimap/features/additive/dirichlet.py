@@ -5,24 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import OneToOneFeatureMixin
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._onnx import Value
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import check_row_sums, validated_rows
+from chimap.features.base import Features
+from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import DirichletKernel, Kernel, as_kernel
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
 _BLOCK_NUMBERS = 2**20  # entries of a block of sparse rows that is made dense at once
 
 
-class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
+class DirichletMap(OneToOneFeatureMixin, Features):
     """Map rows so that the dot product is the Dirichlet whitening kernel exactly, with as many features as bins.
 
         Psi(x) = A (ln(x / |x|_1 + f) - mu).
@@ -113,32 +114,6 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """The offset f that is added to rows of sum 1."""
         return float(self.kernel_.offset)
 
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows, dense.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, bins)
-            Features in the floating type of X; those of a tensor of torch or an array of cupy stay on its device.
-
-        Raises
-        ------
-        DataError
-            If the rows have another number of bins, or entries or sums that ``fit`` refuses.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=False, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.array_features(rows)
-        out = np.empty(rows.shape, dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
     def array_features(self, rows: Array) -> Array:
         """Return the features of checked dense rows by operations of the rows' array library.
 
@@ -214,9 +189,18 @@ class DirichletMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     def _n_features_out(self) -> int:
         return int(self.n_features_in_)
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        w, z = self.kernel_.whitening, self.kernel_.onnx_logs(x)
+        return z + (z * w.scale).sum(1, keep=True) * w.common * w.scale
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``: z = A v is linear in the scaled logarithms v of the bins, A = I + common s s'."""
+        w = self.kernel_.whitening
+        by_bin = coef + w.common * np.outer(w.scale, w.scale @ coef)
+        turned = np.eye(coef.shape[0]) + w.common * np.outer(w.scale, w.scale)
+
+        def rows(X: Rows) -> np.ndarray:
+            return np.asarray(np.linalg.solve(turned, dense(self.mapped(X)).T).T)
+
+        return MappedModel(rows, np.arange(coef.shape[0]), LinearFunction(by_bin, intercept))

@@ -13,6 +13,7 @@ from scipy.special import betaln, gammaln
 from chimap import _loops
 from chimap._errors import InputError
 from chimap._messages import Message
+from chimap._onnx import Value, positive, stacked
 from chimap._types import Array
 from chimap._validation import check_choice, check_positive
 from chimap.features.additive.base import AdditiveMap
@@ -135,6 +136,17 @@ class HomogeneousMap(AdditiveMap):
     def _evaluate(self, magnitudes: np.ndarray, bins: np.ndarray, out: np.ndarray) -> None:
         step = 2 * np.pi / self.period_
         _loops.homogeneous_features(magnitudes, self.amplitudes_, step, self.kernel_.gamma, out)
+
+    def _onnx_terms(self, x: Value) -> Value:
+        v = x.cast(np.float64)
+        is_positive, safe = positive(v)
+        log = safe.apply("Log")
+        root = is_positive.where(safe.power(self.kernel_.gamma / 2), 0.0)
+        values = [root * self.amplitudes_[0]]
+        for j in 1 + np.flatnonzero(self.amplitudes_[1:]):
+            angle = log * (2 * np.pi / self.period_ * j)
+            values += [root * angle.apply(wave) * self.amplitudes_[j] for wave in ("Cos", "Sin")]
+        return stacked(values).cast(x.dtype)
 
 
 # Finding the nodes of a quadrature costs far more than using them, and the search for a period uses them often.

@@ -5,20 +5,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.base import OneToOneFeatureMixin
 
 from chimap import _arrays
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._onnx import Value
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import validated_rows
+from chimap.features.base import Features, linear_in_features
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Linear
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
-class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
+class IdentityMap(OneToOneFeatureMixin, Features):
     """Take the bins themselves as features, which is exact for the linear kernel.
 
     Entries may have either sign. Sparse rows stay sparse.
@@ -40,8 +41,6 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
     n_features_in_: int
     kernel_: Linear
 
-    _keeps_zeros = True
-
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:
         """Take the number of bins from rows X (n, bins); y is not used.
 
@@ -50,11 +49,6 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         validated_rows(self, X, reset=True, signed=True)
         self.kernel_ = Linear()
         return self
-
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return rows X (n, bins) as they are, checked: dense, CSR, or a tensor of torch (or an array of cupy)."""
-        check_is_fitted(self)
-        return validated_rows(self, X, reset=False, signed=True, on_device=True)
 
     @property
     def _n_features_out(self) -> int:
@@ -86,8 +80,19 @@ class IdentityMap(OneToOneFeatureMixin, Transformer, BaseEstimator):
         """Return CSR rows as they are."""
         return _arrays.to_sparse(_arrays.as_rows(rows))
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    @property
+    def keeps_zeros(self) -> bool:
+        """True: the bins are the features."""
+        return True
+
+    @property
+    def _takes_signs(self) -> bool:
+        return True
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        return x
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        return linear_in_features(self, coef, intercept)

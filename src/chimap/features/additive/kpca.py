@@ -9,6 +9,7 @@ from scipy.linalg import eigh
 from sklearn.utils import check_random_state
 
 from chimap import _arrays, _loops
+from chimap._onnx import Value
 from chimap._types import RandomState, Rows
 from chimap._validation import check_positive
 from chimap.features.additive.base import AdditiveMap
@@ -140,3 +141,10 @@ class AdditiveKPCA(AdditiveMap):
             magnitudes, bins, self.landmarks_.astype(magnitudes.dtype),
             self._coefficients.astype(magnitudes.dtype), out,
         )  # fmt: skip
+
+    def _onnx_terms(self, x: Value) -> Value:
+        values = self.kernel_.onnx_plain_term(
+            x.expanded(2), x.graph.constant(self.landmarks_.astype(x.dtype))
+        )
+        weighted = values.expanded(2) @ self._coefficients.transpose(0, 2, 1)  # (n, bins, 1, terms)
+        return weighted.reshaped(0, 0, self.n_terms).transposed(0, 2, 1)

@@ -11,6 +11,7 @@ from numpy.polynomial.chebyshev import chebpts1, chebvander
 from scipy.linalg import eigh
 
 from chimap import _arrays, _loops, _threads
+from chimap._onnx import Value, stacked
 from chimap._types import JSON, Array
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.densities import density
@@ -198,6 +199,43 @@ class OptimalMap(AdditiveMap):
     def __setstate__(self, state: JSON) -> None:
         super().__setstate__(state)
         self._tables = {}
+
+    def _onnx_terms(self, x: Value) -> Value:
+        self._prepare(x.dtype)
+        tables, drop, first = self._tables[x.dtype]
+        info, last = np.finfo(x.dtype), tables.shape[2] - 1
+        integer = np.int32 if info.bits == 32 else np.int64
+        # The first and the last segment are constant, so any number within them gives their value.
+        ends = np.array([((first + 1) << drop) - 1, (first + last) << drop], dtype=integer)
+        low, high = ends.view(x.dtype)
+        x = x.at_least(low).at_most(high)
+        per_doubling = 1 << (info.nmant - drop)
+        lowest = int(np.floor(np.log2(float(low)))) - 1
+        powers = x.graph.constant(
+            np.exp2(np.arange(lowest, int(np.floor(np.log2(float(high)))) + 3.0)).astype(x.dtype)
+        )
+        # The exponent of x: rounding of the logarithm may make it too high or too low by one near powers of two.
+        place = (x.cast(np.float64).apply("Log") / np.log(2.0)).apply("Floor") - lowest
+        ratio = x / powers.take(place.cast(np.int64), 0)
+        place = (
+            place
+            - (ratio < 1.0).cast(np.float64)
+            + (ratio > np.nextafter(x.dtype.type(2), 0)).cast(np.float64)
+        )
+        mantissa = (x / powers.take(place.cast(np.int64), 0) - 1.0) * per_doubling
+        inner = mantissa.apply("Floor")
+        t = mantissa - inner
+        bias = (lowest + info.maxexp - 1) * per_doubling - first
+        segment = (
+            (place * per_doubling + inner.cast(np.float64) + bias).at_least(0.0).at_most(last).cast(np.int64)
+        )
+        values = []
+        for coefficients in tables:
+            value = x.graph.constant(coefficients[-1]).take(segment, 0)
+            for a in coefficients[-2::-1]:
+                value = value * t + x.graph.constant(a).take(segment, 0)
+            values.append(value)
+        return stacked(values)
 
 
 def tabulate(

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -20,8 +19,8 @@ from chimap._validation import (
     row_sums,
     validated_rows,
 )
+from chimap.features.base import Features
 from chimap.kernels import ArccosKernel, chi2
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -31,7 +30,7 @@ _BLOCK_ROWS = 512  # rows projected together
 _TILE_BYTES = 2**18  # bits that stay in a core's cache while the other rows are compared with them
 
 
-class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class SignStableProjection(Features):
     """Take the signs of random projections with Cauchy entries, for the chi2 kernel.
 
     The features are sign(R' x) with the entries of R (bins, n_components) from the Cauchy distribution. The probability
@@ -281,13 +280,17 @@ class SignStableProjection(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEst
             row_sums(rows)
         return rows
 
+    @property
+    def _takes_signs(self) -> bool:
+        return False
+
+    def describe(self) -> str:
+        """Return a short description, such as "64 signs of Cauchy projections"."""
+        return f"{self.n_components:,} signs of Cauchy projections"
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        if self.output == "features":
-            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        else:
+        if self.output == "bits":
             tags.transformer_tags.preserves_dtype = []
         return tags
 

@@ -7,10 +7,11 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops
+from chimap._onnx import Value
 from chimap._types import CSR, MatrixLike, Rows
 from chimap._validation import check_choice, validated_rows
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.additive.quantise import steps_per_unit
+from chimap.features.additive.codes import steps_per_unit
 from chimap.kernels import Kernel
 from chimap.kernels.additive import signature_powers
 
@@ -201,3 +202,11 @@ class StaircaseMap(AdditiveMap):
     def _by_term(self, weights: np.ndarray) -> np.ndarray:
         check_is_fitted(self)
         return weights.reshape(*weights.shape[:-1], self.n_terms, self.n_features_in_)
+
+    def _onnx_terms(self, x: Value) -> Value:
+        rates, heights = self._steps()
+        level = (x.cast(np.float64) * rates).at_most(self.n_terms)
+        if self.steps == "constant":
+            level = (level + 0.5).apply("Floor")
+        steps = level.expanded(1) - np.arange(self.n_terms)[:, None]
+        return (steps.at_least(0.0).at_most(1.0) * heights).cast(x.dtype)

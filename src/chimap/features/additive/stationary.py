@@ -2,31 +2,107 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_is_fitted
+from scipy.optimize import minimize_scalar, nnls
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._onnx import Value, stacked
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import check_positive, validated_rows
-from chimap.features.additive.differences import PAIRS, Differences, best_period, data_spectrum
-from chimap.features.additive.homogeneous import check_waves
-from chimap.features.base import Features, FeatureSettings, Footprint
+from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
+from chimap.features.base import Features, FeatureSettings, Footprint, linear_in_features
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
+
+
+PAIRS = 2**17  # most pairs of values within a bin whose differences are drawn, for all bins together
+_POINTS = 512  # quantiles of the differences
+_FARTHEST = 1e100  # widths: Brent's method multiplies periods by each other
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Distances |x - y| / width between values of the same bin in two rows, and the signature S at them.
+
+    The points are quantiles of the distances, ascending and of equal weight.
+    """
+
+    points: np.ndarray
+    signature: np.ndarray
+    n_bins: int
+
+    @classmethod
+    def of(cls, rows: Rows, kernel: StationaryKernel) -> Differences:
+        """Draw pairs of values, up to ``PAIRS``, from rows (n, bins), dense or CSR, and keep quantiles of distances."""
+        n, d = rows.shape
+        rng = np.random.default_rng(0)
+        wanted = max(1, min(n * (n - 1) // 2, PAIRS // d))
+        first = rng.integers(n, size=wanted)
+        second = (first + rng.integers(1, max(2, n), size=wanted)) % n
+        left, right = (_arrays.to_dense(_arrays.take_rows(rows, chosen)) for chosen in (first, second))
+        values = np.abs(left.astype(np.float64) - right).reshape(-1) / kernel.width
+        places = (np.arange(_POINTS) + 0.5) / _POINTS
+        points = np.quantile(values, places)
+        return cls(points, kernel.signature(points), d)
+
+    def equations(self, period: float, m: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the design (points + 1, m + 1) and the right-hand side of a least-squares fit of the spectrum.
+
+        The squared residual is the mean square error of K over that of S: errors of one sign add up in the sum over the
+        bins, the others average out. (The mean of a signature whose spectrum is a band of frequencies has either sign,
+        or is 0, so it is no scale.)
+        """
+        waves = np.cos(np.outer(self.points, np.arange(m + 1)) * (2 * np.pi / period))
+        signature = self.signature
+        share = np.sqrt(1 / (self.n_bins * self.points.size))
+        bias = np.sqrt(max(0.0, 1 - 1 / self.n_bins))
+        scale = 1 / max(float(np.sqrt(np.square(signature).mean())), 1e-300)
+        design = np.vstack([share * waves, bias * waves.mean(axis=0)])
+        target = np.append(share * signature, bias * signature.mean())
+        return scale * design, scale * target
+
+
+def data_spectrum(
+    kernel: StationaryKernel, differences: Differences, period: float, m: int, window: str
+) -> np.ndarray:
+    """Return kap_0 .. kap_m of a window, (m + 1,), none of them negative."""
+    if window == "least-squares":
+        design, target = differences.equations(period, m)
+        return nnls(design, target)[0] / np.r_[1.0, np.full(m, 2.0)]
+    # These windows are shared with homogeneous kernels, whose signatures take differences of logarithms.
+    return discrete_spectrum(kernel, period, m, window)  # type: ignore[arg-type]
+
+
+def best_period(kernel: StationaryKernel, differences: Differences, m: int, window: str) -> float:
+    """Return the period whose kernel is closest on the differences: the best of a grid, refined by Brent's method."""
+
+    def error(period: float) -> float:
+        design, target = differences.equations(period, m)
+        spectrum = data_spectrum(kernel, differences, period, m, window) * np.r_[1.0, np.full(m, 2.0)]
+        return float(np.linalg.norm(design @ spectrum - target))
+
+    # The grid runs from at most 2 widths to a period of four times the largest difference and more.
+    farthest = min(max(float(differences.points[-1]), 1e-3), _FARTHEST)
+    grid = np.geomspace(min(2.0, farthest), 4 * farthest + 8 * m + 8, 100)
+    errors = [error(period) for period in grid]
+    best = int(np.argmin(errors))
+    low, high = grid[max(0, best - 1)], grid[min(grid.size - 1, best + 1)]
+    refined = minimize_scalar(error, bounds=(low, high), method="bounded")
+    return float(refined.x if refined.fun <= errors[best] else grid[best])
 
 
 _BLOCK_NUMBERS = 2**22  # entries of a block of rows that is made dense and mapped at once
 
 
-class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class StationaryMap(Features):
     """Map bins to samples of the spectrum of an additive stationary kernel.
 
         Psi(x) = [sqrt(kap_0), sqrt(2 kap_j) cos(j L x / w), sqrt(2 kap_j) sin(j L x / w), j = 1..m], bin by bin.
@@ -134,27 +210,6 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             )
         return kernel
 
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows, dense.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, n_terms * bins)
-            A tensor of torch or an array of cupy gives one on the same device, other rows a numpy array.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=True, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.array_features(rows)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.
 
@@ -178,39 +233,6 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             _threads.over_rows(block.shape[0], block.shape[1], fill)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
-
-    def array_features(self, rows: Array) -> Array:
-        """Return the features of checked dense rows by operations of the rows' array library.
-
-        Parameters
-        ----------
-        rows : array of shape (n, bins)
-            Checked dense rows of any library with the Python array API.
-
-        Returns
-        -------
-        array of shape (n, n_terms * bins)
-            Features in the library, on the device and in the dtype of the rows.
-        """
-        xp = _arrays.namespace(rows)
-        turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
-        angle = 2 * np.pi * (turns - xp.round(turns))
-        constant, *others = self.amplitudes_.tolist()
-        terms = [xp.ones_like(angle) * constant]
-        for j, amplitude in enumerate(others, start=1):
-            terms += [amplitude * xp.cos(j * angle), amplitude * xp.sin(j * angle)]
-        features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
-        return xp.reshape(features, (rows.shape[0], self._n_features_out))
-
-    def bound(self, like: Array) -> ArrayMap:
-        """Return ``array_features`` as a function for arrays such as ``like``.
-
-        Parameters
-        ----------
-        like : array of torch, cupy or numpy
-            Any array of the library, device and dtype of the rows to come.
-        """
-        return self.array_features
 
     def describe(self) -> str:
         """Return a short description of the fitted map, such as "StationaryMap, 5 terms per bin"."""
@@ -276,8 +298,35 @@ class StationaryMap(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """
         return 32 * PAIRS
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``. Whole periods are subtracted first, as in the compiled loop."""
+        turns = x.cast(np.float64) / (self.period_ * self.kernel_.width)
+        angle = (turns - (turns + 0.5).apply("Floor")) * (2 * np.pi)
+        values = [angle * 0.0 + self.amplitudes_[0]]
+        for j, amplitude in enumerate(self.amplitudes_[1:], start=1):
+            values += [(angle * float(j)).apply(wave) * amplitude for wave in ("Cos", "Sin")]
+        return stacked(values).cast(x.dtype).reshaped(0, self._n_features_out)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        return linear_in_features(self, coef, intercept)
+
+    def array_features(self, rows: Array) -> Array:
+        """See ``Features``."""
+        xp = _arrays.namespace(rows)
+        turns = xp.astype(rows, xp.float64) / (self.period_ * self.kernel_.width)
+        angle = 2 * np.pi * (turns - xp.round(turns))
+        constant, *others = self.amplitudes_.tolist()
+        terms = [xp.ones_like(angle) * constant]
+        for j, amplitude in enumerate(others, start=1):
+            terms += [amplitude * xp.cos(j * angle), amplitude * xp.sin(j * angle)]
+        features = xp.astype(xp.stack(terms, axis=1), rows.dtype)
+        return xp.reshape(features, (rows.shape[0], self._n_features_out))
+
+    def bound(self, like: Array) -> ArrayMap:
+        """Return ``array_features``: a map has nothing to copy to a device."""
+        return self.array_features
+
+    @property
+    def _takes_signs(self) -> bool:
+        return True

@@ -3,8 +3,7 @@
 from chimap.features.exact.blocks import ExactBlocks
 from chimap.features.exact.features import ExactFeatures, fitted_map, has_map, with_mean_gamma
 from chimap.features.exact.products import KeptRows, Spread, exponentials, exponentials_below
-from chimap.features.exact.row_kernel import RowKernel
-from chimap.features.exact.shared import SharedRows
+from chimap.features.exact.row_kernel import RowKernel, SharedRows
 from chimap.model_files import register
 
 __all__ = [

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._onnx import Value
 from chimap._types import ArrayLike, Blocks, MatrixLike, Rows
 from chimap._validation import check_blocks, validated_rows
-from chimap.features.base import Folded
+from chimap.features.base import Features, Folded
 from chimap.features.blocks import BlockFeatures, fitted_by_block, sum_over_blocks
 from chimap.features.exact.features import ExactFeatures
 from chimap.features.exact.products import KeptRows, OtherRows
+from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 _ROWS = 1024  # rows for which the values of one block are in memory beside the sum
 
 
-class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class ExactBlocks(Features):
     """Features (K(x, x_1), .., K(x, x_n)) with all rows of the fit, for a sum of kernels, each on a block of columns.
 
         K(x, y) = sum_b K_b(x[columns_b], y[columns_b])
@@ -119,14 +120,6 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
             fitted.set_octaves(octaves)
 
     # --- kernel values
-
-    def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return the values (m, n) of rows X (m, bins) with the training rows."""
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=True)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
 
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
@@ -242,11 +235,18 @@ class ExactBlocks(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
         """Return a short description, such as "values of the sum of 2 kernels with 342 rows"."""
         return f"values of the sum of {len(self.features_)} kernels with {self._n_features_out:,} rows"
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    @property
+    def _takes_signs(self) -> bool:
+        return True
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        pairs = zip(self.features_, self.columns_, strict=True)
+        return reduce(add, (fitted.onnx(x.take(columns, 1)) for fitted, columns in pairs))
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+        """See ``FittedFeatures``."""
+        return self.side_by_side().mapped_model(np.tile(coef, (len(self.features_), 1)), intercept)
 
 
 class BlockKeeper:

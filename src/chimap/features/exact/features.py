@@ -7,27 +7,53 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _threads
 from chimap._messages import Message
+from chimap._onnx import Value
 from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
-from chimap.features.additive.base import AdditiveMap, check_map, mapped
+from chimap.features.additive.base import AdditiveMap, check_map
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import Folded
-from chimap.features.exact.powers import raise_below
+from chimap.features.base import Features, Folded
 from chimap.features.exact.products import KeptRows, OtherRows, Spread
+from chimap.features.mapped_functions import (
+    GaussianExpansion,
+    LinearFunction,
+    MappedFunction,
+    MappedModel,
+    dense,
+)
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 from chimap.kernels.plain import Linear
-from chimap.model_files import Transformer
 from chimap.moments import rows_by_weight
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
+
+
+_TILE = 512
+
+
+def raise_below(square: np.ndarray, octaves: int) -> None:
+    """Raise the entries below the diagonal to the power 2^octaves, in place."""
+    n, step = square.shape[0], np.square if octaves > 0 else np.sqrt
+
+    def part(first: int) -> None:
+        rows = slice(first, min(first + _TILE, n))
+        for start in range(0, rows.start, _TILE):
+            tile = square[rows, start : start + _TILE]
+            for _ in range(abs(octaves)):
+                step(tile, out=tile)
+        corner = np.tril(square[rows, rows], -1)
+        for _ in range(abs(octaves)):
+            step(corner, out=corner)
+        square[rows, rows] = corner
+
+    if octaves:
+        _threads.tasks(range(0, n, _TILE), part)
 
 
 _ROWS = 1024  # rows whose values are computed at once where a kernel has no map
@@ -35,7 +61,7 @@ _ROUNDED_MEAN = 30  # rounding error of a mean of rows, in float64 eps
 _CLEAR = 3  # a mean distance above this multiple of the rounding of mapped rows comes from the data
 
 
-class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class ExactFeatures(Features):
     """Features (K(x, x_1), .., K(x, x_n)): values of the kernel with all rows that it is fitted on.
 
     For an exponential kernel over an additive one the values are exp(-gamma |Psi(x) - Psi(x_j)|^2), from one matrix
@@ -79,6 +105,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
     n_features_in_: int
     kernel_: Kernel
     map_: AdditiveMap | IdentityMap | None
+    _n_features_out: int
     rows_: Annotated[Any, KeptRows | Rows]  # KeptRows where there is a map, else the rows themselves
 
     def __init__(
@@ -130,10 +157,10 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
             self.kernel_ = kernel.fitted(sample, check_random_state(self.random_state).randint(2**31))
             return self
         self.map_ = fitted_map(kernel, sample, self.n_terms, self.map)
-        self.rows_ = KeptRows(mapped(self.map_, rows))
+        self.rows_ = KeptRows(self.map_.mapped(rows))
         self.kernel_ = kernel
         if isinstance(kernel, Exponential):
-            kept = self.rows_ if drawn is None else KeptRows(mapped(self.map_, sample))
+            kept = self.rows_ if drawn is None else KeptRows(self.map_.mapped(sample))
             self.kernel_ = with_mean_gamma(kernel, kept, kept.spread())
         return self
 
@@ -150,14 +177,6 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
 
     # --- kernel values
 
-    def transform(self, X: MatrixLike) -> np.ndarray:
-        """Return the values (m, n) of rows X (m, bins) with the training rows."""
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the values minus ``shift`` of checked rows into ``out`` (m, n), of their dtype."""
         if self.map_ is None:
@@ -167,7 +186,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
                 lambda part: out.__setitem__(part, self.kernel_(_arrays.view_rows(rows, part), kept)),
             )  # fmt: skip
         else:
-            self.rows_.values_into(mapped(self.map_, rows), self._gamma, out)
+            self.rows_.values_into(self.map_.mapped(rows), self._gamma, out)
         if shift is not None:
             out -= shift.astype(out.dtype, copy=False)
 
@@ -180,7 +199,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         if self.map_ is None:
             self._add_outputs_of(rows, weights, out, self._n_features_out)
         else:
-            others = self.rows_.others(mapped(self.map_, rows))
+            others = self.rows_.others(self.map_.mapped(rows))
             self.rows_.add_outputs(others, self._gamma, weights, out)
         return out
 
@@ -217,7 +236,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         if self.map_ is None:
             self.rows_ = _arrays.stack_rows([self.rows_, rows])
         else:
-            self.rows_ = self.rows_.joined(mapped(self.map_, rows))
+            self.rows_ = self.rows_.joined(self.map_.mapped(rows))
         self._n_features_out = self.rows_.shape[0]
 
     def keeper(self, n_rows: int) -> FeatureKeeper:
@@ -292,7 +311,7 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """Return checked rows (m, bins) in the form of the mapped training rows, for a kernel with a map."""
         if self.map_ is None:
             raise TypeError(f"{self.kernel_.name} has no map")
-        return [self.rows_.others(mapped(self.map_, rows))]
+        return [self.rows_.others(self.map_.mapped(rows))]
 
     @property
     def _gamma(self) -> float | None:
@@ -303,12 +322,36 @@ class ExactFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator)
         """Return a short description, such as "values of the kernel with 342 rows"."""
         return f"values of the kernel with {self._n_features_out:,} rows"
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        if self.map_ is None:
+            return self.kernel_.onnx(
+                x.cast(np.float64), _arrays.to_dense(self.rows_).astype(np.float64)
+            ).cast(x.dtype)
+        kept, means = self.rows_.centred(), self.rows_.column_means()
+        # float64, since weights of both signs magnify the rounding of kernel values
+        u = self.map_.onnx(x).cast(np.float64) - means
+        products = u @ x.graph.constant(np.ascontiguousarray(kept.T.astype(x.dtype))).cast(np.float64)
+        if self._gamma is None:
+            return products.cast(x.dtype)
+        squares = (u * u).sum(1, keep=True) + np.square(kept).sum(axis=1)
+        distances = (squares - products * 2.0).at_least(0.0)
+        return (distances * -self._gamma).apply("Exp").cast(x.dtype)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel | None:
+        """See ``FittedFeatures``; None for a kernel without a map."""
+        psi, kept, gamma = self.map_, self.rows_, self._gamma
+        if psi is None:
+            return None
+        means = np.zeros(kept.n_columns)
+        means[kept.columns] = kept.means
+        bins = np.arange(kept.n_columns) % self.n_features_in_
+        if gamma is None:  # an additive kernel gives a linear model of mapped rows
+            function: MappedFunction = LinearFunction(kept.combine(coef)[0], intercept)
+            return MappedModel(lambda X: dense(psi.mapped(X)) - means, bins, function)
+        scale = float(np.sqrt(2 * gamma))
+        function = GaussianExpansion(scale * kept.centred(), coef, intercept)
+        return MappedModel(lambda X: scale * (dense(psi.mapped(X)) - means), bins, function)
 
 
 class FeatureKeeper:
@@ -332,7 +375,7 @@ class FeatureKeeper:
         """Keep checked rows (m, bins) at these places (m,)."""
         features = self._features
         if self._mapped is not None and features.map_ is not None:
-            self._mapped.put(places, mapped(features.map_, rows))
+            self._mapped.put(places, features.map_.mapped(rows))
         else:
             self._rows.append(rows)
             self._places.append(places)

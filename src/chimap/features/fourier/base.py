@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from copy import copy
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
-from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays, _loops, _threads
-from chimap._types import Array, ArrayMap, MatrixLike, Rows, Transformed
-from chimap._validation import check_choice, check_positive, validated_rows
+from chimap import _arrays, _blas, _loops, _threads
+from chimap._onnx import Value
+from chimap._types import Array, ArrayMap, Rows
+from chimap._validation import check_choice, check_positive
+from chimap.features.base import Features
 from chimap.features.fourier.projection import Projection
+from chimap.features.mapped_functions import Waves
 from chimap.kernels import Kernel
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
+
+
+Slopes = np.ndarray | Callable[[slice, np.ndarray], np.ndarray]
+"""dL/dpsi: an array (n, D), or a function that returns it for a slice of the rows and their features."""
+
+
+def pull_back_to_inputs(features: RandomFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
+    """Return sum over checked rows of phi_i (E W')_i for the inputs i, with E = dL/d angles, (inputs,) float64.
+
+    phi are the inputs of a row, W the scaled frequencies. The rows are worked on in blocks.
+    """
+    dtype, n, D = rows.dtype, rows.shape[0], features.n_components
+    W = features.projection_.astype(dtype).matrix
+    m, block = W.shape[1], min(BLOCK_ROWS, n)
+    inputs, back = np.empty((2, block, W.shape[0]), dtype)
+    angles, z_buffer = np.empty((block, m), dtype), np.empty((block, 2 * m), dtype)
+    scale, offset = dtype.type(np.sqrt(2.0 / D)), features.offset_.astype(dtype)
+    total, no_shift = np.zeros(W.shape[0]), np.zeros(2 * m, dtype)
+    for first in range(0, n, BLOCK_ROWS):
+        part = slice(first, min(n, first + BLOCK_ROWS))
+        size = part.stop - first
+        u, a, z = inputs[:size], angles[:size], z_buffer[:size]
+        projected = features._inputs(_arrays.take_rows(rows, part), u)
+        if _arrays.is_sparse(projected):
+            projected.toarray(out=u)
+        _blas.multiply(u, W, z[:, :m])
+        waves(scale, offset, no_shift, z)
+        G = slopes(part, z[:, :D]) if callable(slopes) else slopes[part]
+        # d cos = -sin for all angles; d sin = cos for angles whose sine is among the features
+        np.multiply(z[:, m:], G[:, :m], out=a)
+        np.negative(a, out=a)
+        a[:, : D - m] += z[:, : D - m] * G[:, m:]
+        _blas.multiply(a, W, back[:size], transpose=True)
+        total += np.einsum("ij,ij->j", u, back[:size])
+    return total
 
 
 BLOCK_ROWS = 2048  # rows mapped and projected at once; with fewer, copying the frequencies costs too much
 
 
-class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class RandomFeatures(Features):
     """Random features z(x) with z(x) . z(y) ~ E cos(w'(u(x) - u(y))) for inputs u(x) and random frequencies w.
 
         pair:    z(x) = [cos(W' u(x)), sin(W' u(x))] / sqrt(D/2),  D/2 frequencies
@@ -86,32 +124,6 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         """The frequencies W as a matrix (inputs, frequencies), built at each access where they are structured."""
         return self.projection_.matrix
 
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows, dense.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, n_components)
-            Features in the floating type of X; those of a tensor of torch or an array of cupy stay on its device.
-
-        Raises
-        ------
-        DataError
-            If the rows have another number of bins, or entries that ``fit`` refuses.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self._signed, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.bound(rows)(rows)
-        out = np.empty((rows.shape[0], self.n_components), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
     def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
         """Write the features of checked rows, minus a shift, into an array.
 
@@ -128,7 +140,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
         scale = out.dtype.type(np.sqrt(2.0 / self.n_components))
         n_block = min(BLOCK_ROWS, rows.shape[0])
-        buffer = np.empty((n_block, self._n_inputs), dtype=out.dtype)
+        buffer = np.empty((n_block, self.n_inputs), dtype=out.dtype)
         offset = self.offset_.astype(out.dtype, copy=False)
         for first in range(0, rows.shape[0], BLOCK_ROWS):
             z = out[first : first + BLOCK_ROWS]
@@ -150,7 +162,7 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
         RandomFeatures
             A copy, whose ``projection_`` multiplies bfloat16; structured projections stay as they are.
         """
-        inputs = self._inputs(rows, np.empty((rows.shape[0], self._n_inputs), rows.dtype))
+        inputs = self._inputs(rows, np.empty((rows.shape[0], self.n_inputs), rows.dtype))
         rounded = copy(self)
         rounded.projection_ = self.projection_.in_bfloat16(inputs)
         return rounded
@@ -196,14 +208,42 @@ class RandomFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator
 
     @property
     @abstractmethod
-    def _n_inputs(self) -> int:
+    def n_inputs(self) -> int:
         """Length of u(x)."""
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    @property
+    def _takes_signs(self) -> bool:
+        return self._signed
+
+    def _onnx_waves(self, inputs: Value) -> Value:
+        """Return sqrt(2/D) [cos(W'u + b), sin of the leading angles that come in pairs] of inputs u.
+
+        W is a full matrix here, even if the model draws it as a structured product.
+        """
+        angles = (
+            reduce(add, (part @ self.frequencies_ for part in self.projection_.addends(inputs)))
+            + self.offset_
+        )
+        n_pairs = self.n_components - self.offset_.size
+        waves = [angles.apply("Cos")]
+        if n_pairs:
+            waves.append(angles.take(np.arange(n_pairs), 1).apply("Sin"))
+        # The factor is a vector because onnxruntime would fuse a scalar into the next product, in single precision.
+        return inputs.graph.concatenated(waves, 1) * np.full(
+            self.n_components, np.sqrt(2.0 / self.n_components)
+        )
+
+    def _waves(self, coef: np.ndarray, intercept: np.ndarray) -> Waves:
+        """Return cosines of all frequencies, then sines of the first ones: sin(a) = cos(a - pi/2)."""
+        W, offset = self.frequencies_.astype(np.float64), self.offset_.astype(np.float64)
+        n_sines = self.n_components - W.shape[1]
+        scale = np.sqrt(2.0 / self.n_components)
+        return Waves(
+            np.hstack([W, W[:, :n_sines]]),
+            np.concatenate([offset, offset[:n_sines] - np.pi / 2]),
+            scale * coef,
+            intercept,
+        )
 
 
 def waves(scale: np.floating, offset: np.ndarray, shift: np.ndarray, z: np.ndarray) -> None:

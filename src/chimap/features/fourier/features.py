@@ -9,17 +9,18 @@ from sklearn.utils import check_random_state
 
 from chimap import _arrays
 from chimap._errors import InputError
+from chimap._onnx import Value
 from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
-from chimap.features.additive.base import mapped
 from chimap.features.additive.identity import IdentityMap
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
+from chimap.features.mapped_functions import MappedModel, dense
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
 _CENTRE_ROWS = 64  # rows that the means of mapped bins are computed from
@@ -149,9 +150,9 @@ class FourierFeatures(RandomFeatures):
         gamma = float(self.kernel_.gamma)
         self.gamma_ = gamma
         self.map_ = self._fitted_map(kernel, rows)
-        self.centre_ = _centre(mapped(self.map_, _arrays.take_rows(rows, _spread(rows.shape[0]))))
+        self.centre_ = _centre(self.map_.mapped(_arrays.take_rows(rows, _spread(rows.shape[0]))))
         rng = np.random.default_rng(random.randint(2**31))
-        drawn = SAMPLING[self.sampling](self._n_inputs, self._n_frequencies, rng, rows.dtype)
+        drawn = SAMPLING[self.sampling](self.n_inputs, self._n_frequencies, rng, rows.dtype)
         self._keep(drawn.scaled(np.sqrt(2 * gamma)), rng, rows.dtype)
         return self
 
@@ -179,7 +180,8 @@ class FourierFeatures(RandomFeatures):
         return fitted.set_params(kernel=kernel.kernel).fit(rows)
 
     @property
-    def _n_inputs(self) -> int:
+    def n_inputs(self) -> int:
+        """Length of u(x)."""
         return self.map_._n_features_out
 
     def _describe_inputs(self) -> str:
@@ -199,11 +201,21 @@ class FourierFeatures(RandomFeatures):
         inputs = self.map_.array_features(rows)
         return inputs - _arrays.beside(self.centre_, inputs) if self.centre_.any() else inputs
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        kernel = self.kernel
-        tags.input_tags.positive_only = kernel != "gaussian" and not getattr(kernel, "is_signed", False)
-        return tags
+    @property
+    def _takes_signs(self) -> bool:
+        return as_kernel(self.kernel).is_signed
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        inputs = self.map_.onnx(x)
+        return self._onnx_waves(inputs - self.centre_ if self.centre_.any() else inputs)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        bins = np.arange(self.map_._n_features_out) % self.n_features_in_
+        return MappedModel(
+            lambda X: dense(self.map_.mapped(X)) - self.centre_, bins, self._waves(coef, intercept)
+        )
 
 
 def _spread(n_rows: int) -> slice:

@@ -9,11 +9,12 @@ from sklearn.utils import check_random_state
 
 from chimap import _arrays
 from chimap._errors import InputError
+from chimap._onnx import Value
 from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.fourier.base import RandomFeatures
-from chimap.features.fourier.quantiles import cauchy, sech
-from chimap.features.fourier.sampling import BY_QUANTILE
+from chimap.features.fourier.sampling import BY_QUANTILE, cauchy, sech
+from chimap.features.mapped_functions import MappedModel, dense
 from chimap.kernels import Kernel, SkewedChi2, SkewedIntersection, as_kernel
 from chimap.kernels.skewed import NEAR, Skewed
 
@@ -142,7 +143,8 @@ class SkewedFourierFeatures(RandomFeatures):
             self._logarithm.logarithms(rows, self.centre_)
 
     @property
-    def _n_inputs(self) -> int:
+    def n_inputs(self) -> int:
+        """Length of u(x)."""
         return int(self.n_features_in_)
 
     def _describe_inputs(self) -> str:
@@ -165,3 +167,18 @@ class SkewedFourierFeatures(RandomFeatures):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True  # or down to -c, which scales with the data
         return tags
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        # ONNX has no log1p, so the logarithm of ratios close to 1 is taken in float64.
+        c, centre = float(self.kernel_.c), self.centre_.astype(np.float64)
+        ratio = (x.cast(np.float64) + c) / (centre + c)
+        return self._onnx_waves(ratio.apply("Log").cast(x.dtype))
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+
+        def rows(X: Rows) -> np.ndarray:
+            return np.asarray(self._logarithm.logarithms(dense(X), self.centre_))
+
+        return MappedModel(rows, np.arange(self.n_features_in_), self._waves(coef, intercept))

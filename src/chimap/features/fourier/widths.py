@@ -3,25 +3,130 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import ArrayLike, Blocks, MatrixLike, RandomState, Rows
-from chimap._validation import check_choice
+from chimap._validation import DataError, check_blocks, check_choice
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.fourier.base import RandomFeatures
+from chimap.features.fourier.base import RandomFeatures, Slopes, pull_back_to_inputs
 from chimap.features.fourier.features import FourierFeatures
-from chimap.features.fourier.initial_widths import initial_widths
 from chimap.features.fourier.projection import Matrix
-from chimap.features.fourier.pullback import Slopes, pull_back_to_inputs
 from chimap.features.fourier.skewed import SkewedFourierFeatures
-from chimap.features.fourier.width_groups import partition, width_groups
-from chimap.kernels import Anisotropic, Exponential, Kernel, as_kernel
+from chimap.kernels import Anisotropic, Exponential, Kernel, SkewedIntersection, as_kernel
 from chimap.kernels.anisotropic import with_width
 from chimap.kernels.skewed import Skewed
+
+_SAMPLE_ROWS = 4096  # rows that the initial widths are computed from
+_BLOCK_ROWS = 256  # of these, rows whose inputs are in memory at once
+
+
+def initial_widths(
+    unit: RandomFeatures,
+    X: MatrixLike,
+    names: Sequence[str],
+    blocks: Sequence[np.ndarray],
+    columns: np.ndarray,
+) -> np.ndarray:
+    """Return log widths (r,) at which every block has the same share of a mean exponent of 1.
+
+    Within a block all widths are equal. ``unit`` are the fitted features at widths 1, ``blocks`` the columns of each
+    block, and ``columns`` (bins,) the index of the width of each column. Raises DataError for a block that is constant.
+    """
+    is_l1, n_widths = isinstance(unit.kernel_, SkewedIntersection), int(columns.max()) + 1
+    rows = _arrays.as_rows(_arrays.take_rows(_arrays.as_rows(X), slice(_SAMPLE_ROWS)))
+    variances = _variances(unit, rows)
+    # Over pairs of rows E |u - u'|^2 = 2 Var u, and E |u - u'| = 2 sqrt(Var u / pi) if u were normal.
+    spread = 2 * np.sqrt(variances / np.pi) if is_l1 else variances
+    by_column = spread.reshape(-1, columns.size).sum(axis=0)
+    starts = np.empty(columns.size)
+    for name, chosen in zip(names, blocks, strict=True):
+        total = float(by_column[chosen].sum())
+        if not total > 0 and rows.shape[0] > 1:
+            raise DataError(
+                f"block {name!r} is constant: all of its columns have one value in the rows that the widths start "
+                "from, so it has no width. Leave its columns out."
+            )
+        share = (total or 1.0) * len(blocks)
+        starts[chosen] = 1 / share if is_l1 else 1 / np.sqrt(share)
+    logs, counts = np.log(starts), np.bincount(columns, minlength=n_widths)
+    return np.bincount(columns, weights=logs, minlength=n_widths) / counts
+
+
+def _variances(unit: RandomFeatures, rows: Rows) -> np.ndarray:
+    """Return the variances (n_inputs,) of what is projected, about the first row: exactly 0 for a constant column."""
+    n, n_inputs = rows.shape[0], unit.n_inputs
+    buffer = np.empty((min(n, _BLOCK_ROWS), n_inputs), rows.dtype)
+    origin, sums, squares = np.zeros((3, n_inputs))
+    for start in range(0, n, _BLOCK_ROWS):
+        block = _arrays.take_rows(rows, slice(start, start + _BLOCK_ROWS))
+        inputs = unit._inputs(block, buffer[: block.shape[0]])
+        inputs = _arrays.to_dense(inputs).astype(np.float64)
+        if not start:
+            origin[:] = inputs[0]
+        inputs -= origin
+        sums += inputs.sum(axis=0)
+        squares += np.einsum("ij,ij->j", inputs, inputs)
+    return np.maximum(squares - sums**2 / n, 0) / max(1, n - 1)
+
+
+def partition(blocks: Blocks | None, n_columns: int) -> tuple[list[str], list[np.ndarray]]:
+    """Return names and index arrays of blocks that hold each column exactly once; None is one block of all columns.
+
+    Raises ValueError for blocks that overlap or leave columns out.
+    """
+    if blocks is None:
+        return ["all"], [np.arange(n_columns)]
+    names, blocks_of = check_blocks(blocks, n_columns)
+    times = np.bincount(np.concatenate(blocks_of), minlength=n_columns)
+    if np.any(times > 1):
+        column = int(np.flatnonzero(times > 1)[0])
+        sharing = [name for name, columns in zip(names, blocks_of, strict=True) if column in columns]
+        raise InputError(
+            f"blocks overlap: column {column} is in {' and in '.join(map(repr, sharing))}. Each column belongs to one "
+            "width."
+        )
+    if np.any(times == 0):
+        column = int(np.flatnonzero(times == 0)[0])
+        raise InputError(
+            f"blocks miss {np.count_nonzero(times == 0)} of the {n_columns} columns, column {column} first. Put them "
+            "into a block, or drop them from the rows."
+        )
+    return names, blocks_of
+
+
+def width_groups(
+    widths: str | ArrayLike, block_names: list[str], blocks: list[np.ndarray], n_columns: int
+) -> tuple[list[str], np.ndarray]:
+    """Return the names of the widths (r,) and the width of each column (n_columns,); see ``WidthFeatures``."""
+    if not isinstance(widths, str):
+        groups = np.asarray(widths)
+        if groups.shape != (n_columns,) or groups.dtype.kind not in "iu":
+            raise InputError(
+                f"widths as an array must be whole numbers, one for each of the {n_columns} columns; got shape "
+                f"{groups.shape} of {groups.dtype}."
+            )
+        sizes = np.bincount(groups) if groups.min() >= 0 else np.zeros(1, int)
+        if np.any(sizes == 0):
+            raise InputError(
+                f"widths: group {int(np.flatnonzero(sizes == 0)[0])} has no column; number the groups from 0 on "
+                "without gaps."
+            )
+        return [f"group {j}" for j in range(sizes.size)], groups.astype(np.int64)
+    check_choice(widths, "widths", ("block", "bin", "one"))
+    if widths == "one":
+        return ["all"], np.zeros(n_columns, dtype=np.int64)
+    if widths == "bin":
+        return [f"bin {i}" for i in range(n_columns)], np.arange(n_columns)
+    groups = np.empty(n_columns, dtype=np.int64)
+    for j, columns in enumerate(blocks):
+        groups[columns] = j
+    return block_names, groups
 
 
 class WidthFeatures:
@@ -136,7 +241,7 @@ class WidthFeatures:
         self.unit_ = self._unit(X).fit(X)
         block_names, blocks = partition(self.blocks, self.unit_.n_features_in_)
         self.names_, self.columns_ = width_groups(self.widths, block_names, blocks, self.unit_.n_features_in_)
-        self._inputs_of = np.tile(self.columns_, self.unit_._n_inputs // self.columns_.size)
+        self._inputs_of = np.tile(self.columns_, self.unit_.n_inputs // self.columns_.size)
         self.start_ = initial_widths(self.unit_, X, block_names, blocks, self.columns_)
         return self
 

@@ -2,30 +2,175 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
+from scipy.linalg import lapack
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from chimap import _arrays
+from chimap import _arrays, _blas, _cholesky, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Transformed
+from chimap._onnx import Value
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, RandomState, Rows
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks, sample_rows
-from chimap.features.landmarks.unit_gaussian import takes, unit_gaussian_map
-from chimap.features.landmarks.whitened import WhitenedLandmarks
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.base import Features, FittedFeatures, Folded
+from chimap.features.landmarks.choosing import CATALOGUE, block_rows, given_landmarks, sample_rows
+from chimap.features.landmarks.unit_gaussian import UnitGaussianMap, takes, unit_gaussian_map
+from chimap.features.mapped_functions import GaussianExpansion, MappedModel, dense
 from chimap.kernels import Gaussian, Kernel, as_kernel
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
-class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+_GRAM_COLUMNS = 2048  # mapped bins of the landmarks that are in float64 at once
+_GRAM_ROWS = 256  # rows whose kernel values are mirrored at once
+
+
+def exponentials(half_rows: np.ndarray, half_landmarks: np.ndarray, products: np.ndarray) -> None:
+    """Replace products u.l (n, m) by exp(u.l - |u|^2/2 - |l|^2/2) - 1, given the halves of the squares."""
+    _threads.over_rows(
+        products.shape[0],
+        products.shape[1],
+        lambda part: _loops.kernel_less_one(half_rows[part], half_landmarks, products[part]),
+    )
+
+
+def add_to_all(row: np.ndarray, n_rows: int, out: np.ndarray) -> None:
+    """Add a row (m,) to each of the first n_rows of ``out``, on all threads."""
+    _threads.over_rows(n_rows, out.shape[1], lambda part: _loops.add_to_rows(row, out[part]))
+
+
+def less_one(u: np.ndarray) -> np.ndarray:
+    """Return exp(-|u_i - u_j|^2 / 2) - 1 for rows u (m, p), float64.
+
+    It is computed for some columns and rows at a time, without a full copy.
+    """
+    m = u.shape[0]
+    gram = np.zeros((m, m))
+    for first in range(0, u.shape[1], _GRAM_COLUMNS):
+        columns = np.ascontiguousarray(u[:, first : first + _GRAM_COLUMNS].T, dtype=np.float64)
+        _blas.add_square(columns, gram, add=True)
+    halves = gram.diagonal() / 2
+    for first in range(0, m, _GRAM_ROWS):
+        rows = slice(first, first + _GRAM_ROWS)
+        block = gram[rows, first:]
+        block -= halves[rows, None]
+        block -= halves[first:]
+        np.expm1(np.minimum(block, 0, out=block), out=block)
+        corner = np.triu(block[:, :_GRAM_ROWS], 1)
+        block[:, :_GRAM_ROWS] = corner + corner.T
+        gram[first + block.shape[0] :, rows] = block[:, _GRAM_ROWS:].T
+    return gram
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """The whitening z(x) = kap(x) T of kernel values kap(x) (m,) with m landmarks; T inverts their Cholesky factor.
+
+    ``kept`` are the landmarks in use, in the order of the factor. ``triangle`` is T, upper triangular. ``ones`` is (1,
+    .., 1) T in float64, so that z(x) is (kap(x) - 1) T + ones.
+    """
+
+    kept: np.ndarray
+    triangle: np.ndarray
+    ones: np.ndarray
+
+
+def whitening(less_one: np.ndarray, dtype: np.dtype) -> Whitening:
+    """Return the whitening for K_LL - 1 (m, m), float64; the triangle has the dtype of the kernel values to whiten.
+
+    K_LL = R'R by Cholesky. The first landmark is a pivot in closed form. With e = K - 1, the remainder of entry i, j is
+
+        K_ij - K_i1 K_1j = e_ij - e_i1 - e_1j - e_i1 e_1j,
+
+    the Gram matrix of the landmarks about the first. So kernels that are nearly 1 throughout keep all of their digits.
+    Landmarks whose remainder is below the rounding of the dtype times the trace of that matrix are left out: dividing
+    by it would make rounding errors a feature.
+
+    All is computed in the memory of ``less_one``, C-contiguous: at 4096 landmarks each further matrix would be 128 MiB.
+    """
+    first = less_one[0, 1:].copy()
+    about = _packed(less_one, 1, first.size)
+    for row, value in zip(about, first, strict=True):
+        row -= value
+        row -= first
+        row -= value * first
+    least = float(np.finfo(dtype).eps) * float(np.trace(about))
+    factor, kept = _factor(about, least)
+    n = kept.size
+    if n:
+        _cholesky.invert(factor)
+    for place, row in enumerate(factor):
+        row[:place] = 0
+    ones = np.ones(n + 1)
+    ones[1:] = -first[kept] @ factor
+    triangle = np.empty((n + 1, n + 1), dtype)
+    triangle[:, 0] = np.eye(n + 1, 1)[:, 0]
+    triangle[0, 1:] = ones[1:] - factor.sum(axis=0)
+    triangle[1:, 1:] = factor
+    return Whitening(np.concatenate([[0], kept + 1]), triangle, ones)
+
+
+def _factor(gram: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return R in the upper triangle, where gram = R'R, and the rows that it has.
+
+    These are all rows in order; or, where a pivot would be below ``least``, the rows that complete pivoting finds above
+    it. R is in the memory of the matrix, C-contiguous.
+    """
+    n = gram.shape[0]
+    if not n or not least > 0:
+        return gram[:0, :0], np.zeros(0, np.int64)
+    diagonal = gram.diagonal().copy()
+    if _cholesky.factorise(gram) and np.square(gram.diagonal()).min() > least:
+        return gram, np.arange(n)
+    for place, row in enumerate(gram):  # the failed factorisation left the lower triangle intact
+        row[place + 1 :] = gram[place + 1 :, place]
+    np.fill_diagonal(gram, diagonal)
+    with _threads.blas_alone():  # C order is the transpose of Fortran order
+        _, pivots, rank, _ = lapack.dpstrf(gram.T, tol=least, lower=1, overwrite_a=1)
+    return _packed(gram, 0, rank), pivots[:rank] - 1
+
+
+def _packed(matrix: np.ndarray, first: int, size: int) -> np.ndarray:
+    """Return the square of rows and columns from ``first`` on, moved to the start of the matrix's memory.
+
+    Its rows lie one after the other.
+    """
+    square = matrix.reshape(-1)[: size * size].reshape(size, size)
+    for place, row in enumerate(square):
+        row[:] = matrix[first + place, first : first + size]
+    return square
+
+
+_FOLDED_ROWS = 512  # rows of the triangle that are in float64 at once
+
+
+class KernelLessOne(FittedFeatures):
+    """Features K(x, l) - 1 for the landmarks l of other features, which prediction uses without whitening."""
+
+    def __init__(self, features: LandmarkFeatures):
+        self.landmark_features = features
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.landmark_features._n_features_out)
+
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Write K(x, l) - 1 minus ``shift`` of checked rows into ``out`` (n, m), of their dtype."""
+        for _ in self.landmark_features._kernel_blocks(rows, out):
+            pass
+        if shift is not None:
+            out -= shift.astype(out.dtype, copy=False)
+
+
+class LandmarkFeatures(Features):
     """Features from the kernel values with m landmarks, for the exponential kernels.
 
         z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of the landmarks l_i.
@@ -96,6 +241,13 @@ class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Trans
 
     n_features_in_: int
     kernel_: Kernel
+    unit_map_: UnitGaussianMap
+    projection_: np.ndarray
+    _mapped: np.ndarray
+    _half_norms: np.ndarray
+    _ones: np.ndarray
+    n_landmarks_: int
+    _n_features_out: int
 
     def __init__(
         self,
@@ -185,27 +337,6 @@ class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Trans
             out[columns] = np.maximum(out[columns], getattr(factor.map, "largest_", 1.0))
         return out
 
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows, dense.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, n_landmarks_)
-            Features in the floating type of X; those of a tensor of torch or an array of cupy stay on its device.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.bound(rows)(rows)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
     def describe(self) -> str:
         """Return a short description, such as "1,000 landmarks, kmeans, over OptimalMap, 1 term per bin"."""
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
@@ -213,9 +344,127 @@ class LandmarkFeatures(WhitenedLandmarks, ClassNamePrefixFeaturesOutMixin, Trans
         fewer = f" (of {wanted:,} wanted)" if self.n_landmarks_ < wanted else ""
         return f"{self.n_landmarks_:,} landmarks{fewer}, {how}, over {self.unit_map_.describe()}"
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    # --- evaluation
+
+    def _factorise(self, landmarks: np.ndarray) -> None:
+        dtype = landmarks.dtype
+        whitened = whitening(less_one(landmarks), dtype)
+        # transposed to (p, m), so that a product with sparse rows reads it row by row
+        self._mapped = np.ascontiguousarray(landmarks[whitened.kept].T)
+        self._half_norms = (np.square(self._mapped, dtype=np.float64).sum(axis=0) / 2).astype(dtype)
+        self.projection_ = whitened.triangle
+        self._ones = whitened.ones
+        self.n_landmarks_ = self._n_features_out = int(whitened.kept.size)
+
+    @property
+    def landmarks_(self) -> np.ndarray:
+        """Landmarks as scaled, centred mapped rows (m, mapped bins)."""
+        check_is_fitted(self)
+        return self._mapped.T
+
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """Write the features of checked rows, minus a shift, into an array.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows in float32 or float64.
+        out : ndarray of shape (n, n_landmarks_)
+            Array that receives the features, of the dtype of the rows.
+        shift : ndarray of shape (n_landmarks_,), default=None
+            Subtracted from the features of every row; None subtracts nothing.
+        """
+        triangle = self.projection_.astype(out.dtype, copy=False)
+        # subtracted in float64, so that the difference keeps its digits where the mean dominates
+        constant = (self._ones if shift is None else self._ones - shift).astype(out.dtype)
+        for part, block in self._kernel_blocks(rows, out):
+            _blas.multiply_triangle(part, triangle)
+            add_to_all(constant, block, part)
+
+    def _kernel_blocks(self, rows: Rows, out: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+        """Fill ``out`` with kernel values less 1, block by block; yield each block and its number of rows."""
+        landmarks = self._mapped.astype(out.dtype, copy=False)
+        halves = self._half_norms.astype(out.dtype, copy=False)
+        size = block_rows(landmarks.shape[1])
+        for first in range(0, rows.shape[0], size):
+            part = out[first : first + size]
+            block = rows if part.shape[0] == rows.shape[0] else rows[first : first + size]
+            exponentials(self.unit_map_.products(block, landmarks, part), halves, part)
+            yield part, part.shape[0]
+
+    def fold(self, coef: np.ndarray, intercept: np.ndarray) -> Folded:
+        """Return the linear model z(x) . coef + intercept without whitening: kernel values less 1 times R^-1 coef.
+
+        Parameters
+        ----------
+        coef : ndarray of shape (m, t)
+            Weights of the features for t outputs.
+        intercept : ndarray of shape (t,)
+            Intercepts.
+
+        Returns
+        -------
+        Folded
+            The same model, cheaper to evaluate.
+        """
+        coef = np.ascontiguousarray(coef, np.float64)
+        weights = np.empty_like(coef)
+        for first in range(0, coef.shape[0], _FOLDED_ROWS):
+            rows = slice(first, first + _FOLDED_ROWS)
+            weights[rows] = self.projection_[rows].astype(np.float64) @ coef
+        return Folded(KernelLessOne(self), weights, intercept + self._ones @ coef)
+
+    def bound(self, like: Array) -> ArrayMap:
+        """Return the map from rows to features for arrays such as ``like``, with the landmarks on its device.
+
+        For numpy arrays the compiled ``features_into`` is faster.
+
+        Parameters
+        ----------
+        like : array of torch, cupy or numpy
+            Any array of the library, device and dtype of the rows to come.
+        """
+        xp = _arrays.namespace(like)
+        values = self.unit_map_.bound(like)
+        learned = (self._mapped, self._half_norms, self.projection_, self._ones)
+        landmarks, halves, triangle, ones = (_arrays.beside(array, like) for array in learned)
+
+        def features(rows: Array) -> Array:
+            u = values(rows)
+            exponents = u @ landmarks
+            exponents -= halves
+            exponents -= xp.sum(u * u, axis=1)[:, None] / 2
+            less_one = xp.expm1(xp.minimum(exponents, xp.zeros_like(exponents[:1, :1])))
+            features = less_one @ triangle
+            features += ones
+            return features
+
+        return features
+
+    @property
+    def n_inputs(self) -> int:
+        """Length of a mapped row."""
+        return self.unit_map_.n_mapped
+
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        u = self.unit_map_.onnx(x)
+        exponents = u @ self._mapped.astype(np.float64) + -self._half_norms.astype(np.float64)
+        exponents = exponents + (u * u).sum(1, keep=True) * np.full(1, -0.5)
+        less_one = exponents.apply("Exp") + np.full(1, -1.0)
+        return (less_one @ self.projection_.astype(np.float64) + self._ones).cast(x.dtype)
+
+    def mapped_model(self, coef: np.ndarray, intercept: np.ndarray) -> MappedModel:
+        """See ``FittedFeatures``."""
+        folded = self.fold(coef, intercept)  # a model of kernel values less 1
+        u = self.unit_map_
+        bins = np.concatenate([_bins_of(f.map, f.columns, self.n_features_in_) for f in u.factors])
+        function = GaussianExpansion(
+            self.landmarks_.astype(np.float64), folded.coef, folded.intercept - folded.coef.sum(axis=0)
+        )
+        return MappedModel(lambda X: dense(u.values(X)), bins, function)
+
+
+def _bins_of(psi: AdditiveMap | IdentityMap, columns: np.ndarray | None, n_bins: int) -> np.ndarray:
+    bins = np.arange(n_bins) if columns is None else columns
+    return bins[np.arange(psi._n_features_out) % bins.size]

@@ -7,31 +7,30 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import eigh
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _blas
 from chimap._messages import Message
-from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows, Transformed
+from chimap._onnx import Value
+from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import (
     check_choice,
     check_positive,
     validated_rows,
 )
+from chimap.features.base import Features
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
 from chimap.kernels import Kernel, as_kernel
-from chimap.model_files import Transformer
 
 if TYPE_CHECKING:
-    from sklearn.utils import Tags
+    pass
 
 
 _DOMINATED = 1e-3  # share of the Gram matrix about its mean below which float32 is not precise enough
 _BLOCK_NUMBERS = 2**21  # kernel values with the landmarks that are in memory at once
 
 
-class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimator):
+class NystroemFeatures(Features):
     """Features from the kernel values with m landmarks, for every kernel (Nystrom's approximation).
 
         z(x) = diag(e)^(-1/2) U' (K(x, l_1), .., K(x, l_m)),
@@ -180,51 +179,6 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
         self.projection_ = (vectors[:, order] / np.sqrt(self.eigenvalues_)).astype(precise)
         self._n_features_out = order.size
 
-    def transform(self, X: MatrixLike) -> Transformed:
-        """Return the features of rows, dense.
-
-        Parameters
-        ----------
-        X : array or sparse matrix of shape (n, bins)
-            Rows of any library: numpy, scipy, torch or cupy.
-
-        Returns
-        -------
-        array of shape (n, n_features_out)
-            Features in the floating type of X, at most n_components of them; those of a tensor of torch or an array of
-            cupy are on its device.
-
-        Raises
-        ------
-        DataError
-            If the rows have another number of bins, or entries that ``fit`` refuses.
-        """
-        check_is_fitted(self)
-        rows = validated_rows(self, X, reset=False, signed=self.kernel_.is_signed, on_device=True)
-        if _arrays.is_on_device(rows):
-            return self.array_features(rows)
-        out = np.empty((rows.shape[0], self._n_features_out), dtype=rows.dtype)
-        self.features_into(rows, out)
-        return out
-
-    def array_features(self, rows: Array) -> Array:
-        """Return the features of checked dense rows of any array library, computed on the host.
-
-        Parameters
-        ----------
-        rows : array of shape (n, bins)
-            Checked dense rows of any library with the Python array API.
-
-        Returns
-        -------
-        array of shape (n, n_features_out)
-            Features in the library, on the device and in the dtype of the rows.
-        """
-        host = np.ascontiguousarray(_arrays.to_host(rows))
-        out = np.empty((host.shape[0], self._n_features_out), host.dtype)
-        self.features_into(host, out)
-        return _arrays.beside(out, rows)
-
     def describe(self) -> str:
         """Return a short description of the fitted features, such as "100 landmarks, rpcholesky"."""
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
@@ -257,9 +211,7 @@ class NystroemFeatures(ClassNamePrefixFeaturesOutMixin, Transformer, BaseEstimat
             else:
                 out[part] = values @ projection - shift
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = not as_kernel(self.kernel, self.gamma).is_signed
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def onnx(self, x: Value) -> Value:
+        """See ``FittedFeatures``."""
+        landmarks = _arrays.to_dense(self.landmarks_).astype(np.float64)
+        return (self.kernel_.onnx(x.cast(np.float64), landmarks) @ self.projection_).cast(x.dtype)

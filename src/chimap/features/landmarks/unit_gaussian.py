@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from chimap import _arrays, _blas, _loops, _products, _threads
+from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, Rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
 from chimap.features.additive.identity import IdentityMap
@@ -132,6 +133,15 @@ class UnitGaussianMap:
 
     def _numbers(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
         return self.centre.astype(dtype), self.scale.astype(dtype)
+
+    def onnx(self, x: Value) -> Value:
+        """Return the mapped rows (n, p), scaled and centred, as nodes of an ONNX graph, in float64.
+
+        Kernel values minus 1 suffer cancellation, and whitening magnifies the rounding.
+        """
+        columns = [x if factor.columns is None else x.take(factor.columns, 1) for factor in self.factors]
+        mapped = [factor.map.onnx(own) for factor, own in zip(self.factors, columns, strict=True)]
+        return x.graph.concatenated(mapped, 1).cast(np.float64) * self.scale + -(self.centre * self.scale)
 
 
 def unit_gaussian_map(

@@ -16,9 +16,9 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._types import Rows, Scoring
-from chimap.backends.base import RowFeatures
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.memory import FIRST_ROWS
+from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import Standing
 from chimap.fit.passes import Passes
 from chimap.fit.recipe import Recipe
@@ -152,7 +152,7 @@ class Collector(ABC):
         """
 
     @abstractmethod
-    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+    def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Pass over the rows and return the evidence."""
 
     def curve(

@@ -9,10 +9,10 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap.backends.base import RowFeatures
 from chimap.engines import Engine, Progress, chunk_rows_within
 from chimap.engines.keeping import KeepingPass
 from chimap.engines.memory import CHUNK_UNIT
+from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.passes import Passes, rounded
@@ -83,7 +83,7 @@ class KeptCollector(Collector):
         progress.stage("sampling", None)
         return Sample(self.rows.sample())
 
-    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+    def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """See ``Collector``."""
         recipe, rows = self.recipe, self.rows
         no_shift = np.zeros(features._n_features_out)

@@ -11,9 +11,10 @@ import numpy as np
 
 from chimap._types import Rows, Scoring
 from chimap._validation import MemoryBudgetError
-from chimap.backends.base import Keep, RowFeatures, Sums
+from chimap.backends.base import Keep, Sums
 from chimap.engines import Engine, Job, Progress, Stopwatch
 from chimap.engines.local import Pass
+from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
@@ -113,7 +114,7 @@ class SumsCollector(Collector):
         rows, beside = self.rows.sample_beside(places)
         return Sample(rows, None, places, beside)
 
-    def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
+    def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
         moments, next_row = self._begun(passes, features, sample.rows)
         shift = moments.shift if self.recipe.is_rounded else None
@@ -139,7 +140,7 @@ class SumsCollector(Collector):
         with passes.clock("held out"):
             return Collected(self._with_rows(evidence, moments, features, sample), shift, sums)
 
-    def _begun(self, passes: Passes, features: RowFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
+    def _begun(self, passes: Passes, features: FittedFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
         """Return the moments so far, and the first row that they do not contain."""
         recipe, rows, standing = self.recipe, self.rows, passes.standing
         with passes.clock("map"):
@@ -156,7 +157,7 @@ class SumsCollector(Collector):
         return None, lambda work: None
 
     def _with_rows(
-        self, evidence: Evidence, moments: FoldMoments, features: RowFeatures, sample: Sample
+        self, evidence: Evidence, moments: FoldMoments, features: FittedFeatures, sample: Sample
     ) -> Evidence:
         """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
         witnesses, tried = witnesses_and_tried(

@@ -11,8 +11,6 @@ import scipy.sparse as sp
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError, MemoryBudgetError
-from chimap.comparison import compare, full_race
-from chimap.comparison.full_race import seconds_of_exact, seconds_of_pass
 from chimap.data import ArraySource
 from chimap.race import choose
 from chimap.race.candidates import (
@@ -22,7 +20,9 @@ from chimap.race.candidates import (
     entries,
     features_of_kernel,
 )
+from chimap.race.compare import seconds_of_exact, seconds_of_pass
 from chimap.recipe import Recipe
+from chimap.report import compare
 from tests.histograms import classes, tracks
 
 X, y = classes(300, 12)
@@ -135,7 +135,7 @@ def test_normalisations_are_those_that_suit_the_rows():
 def test_many_rows_are_told_what_they_will_be_fitted_with(monkeypatch):
     for memory_holds in ("holds_matrix", "takes_blocks"):
         monkeypatch.setattr(choose, memory_holds, lambda *given: False)
-    monkeypatch.setattr(full_race, "landmarks_of", lambda n: 40)
+    monkeypatch.setattr("chimap.race.compare.landmarks_of", lambda n: 40)
     found = compare(model(), ArraySource(X, y), kernel="exp-chi2", sizes=[16])
     exact = [e for e in found.finalists if e.method == "exact"]
     final = next(e for e in found.finalists if e.method == "40 landmarks")

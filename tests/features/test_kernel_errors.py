@@ -11,12 +11,11 @@ import scipy.sparse as sp
 
 from chimap import OptimalMap, chi2
 from chimap._validation import DataError, MemoryBudgetError
-from chimap.comparison import kernel_errors
-from chimap.comparison.feature_candidates import candidates_for
 from chimap.data import ArraySource
 from chimap.features import additive as maps
 from chimap.features.fourier.projection import Hadamard
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
+from chimap.features.kernel_errors import candidates_for, kernel_errors
 from chimap.kernels import Exponential, MinMax, as_kernel
 from tests.histograms import classes
 

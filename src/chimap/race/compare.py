@@ -1,147 +1,238 @@
-"""The race as a report: every kernel on the same rows, which machine to use, and how long its fit takes.
+"""The race in full: every kernel or all features of one on the same rows, and which machine to use.
 
-``compare`` races candidates on a sample, fits the best of each kind as all rows will be fitted, and
-returns a ``chimap.report.Comparison``, which recommends one.
+``compare`` races candidates on a sample, fits the best of each kind as all rows will be fitted, and says how long that
+takes. ``report.compare`` makes it a page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._memory import format_bytes, parse_memory, whole_mebibytes
+from chimap._memory import format_bytes, whole_mebibytes
 from chimap._messages import Message
-from chimap._threads import threads
-from chimap._validation import DataError, MemoryBudgetError
+from chimap._types import Parameters
+from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
-from chimap.estimators.internals import asked_of, fit_of, rows_that_count
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
-from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, variant_of
+from chimap.race.candidates import candidates_of_kernel, entries, features_of_kernel, variant_of
 from chimap.race.choose import parameters_of, recipe_of_all
-from chimap.race.runner import Race
+from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
-from chimap.report.comparison import Comparison, Entrant, Run, recommended
+from chimap.selection.jackknife import standard_error
 from chimap.solvers.kernel_matrix import exact_bytes
-
-if TYPE_CHECKING:
-    from sklearn.base import BaseEstimator
-
 
 SIZES = (256, 1024)
 _EXACT_ORDER = (1.0, 2.5)  # bounds on the power of the rows that the time of an exact machine grows with
 _CHOSEN = ("scoring", "alpha", "gamma")  # settings that a race or the fit chooses
 _GROWING = ("read", "check", "features", "moments", "prepare")  # stages whose time grows with the rows
+FASTER = 2.0  # a speed-up of predictions by this factor outweighs a loss in score that may be chance
+SAME_TIME = 1.25  # prediction times within this factor count as equal
+
+
+@dataclass(frozen=True)
+class Run:
+    """The result of a model in one round.
+
+    Parameters
+    ----------
+    n_rows : int
+        Number of training rows.
+    score : float
+        Score on the held-out rows; greater is better.
+    standard_error : float
+        Standard error of the score.
+    seconds : float
+        Time of the fit and the predictions.
+    predict_seconds : float
+        Time of a prediction per row.
+    """
+
+    n_rows: int
+    score: float
+    standard_error: float
+    seconds: float
+    predict_seconds: float
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A model in the race.
+
+    Parameters
+    ----------
+    name : str
+        Unique name, for JSON and legends.
+    settings : dict
+        Parameters of the estimator.
+    runs : tuple of Run
+        One result per round.
+    deviations : tuple of float, default=()
+        Jackknife deviations of the last score, from which standard errors of differences are computed.
+    is_linear : bool, default=False
+        Whether it is a linear baseline.
+    fit_settings : dict or None, default=None
+        Parameters that fit this model on all rows; None if that is impossible, as for an exact model whose rows exceed
+        the memory.
+    error : str, default=""
+        Why the model failed; empty if it did not.
+    """
+
+    name: str
+    settings: Parameters
+    runs: tuple[Run, ...]
+    deviations: tuple[float, ...] = ()
+    is_linear: bool = False
+    fit_settings: Parameters | None = None
+    error: str = ""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the model can be fitted on all rows."""
+        return self.fit_settings is not None
+
+    @property
+    def last(self) -> Run:
+        """The result of the last round it ran in."""
+        return self.runs[-1]
+
+    @property
+    def kernel(self) -> str:
+        """Kernel and normalisation: 'exp-chi2, l1'."""
+        normalize = self.settings.get("normalize")
+        return str(self.settings.get("kernel", self.name)) + ("" if normalize is None else f", {normalize}")
+
+    @property
+    def method(self) -> str:
+        """How the kernel is used: 'exact', '1,960 landmarks'."""
+        features = self.settings.get("features", "exact")
+        if self.settings.get("loss", "square") != "square":
+            return "SVM"
+        if self.settings.get("kernel") == "linear":
+            return "exact" if features == "exact" and not self.fits else "ridge"
+        n = self.settings.get("n_components", "")
+        size = f"{n:,} " if isinstance(n, int) else ""
+        return {"landmarks": f"{size}landmarks", "fourier": f"{size}random features"}.get(
+            features, str(features)
+        )
+
+    @property
+    def words(self) -> str:
+        """Kernel, normalisation and method in one line."""
+        return f"{self.kernel}, {self.method}"
+
+
+def recommended(finalists: Sequence[Entrant]) -> tuple[Entrant, Entrant]:
+    """Return the best and the recommended entrant of the last round.
+
+    The best entrant is recommended, unless others predict at least twice as fast and score lower by no more than one
+    standard error of the difference. Then the fastest of those is recommended, and of equally fast ones the one with
+    the highest score. Entrants that cannot be fitted on all rows are considered only if there are no others.
+
+    Parameters
+    ----------
+    finalists : sequence of Entrant
+        The entrants of the last round, best first.
+
+    Returns
+    -------
+    tuple of Entrant
+        The best and the recommended one.
+    """
+    candidates = [e for e in finalists if e.fits] or list(finalists)
+    best = candidates[0]
+    near = [e for e in candidates if best.last.score - e.last.score <= standard_error(differences(best, e))]
+    fast = [e for e in near if FASTER * e.last.predict_seconds <= best.last.predict_seconds]
+    if not fast:
+        return best, best
+    limit = SAME_TIME * min(e.last.predict_seconds for e in fast)
+    return best, max((e for e in fast if e.last.predict_seconds <= limit), key=lambda e: e.last.score)
+
+
+def differences(one: Entrant, other: Entrant) -> np.ndarray:
+    """Return the jackknife deviations of the difference of two scores on the same rows; empty if one is unknown."""
+    if len(one.deviations) != len(other.deviations):
+        return np.zeros(0)
+    return np.subtract(one.deviations, other.deviations)
+
+
+@dataclass(frozen=True)
+class ComparedMachines:
+    """The entrants of a race, and what a fit of the recommended one takes.
+
+    Parameters
+    ----------
+    entrants : tuple of Entrant
+        All of them, including those that failed.
+    measure : str
+        Name of the score.
+    floor : float or None
+        Score of a prediction that uses no bins; None if it is unknown.
+    n_rows : int
+        Number of training rows of the last round.
+    n_held_out : int
+        Number of held-out rows of the last round.
+    chosen : Entrant
+        The recommended entrant.
+    fit_seconds : float
+        Expected seconds of its fit on all rows.
+    blocks : BlockPlan or None
+        How it takes all rows block by block; None if it does not.
+    """
+
+    entrants: tuple[Entrant, ...]
+    measure: str
+    floor: float | None
+    n_rows: int
+    n_held_out: int
+    chosen: Entrant
+    fit_seconds: float
+    blocks: BlockPlan | None
 
 
 def compare(
-    model: BaseEstimator,
+    asked: Recipe,
     source: Source,
+    groups: np.ndarray | None,
+    fit: Fit,
+    progress: Progress,
+    clock: Stopwatch,
     *,
     kernel: str | None = None,
     gamma: float | str = "auto",
     normalize: str | Sequence[str | None] | None = None,
     sizes: Sequence[int] = SIZES,
-    groups: np.ndarray | None = None,
-    progress: Progress | None = None,
-) -> Comparison:
+) -> ComparedMachines:
     """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
 
-    Parameters
-    ----------
-    model : HistogramClassifier or HistogramRegressor
-        Unfitted, with kernel="auto". The race uses its memory, precision, scoring, seed and threads.
-    source : Source
-        Rows with labels.
-    kernel : str or None, default=None
-        The kernel whose features are compared; None compares every kernel that suits the rows.
-    gamma : float or str, default="auto"
-        Gamma of an exponential ``kernel``; with "auto" each fit chooses it.
-    normalize : str, sequence of str or None, default=None
-        The normalisation for ``kernel``; None tries those that suit the rows.
-    sizes : sequence of int, default=(256, 1024)
-        Numbers of landmarks and of random features to try with ``kernel``.
-    groups : array of shape (n_rows,) or None, default=None
-        Rows of one group are held out together.
-    progress : Progress or None, default=None
-        Informed of each stage and step.
-
-    Returns
-    -------
-    Comparison
-        All machines that were tried, with scores and times.
-
-    Raises
-    ------
-    DataError
-        If rows have no labels or are invalid, if there are too few rows or groups to hold any out, or if no machine can
-        be fitted.
-    MemoryBudgetError
-        If the kernel matrix of the race does not fit in the memory.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_digits
-    >>> from chimap import HistogramClassifier
-    >>> from chimap.data import ArraySource
-    >>> X, y = load_digits(return_X_y=True)
-    >>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
-    >>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
-    >>> sorted({e.method for e in result.ranked})
-    ['64 landmarks', '64 random features', 'exact', 'ridge']
+    See ``report.compare`` for the parameters, and for what is raised.
     """
-    if not source.has_labels:
-        raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
-    clock = Stopwatch()
-    with threads(model.n_jobs), progress or Progress() as shown:
-        with clock("read"):
-            shown.stage("reading", None)
-            source, groups = rows_that_count(model, source, groups)
-            racing = Race.on(asked_of(model), source, groups, fit_of(model))
-        _check_memory(racing, source)
-        asked, look = racing.asked, racing.look
-        if kernel is None:  # every one runs, without families of which the first decides
-            entered = [replace(entry.candidate(asked), family="") for entry in entries(look)]
-        else:
-            entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
-        with clock("race"):
-            result = racing.run(entered, shown)
-        bench = _RaceBench(racing, source, result, look)
-        with clock("as it will be fitted"):
-            shown.stage("rehearsing", None, "fits")
-            if kernel is not None:
-                bench.add_features(sizes)
-            bench.add_final()
-            _, chosen = recommended(bench.finalists())
-            seconds, blocks = bench.fit_seconds(chosen), bench.blocks_of(chosen)
-    return Comparison(
-        entrants=tuple(bench.entrants),
-        measure=result.measure,
-        floor=_floor(racing, result.measure),
-        n_held_out=racing.n_held_out,
-        data={
-            "file": source.name,
-            "rows": source.n_rows,
-            "training rows": max(racing.splits_of),
-            "held-out rows": racing.n_held_out,
-            "bins": source.n_features,
-            "groups": None if groups is None else int(np.unique(groups).size),
-            "learned rows": None if blocks is None else blocks.n_rows,
-            "block rows": None if blocks is None else blocks.block_rows,
-        },
-        fit_seconds={chosen.name: seconds},
-        settings={
-            "kernel": kernel or "all",
-            "memory": format_bytes(parse_memory(model.memory)),
-            "precision": model.precision_,
-            "random_state": str(model.random_state),
-        },
-        stages=clock.seconds,
-    )
+    with clock("read"):
+        running = Race.on(asked, source, groups, fit)
+    _check_memory(running, source)
+    look = running.look
+    if kernel is None:  # every one runs, without families of which the first decides
+        entered = [replace(entry.candidate(asked), family="") for entry in entries(look)]
+    else:
+        entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
+    with clock("race"):
+        result = running.run(entered, progress)
+    bench = _Bench(running, source, result)
+    with clock("as it will be fitted"):
+        progress.stage("rehearsing", None, "fits")
+        if kernel is not None:
+            bench.add_features(sizes)
+        bench.add_final()
+        _, chosen = recommended(bench.finalists())
+        seconds, blocks = bench.fit_seconds(chosen), bench.blocks_of(chosen)
+    return ComparedMachines(
+        tuple(bench.entrants), result.measure, _floor(running, result.measure), max(running.splits_of),
+        running.n_held_out, chosen, seconds, blocks,
+    )  # fmt: skip
 
 
 def _check_memory(racing: Race, source: Source) -> None:
@@ -170,11 +261,11 @@ def _floor(racing: Race, measure: str) -> float | None:
     return {"R2": 0.0, "roc_auc": 0.5}.get(measure)
 
 
-class _RaceBench:
+class _Bench:
     """The entrants so far, and fits of machines as they will be for all rows."""
 
-    def __init__(self, racing: Race, source: Source, result: RaceResult, look: Look):
-        self._racing, self._source, self._look = racing, source, look
+    def __init__(self, racing: Race, source: Source, result: RaceResult):
+        self._racing, self._source = racing, source
         self._rounds = sorted(racing.splits_of)
         self._trials = {t.candidate.name: t for t in result.trials}
         self.entrants = [self._raced(t, result.history) for t in result.trials]
@@ -191,7 +282,7 @@ class _RaceBench:
             return
         trial = self._trials[best.name]
         for candidate in features_of_kernel(
-            self._racing.asked, trial.candidate, trial.learned, self._look, sizes, self._rounds[-1]
+            self._racing.asked, trial.candidate, trial.learned, self._racing.look, sizes, self._rounds[-1]
         ):
             self._rehearse(candidate, candidate.recipe(self._racing.asked))
 

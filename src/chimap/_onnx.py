@@ -9,10 +9,8 @@ import numpy as np
 
 from chimap._errors import InputError, MissingPackageError
 from chimap._types import ArrayLike, DTypeLike
-from chimap.data.label_kinds import is_text
 
 if TYPE_CHECKING:
-    pass
     import onnx
 
 
@@ -50,7 +48,7 @@ class Graph:
     def constant(self, array: ArrayLike) -> Value:
         """Add a constant; text becomes ONNX strings."""
         array = np.asarray(array)
-        if is_text(array):
+        if array.dtype.kind in "UOST":
             array = array.astype(object)
         name = self._name("constant")
         self._constants[name] = self._onnx.numpy_helper.from_array(
@@ -195,3 +193,31 @@ class Value:
 
     def _as_value(self, other: Value | ArrayLike) -> Value:
         return other if isinstance(other, Value) else self.graph.constant(np.asarray(other, dtype=self.dtype))
+
+
+def unit_rows(x: Value) -> Value:
+    """Return rows divided by their l1 norms, empty ones as they are, by quotients in float64."""
+    wide = x.cast(np.float64)
+    return (wide / row_sums(wide)).cast(x.dtype)
+
+
+def row_sums(wide: Value) -> Value:
+    """Return the l1 norms (n, 1) of rows in float64, as a sum of float32 numbers may be beyond float32; 1 if empty."""
+    sums = wide.apply("Abs").sum(1, keep=True)
+    return (sums > 0.0).where(sums, 1.0)
+
+
+def log_of_one_more(x: Value) -> Value:
+    """Return ln(1 + x). ONNX has no log1p, so the logarithm of 1 + x is taken in double precision."""
+    return (x.cast(np.float64) + 1.0).apply("Log").cast(x.dtype)
+
+
+def stacked(values: list[Value]) -> Value:
+    """Return values (n, bins) stacked along a new axis, (n, values, bins)."""
+    return values[0].graph.concatenated([value.expanded(1) for value in values], 1)
+
+
+def positive(x: Value) -> tuple[Value, Value]:
+    """Return where x has a logarithm, and x with 1 in all other places."""
+    is_positive = x > np.finfo(np.float64).tiny
+    return is_positive, is_positive.where(x, 1.0)

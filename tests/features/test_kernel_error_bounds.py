@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import DirectMap, HomogeneousMap, OptimalMap, chi2
-from chimap.comparison.kernel_error import GramOracle, ValueOracle
+from chimap.features.kernel_errors import GramOracle, ValueOracle
 from chimap.kernels import Exponential
 from tests.histograms import histograms
 
