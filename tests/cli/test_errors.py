@@ -31,11 +31,6 @@ CASES: dict[str, tuple[list[str], str]] = {
         ["fit", ".", *OUT],
         r"a folder without parts; expected files that end in .*or images in a folder for",
     ),
-    "no such data set": (
-        ["fit", "caltech:digits.npz", *OUT],
-        r"no data set is called 'caltech'; known are caltech",
-    ),
-    "a data set's name alone": (["fit", "imagenet", *OUT], r"without its folder; give imagenet:FOLDER"),
     "no bins of molecules": (
         ["fit", "names.csv", "--smiles", "zero", "--morgan-size", "0", *OUT],
         r"--morgan-size must be a positive whole number; got 0",

@@ -157,15 +157,6 @@ def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
-def _of_exact_learner(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    duals, widths, columns = state["_weights"].duals, sizes["widths"], state["width_columns_"]
-    return [
-        ("rows", duals.shape[0], sizes["n"]), ("names of widths", len(state["width_names_"]), widths),
-        ("widths of the bins", np.unique(columns).tolist(), [*range(widths)]),
-        *_outputs_of(duals.shape[1], state),
-    ]  # fmt: skip
-
-
 def _outputs_of(n_outputs: int, state: JSON) -> Agreeing:
     """The outputs are as many as the classes need, if there are classes."""
     classes = state.get("classes_")
@@ -205,8 +196,6 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "KeptRows": _of_kept_rows,
     "OnlineIntersectionClassifier": _of_online,
     "LookupClassifier": _of_lookup,
-    "ExactKernelLearner": _of_exact_learner,
-    "ExactKernelRegressor": _of_exact_learner,
     "KernelClassifier": _of_kernel_machine,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
@@ -218,9 +207,6 @@ Axis = str | int
 # arrays of the object.
 _MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
 _ON_GIVEN: dict[str, tuple[Axis, ...]] = {"coef_": ("t", "n_features_in_"), "intercept_": ("t",)}
-_LEARNED_WIDTHS: dict[str, tuple[Axis, ...]] = {
-    "width_columns_": ("n_features_in_",), "widths_": ("widths",), "_rows": ("n", "n_features_in_"),
-}  # fmt: skip
 SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "LineTables": {
         "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces", "t"), "n_below": ("bins",),
@@ -266,9 +252,6 @@ SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
     "OnlineIntersectionClassifier": {"tables_": ("t", "n_features_in_", "knots"), "intercept_": ("t",),
                                      "ranges_": ("n_features_in_",)},
     "LookupClassifier": {"tables_": ("t", "n_features_in_", "codes"), "coef_": ("t", "terms"), "intercept_": ("t",)},
-    "DualWeights": {"duals": ("n", "t"), "intercept": ("t",)},
-    "ExactKernelLearner": _LEARNED_WIDTHS,
-    "ExactKernelRegressor": _LEARNED_WIDTHS,
     "KernelClassifier": {"dual_coef_": ("t", "n"), "intercept_": ("t",)},
     "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
 }  # fmt: skip

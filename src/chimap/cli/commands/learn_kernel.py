@@ -287,7 +287,7 @@ def learn_kernel(
 def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
     from chimap._formatting import counted
-    from chimap.kernel_learning.width_design import tune_components
+    from chimap.kernel_learning.widths import tune_components
     from chimap.report import LearnedKernel, StrengthCurve, Widths, package_versions
 
     model, source = fitted.model, fitted.source
