@@ -455,3 +455,20 @@ def _as_labels(numbers: np.ma.MaskedArray) -> np.ndarray:
 def masked(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Return labels unchanged, or as a masked array where some are missing."""
     return np.ma.MaskedArray(y, missing) if missing.any() else y
+
+
+def check_binary(y: np.ndarray, name: str) -> None:
+    """Raise DataError unless all labels (n, t) of several tasks are 0, 1 or missing."""
+    not_binary = np.argwhere(~(np.isnan(y) | (y == 0) | (y == 1)))
+    if not_binary.size:
+        row, task = not_binary[0]
+        raise DataError(
+            Message(
+                "{}: {task='classify'} needs labels that are 0, 1 or missing in every task; row {}, task {} has {:g}. "
+                "Use {task='regress'}, or name one column of classes.",
+                name,
+                row,
+                task,
+                y[row, task],
+            )
+        )

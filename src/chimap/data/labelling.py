@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -41,6 +43,9 @@ from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, checked_ids, is_path, place_of, places_of, unique_ids
 from chimap.data.views import ChosenRows, Labelled
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class NoLabelsError(DataError):
@@ -480,3 +485,31 @@ def text_columns(path: str) -> list[str]:
     if not path.lower().endswith(PARQUET + IPC):
         return []
     return [field.name for field in find_parts(path)[0].schema if may_be_classes(field.type)]
+
+
+def labels_of(source: Source, model: BaseEstimator | None = None) -> np.ndarray:
+    """Return the labels of a source. Raise DataError, which says how to name them, if it has none."""
+    return present(source.labels(), source.name, model)
+
+
+def present(y: np.ndarray | None, name: str, model: BaseEstimator | None = None) -> np.ndarray:
+    """Return labels. Raise DataError if there are none, with the labels that ``model``, if given, was fitted with."""
+    if y is not None:
+        return y
+    fitted_with = (getattr(model, "training_", None) or {}).get("labels")
+    if fitted_with is not None:
+        raise DataError(
+            Message(
+                "{} has no labels. Name them; the model was fitted with {labels=!s}.",
+                name,
+                shlex.quote(fitted_with),
+            )
+        )
+    raise DataError(
+        Message(
+            "{} has no labels. Name them with {labels}: a file (.npy, .csv, or text with one label per line), a column "
+            "of a table, TABLE::COLUMN of another table with the ids of the rows, or ::MEMBER of an .npz, .h5 or .zarr "
+            "file. An array or column called y is found without {labels}.",
+            name,
+        )
+    )
