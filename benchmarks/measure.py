@@ -40,10 +40,15 @@ def mnist(normalize: bool = False) -> tuple[np.ndarray, ...]:
     return X, y, Xt, yt
 
 
+def csr_of(z: Any, dtype: type = np.float32) -> sp.csr_matrix:
+    """Return the CSR matrix whose arrays a file holds as data, indices, indptr and shape."""
+    return sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(dtype)
+
+
 def counts(name: str, labels: bool = False) -> sp.csr_matrix | tuple[sp.csr_matrix, np.ndarray]:
     """Return a CSR matrix of float64 counts with l1-normalised rows; with ``labels``, return (X, y)."""
     with np.load(data_file(name)) as z:
-        X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float64)
+        X = csr_of(z, np.float64)
         y = z["y"].astype(np.int64) if labels else None
     sums = np.asarray(X.sum(axis=1)).ravel()
     X = (sp.diags(1 / np.where(sums > 0, sums, 1)) @ X).tocsr()

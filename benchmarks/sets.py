@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.measure import data_file
+from benchmarks.measure import csr_of, data_file
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,6 @@ class LabelledSet:
         )
 
 
-def _csr(z: Any) -> sp.csr_matrix:
-    return sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float32)
-
-
 def _pixels(name: str) -> LabelledSet:
     with np.load(data_file(f"{name}.npz")) as z:
         X, Xt = (z[k].reshape(len(z[k]), -1).astype(np.float32) for k in ("x_train", "x_test"))
@@ -45,14 +41,14 @@ def _pixels(name: str) -> LabelledSet:
 
 def _counts(name: str, file: str, scoring: str = "accuracy") -> LabelledSet:
     with np.load(data_file(f"{file}.npz")) as z:
-        X, y, train = _csr(z), z["y"], z["is_train"]
+        X, y, train = csr_of(z), z["y"], z["is_train"]
     return LabelledSet(name, X[train], y[train], X[~train], y[~train], scoring)
 
 
 def _hmp() -> LabelledSet:
     with np.load(data_file("hmp_otu_counts.npz")) as z:
         known = np.array([not n.endswith(b"_other") for n in z["site_names"]])[z["y_site"]]
-        X, y, person = _csr(z)[known], z["y_site"][known], z["subject"][known]
+        X, y, person = csr_of(z)[known], z["y_site"][known], z["subject"][known]
     test = person % 3 == 0
     return LabelledSet("hmp", X[~test], y[~test], X[test], y[test], groups=person[~test])
 

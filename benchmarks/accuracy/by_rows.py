@@ -121,9 +121,15 @@ def draw(lines: list[Line], output: Path) -> None:
                 n, scores, seconds = np.array(points).T
                 ax.plot(n, scores, color=colour, marker=marker, label=label, linewidth=1.5)
                 ax.annotate(
-                    f" {seconds[-1]:.0f} s", (n[-1], scores[-1]), color=colour, fontsize=8, xytext=(5, 0),
-                    textcoords="offset points", va="center", annotation_clip=False,
-                )  # fmt: skip
+                    f" {seconds[-1]:.0f} s",
+                    (n[-1], scores[-1]),
+                    color=colour,
+                    fontsize=8,
+                    xytext=(5, 0),
+                    textcoords="offset points",
+                    va="center",
+                    annotation_clip=False,
+                )
             ax.set(
                 title=NAMES[name],
                 xscale="log",

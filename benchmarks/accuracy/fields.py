@@ -30,7 +30,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler
 from sklearn.svm import SVC, SVR, LinearSVC
 
-from benchmarks.measure import data_file
+from benchmarks.measure import csr_of, data_file
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "fields.jsonl"
 COSTS = np.logspace(-3, 3, 7)
@@ -57,8 +57,7 @@ class Table:
     def read(cls, name: str) -> Table:
         """Read a table of the shared domains."""
         with np.load(data_file(f"domains/{name}.npz")) as z:
-            parts = z["data"].astype(np.float32), z["indices"].astype(np.int32), z["indptr"].astype(np.int32)
-            X, y = sp.csr_matrix(parts, shape=tuple(z["shape"])), z["y"]
+            X, y = csr_of(z), z["y"]
             tests = z["is_test"].astype(bool) if "is_test" in z.files else ~z["is_train"].astype(bool)[None]
             keys = [key for key in ("groups", "subject") if key in z.files]
             groups = z[keys[0]] if keys else None
@@ -242,9 +241,15 @@ def measure(table: Table, split: int, method: str) -> dict[str, Any]:
     model = fitted(method, table, ~test)
     seconds = time.perf_counter() - began
     line = {
-        "table": table.name, "field": table.field, "split": split, "method": method, "scoring": table.scoring,
-        "rows": int((~test).sum()), "score": round(score_of(model, table, test), 5), "seconds": round(seconds, 2),
-    }  # fmt: skip
+        "table": table.name,
+        "field": table.field,
+        "split": split,
+        "method": method,
+        "scoring": table.scoring,
+        "rows": int((~test).sum()),
+        "score": round(score_of(model, table, test), 5),
+        "seconds": round(seconds, 2),
+    }
     if method == "chimap":
         winner = model.race_.trials[0]
         line |= {"chosen": winner.candidate.name, "promised": round(float(winner.score), 4)}
@@ -266,9 +271,11 @@ def means(lines: Sequence[dict[str, Any]]) -> str:
         for method, by_table in scores.items():
             shared = [name for name in by_table if name in scores.get("chimap", {})]
             mean = np.mean([np.mean(list(each.values())) for each in by_table.values()])
-            gain = "" if method == "chimap" or not shared else _gain(
-                [scores["chimap"][name] for name in shared], [by_table[name] for name in shared]
-            )  # fmt: skip
+            gain = (
+                ""
+                if method == "chimap" or not shared
+                else _gain([scores["chimap"][name] for name in shared], [by_table[name] for name in shared])
+            )
             rows.append(f"| {field} | {len(by_table)} | {method} | {mean:.4f} | {gain} |")
     return "\n".join(rows)
 
@@ -300,9 +307,15 @@ def draw(lines: Sequence[dict[str, Any]], path: Path) -> None:
         means = [np.mean(v) for v in values]
         errors = [np.std(v, ddof=1) / np.sqrt(len(v)) if len(v) > 1 else 0.0 for v in values]
         axes.errorbar(
-            means, np.array(places) + shift, xerr=errors, fmt="o" if method == "chimap" else "s", label=method,
-            color=colours[method], markersize=7 if method == "chimap" else 4, linewidth=1,
-        )  # fmt: skip
+            means,
+            np.array(places) + shift,
+            xerr=errors,
+            fmt="o" if method == "chimap" else "s",
+            label=method,
+            color=colours[method],
+            markersize=7 if method == "chimap" else 4,
+            linewidth=1,
+        )
     axes.set_yticks(range(len(tables)), tables)
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)

@@ -33,9 +33,14 @@ def main() -> None:
             data = whole.some(options.rows, seed)
             for selection in scores:
                 model = HistogramClassifier(
-                    "exp-chi2", features="landmarks", n_components=1000, normalize="l1", selection=selection,
-                    memory="4GiB", random_state=seed,
-                )  # fmt: skip
+                    "exp-chi2",
+                    features="landmarks",
+                    n_components=1000,
+                    normalize="l1",
+                    selection=selection,
+                    memory="4GiB",
+                    random_state=seed,
+                )
                 began = time.perf_counter()
                 model.fit(data.X, data.y)
                 seconds[selection] += time.perf_counter() - began

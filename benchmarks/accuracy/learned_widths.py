@@ -105,8 +105,12 @@ def compare(name, n_rows, n_components):
         else (HistogramRegressor, FourierKernelRegressor)
     )
     settings = {
-        "kernel": KERNEL, "n_components": n_components, "selection": 5, "memory": "4GiB", "random_state": 0,
-    }  # fmt: skip
+        "kernel": KERNEL,
+        "n_components": n_components,
+        "selection": 5,
+        "memory": "4GiB",
+        "random_state": 0,
+    }
     single = settings | {"features": "fourier"}  # as the learner has them
     some = slice(None, None, -(-len(y) // 2000))  # of all classes, though rows may lie in the order of labels
     warm = plain(**single | {"n_components": 64}).fit(X[some], y[some])  # loads the compiled loops

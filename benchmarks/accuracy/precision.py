@@ -25,9 +25,14 @@ PASS = ("features", "moments")
 
 def fitted(precision, seed, X, y):
     model = HistogramClassifier(
-        "exp-chi2", features=FEATURES, n_components=D, alpha=STRENGTH, precision=precision, memory="4GiB",
+        "exp-chi2",
+        features=FEATURES,
+        n_components=D,
+        alpha=STRENGTH,
+        precision=precision,
+        memory="4GiB",
         random_state=seed,
-    )  # fmt: skip
+    )
     began = time.perf_counter()
     model.fit(X, y)
     return model, time.perf_counter() - began

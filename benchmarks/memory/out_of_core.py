@@ -30,8 +30,16 @@ if not path.exists():
 
 with tempfile.TemporaryDirectory() as folder:
     command = [
-        "fit", str(path), "--labels", str(labels), "--memory", "1GiB", "--output", f"{folder}/a.model", "--json",
-    ]  # fmt: skip
+        "fit",
+        str(path),
+        "--labels",
+        str(labels),
+        "--memory",
+        "1GiB",
+        "--output",
+        f"{folder}/a.model",
+        "--json",
+    ]
     from_file = child(f"import sys; from chimap.cli.main import main; sys.exit(main({command!r}))")
 in_memory = child(
     "import json,numpy as np,chimap\n"

@@ -11,9 +11,18 @@ TERMS = (1, 2, 3, 5, 9)
 LANDMARKS = (250, 500, 1000, 2000)
 METHODS = ("Chi2-Skewed", "Chebyshev", "VZ", "Direct", "Optimal")
 ROWS = (
-    "Chi2", "Chi2-Skewed", "Chebyshev", "VZ", "Direct", "Optimal", "PCA-Chebyshev", "PCA-VZ", "PCA-Direct",
-    "PCA-Optimal", "Nystroem",
-)  # fmt: skip
+    "Chi2",
+    "Chi2-Skewed",
+    "Chebyshev",
+    "VZ",
+    "Direct",
+    "Optimal",
+    "PCA-Chebyshev",
+    "PCA-VZ",
+    "PCA-Direct",
+    "PCA-Optimal",
+    "Nystroem",
+)
 SETS = {
     "caltech": "Caltech-101, 600 visual words; 3060 training and 1355 test images of 102 classes",
     "cifar10": "CIFAR-10, 500 visual words; 2500 training and 1000 test images of 10 classes",

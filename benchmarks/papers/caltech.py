@@ -41,9 +41,13 @@ from chimap.report import (
 
 # mAP and seconds of training: Tables 3 and 4 of A probability distribution kernel based on whitening transformation
 PAPER = {
-    "linear": (0.4232, 15.30), "JS + PQ": (0.5286, 1710.23), "SIKMA": (0.5807, 27.83), "MKL": (0.584, 2449.74),
-    "homogeneous map": (0.6306, 320.64), "DPWT": (0.6576, 50.54),
-}  # fmt: skip
+    "linear": (0.4232, 15.30),
+    "JS + PQ": (0.5286, 1710.23),
+    "SIKMA": (0.5807, 27.83),
+    "MKL": (0.584, 2449.74),
+    "homogeneous map": (0.6306, 320.64),
+    "DPWT": (0.6576, 50.54),
+}
 N_TRAIN, N_HELD = 15, 5
 
 

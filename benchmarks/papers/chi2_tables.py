@@ -23,13 +23,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.measure import data_file
+from benchmarks.measure import csr_of, data_file
 from benchmarks.papers._chi2_figures import draw
 from benchmarks.papers._chi2_page import DIMENSIONS, LANDMARKS, METHODS, TERMS, Cells, page
 
 # measure sets up the BLAS before NumPy loads it
 import numpy as np  # isort: skip
-import scipy.sparse as sp  # isort: skip
 from scipy.linalg import eigh  # isort: skip
 from sklearn.metrics import balanced_accuracy_score  # isort: skip
 from sklearn.svm import SVC  # isort: skip
@@ -86,7 +85,7 @@ class Rows:
 def words(name: str, cells: int, n_train: int | None, n_test: int | None) -> Rows:
     """Return counts of visual words without their places: the sums over the cells of the grid."""
     with np.load(data_file(name)) as z:
-        X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float32)
+        X = csr_of(z)
         y, train = z["y"], z["is_train"]
     width = X.shape[1] // cells
     X = sum(X[:, k * width : (k + 1) * width] for k in range(cells))

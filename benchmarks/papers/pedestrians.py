@@ -72,9 +72,14 @@ def inria(path: Path, kernels: list[str], rounds: int) -> None:
     for kernel in kernels:
         began = time.perf_counter()
         detector, _ = mined_detector(
-            machine(kernel, KERNELS[kernel], 0.01), histograms, objects, others, streets["train"],
-            rounds=rounds, threshold=-0.5,
-        )  # fmt: skip
+            machine(kernel, KERNELS[kernel], 0.01),
+            histograms,
+            objects,
+            others,
+            streets["train"],
+            rounds=rounds,
+            threshold=-0.5,
+        )
         trained = time.perf_counter() - began
         per_window = window_miss_rates(detector, tests, streets["test"])
         per_image = scene_miss_rates(detector, known, threshold=-1.0)

@@ -91,9 +91,16 @@ def run(path: Path, year: int) -> None:
     classes, objects = (voc_segmentation(path, year, masks=kind) for kind in ("class", "object"))
     train, val = (np.flatnonzero(classes.splits == split) for split in ("train", "val"))
     histograms = ImageHistograms(
-        {"sift": SIFT(step=3, sizes=(3, 5)), "phog": PHOG(high=0), "colour": ColourHistogram("lab", (4, 4, 4))},
-        n_words=200, n_regions=2, grids=((1, 1), (2, 2)), random_state=0,
-    ).fit([classes.read(i) for i in train])  # fmt: skip
+        {
+            "sift": SIFT(step=3, sizes=(3, 5)),
+            "phog": PHOG(high=0),
+            "colour": ColourHistogram("lab", (4, 4, 4)),
+        },
+        n_words=200,
+        n_regions=2,
+        grids=((1, 1), (2, 2)),
+        random_state=0,
+    ).fit([classes.read(i) for i in train])
     began = time.perf_counter()
     rows, labels = [], []
     for i in train:

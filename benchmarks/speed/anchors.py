@@ -23,8 +23,13 @@ for anchors in ("uniform", "kmeans"):
     report(f"{name}: codes, times as fast as the sampler", ratio(sampler, codes), "20")
     report(f"{name}: features, new array, times as fast", ratio(sampler, features), "-")
     report(f"{name}: features, into, times as fast", ratio(sampler, into), "20")
-    print("  " + ", ".join(f"{k} {1e3 * np.median(t):.1f} ms" for k, t in (
-        ("sampler", sampler), ("codes", codes), ("features", features), ("into", into))))  # fmt: skip
+    print(
+        "  "
+        + ", ".join(
+            f"{k} {1e3 * np.median(t):.1f} ms"
+            for k, t in (("sampler", sampler), ("codes", codes), ("features", features), ("into", into))
+        )
+    )
 
 psi = AnchorMap(n_terms=3, n_anchors=50).fit(X)
 codes = psi.encode(X)

@@ -163,14 +163,26 @@ def draw(
             colour = FOUND if any(overlap(box, one.box) >= 0.5 for box in true) else FALSE
             outline(one.box, edgecolor=colour, linewidth=2)
             left.annotate(
-                f"{one.score:.2f}", one.box[:2], xytext=(2, -3), textcoords="offset points", va="top",
-                color="white", fontsize=8, bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
-            )  # fmt: skip
+                f"{one.score:.2f}",
+                one.box[:2],
+                xytext=(2, -3),
+                textcoords="offset points",
+                va="top",
+                color="white",
+                fontsize=8,
+                bbox={"facecolor": colour, "edgecolor": "none", "pad": 1.5},
+            )
     kinds = ((TRUE, "--", "pasted face"), (FOUND, "-", "window on one"), (FALSE, "-", "window on none"))
     figure.legend(
-        handles=[Line2D([], [], color=colour, linestyle=line, linewidth=2, label=label) for colour, line, label in kinds],
-        loc="outside lower left", ncols=3, frameon=False, fontsize=9,
-    )  # fmt: skip
+        handles=[
+            Line2D([], [], color=colour, linestyle=line, linewidth=2, label=label)
+            for colour, line, label in kinds
+        ],
+        loc="outside lower left",
+        ncols=3,
+        frameon=False,
+        fontsize=9,
+    )
     left.set_title(f"windows with a score above {threshold:.2f}", fontsize=10)
     best = np.full(SCENE, np.nan)
     for scale in detector.scales(image.shape):

@@ -108,9 +108,15 @@ def imagenet(device, n_rows, m):
     """Fit ImageNet's shape with landmarks."""
     X, y = rows_like_imagenet(n_rows)
     model = HistogramClassifier(
-        "exp-chi2", features="landmarks", n_components=m, alpha=1.0, device=device.name, precision="bfloat16",
-        memory="64GiB" if not device.is_host else "4GiB", random_state=0,
-    )  # fmt: skip
+        "exp-chi2",
+        features="landmarks",
+        n_components=m,
+        alpha=1.0,
+        device=device.name,
+        precision="bfloat16",
+        memory="64GiB" if not device.is_host else "4GiB",
+        random_state=0,
+    )
     began = time.perf_counter()
     model.fit(X, y)
     whole = time.perf_counter() - began

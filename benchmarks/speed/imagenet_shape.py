@@ -48,9 +48,13 @@ with tempfile.TemporaryDirectory() as folder:
     labels = write_histograms(path, options.rows, options.bins, t, seed=0)
     source = open_source(path, labels)
     model = HistogramClassifier(
-        "exp-chi2", features="fourier", n_components=D, selection=options.folds, memory=options.memory,
+        "exp-chi2",
+        features="fourier",
+        n_components=D,
+        selection=options.folds,
+        memory=options.memory,
         random_state=0,
-    ).fit_source(source)  # fmt: skip
+    ).fit_source(source)
 
 stages = model.stage_seconds_
 p, m = model.features_.frequencies_.shape

@@ -30,9 +30,15 @@ def rows(n, seed=0):
 def fourier_seconds(n, n_components):
     X, y = rows(n)
     model = FourierKernelRegressor(
-        blocks=BLOCKS, n_components=n_components, n_tune_components=None, n_tune_rows=None,
-        validation_fraction=0, max_iter=1, memory="4GiB", random_state=0,
-    ).fit(X, y)  # fmt: skip
+        blocks=BLOCKS,
+        n_components=n_components,
+        n_tune_components=None,
+        n_tune_rows=None,
+        validation_fraction=0,
+        max_iter=1,
+        memory="4GiB",
+        random_state=0,
+    ).fit(X, y)
     start, first = model.history_  # the start, which loads what is compiled, is one evaluation
     return (first["seconds"] - start["seconds"]) / (model.n_evaluations_ - 1)
 

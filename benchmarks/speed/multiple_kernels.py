@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.measure import data_file, report
+from benchmarks.measure import csr_of, data_file, report
 from chimap import HistogramClassifier, MultipleKernelLearner
 from chimap.penalties import L21
 from chimap.solvers.groups import SquareProblem, follow
@@ -31,7 +31,7 @@ def channels(n_rows):
     order.
     """
     with np.load(data_file("cifar10_bow.npz")) as z:
-        X = sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"])).astype(np.float32)
+        X = csr_of(z)
         y, train = z["y"], z["is_train"]
     whole = sum(X[:, k * WORDS : (k + 1) * WORDS] for k in range(4))
     noise = whole[np.random.default_rng(0).permutation(whole.shape[0])]

@@ -84,11 +84,12 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     peers = {
         RANDOM: make_pipeline(
-            AdditiveChi2Sampler(sample_steps=2), RBFSampler(gamma=1.0, n_components=COMPONENTS, random_state=0),
+            AdditiveChi2Sampler(sample_steps=2),
+            RBFSampler(gamma=1.0, n_components=COMPONENTS, random_state=0),
             RidgeClassifier(1.0),
         ).fit(X, y),
         ADDITIVE: make_pipeline(AdditiveChi2Sampler(sample_steps=2), RidgeClassifier(1.0)).fit(X, y),
-    }  # fmt: skip
+    }
 for name, peer in peers.items():
     for kind, rows in kinds.items():
         if kind == "sparse" and name.startswith("exp"):

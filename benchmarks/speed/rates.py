@@ -64,6 +64,7 @@ for window in ("uniform", "rectangular"):
         slope, explained = line(place, errors)
         report(
             f"HomogeneousMap, {window}: ln error a unit of {label} (line explains {explained:.3f})",
-            f"{slope:.2f}", "< 0",
-        )  # fmt: skip
+            f"{slope:.2f}",
+            "< 0",
+        )
     print("  " + " ".join(f"{k}: {e:.1e}" for k, e in zip(n, errors, strict=True)))

@@ -44,9 +44,12 @@ def write_all(folder, n_rows):
     with h5py.File(folder / "rows.h5", "w") as file:
         file.create_dataset("X", data=X, chunks=(4096, options.bins))
     names = {
-        ".npy": "rows.npy", "Parquet, columns": "columns.parquet", "Parquet, lists": "lists.parquet",
-        "Zarr": "rows.zarr", "HDF5": "rows.h5",
-    }  # fmt: skip
+        ".npy": "rows.npy",
+        "Parquet, columns": "columns.parquet",
+        "Parquet, lists": "lists.parquet",
+        "Zarr": "rows.zarr",
+        "HDF5": "rows.h5",
+    }
     return {name: open_source(folder / file, y) for name, file in names.items()}
 
 

@@ -79,5 +79,6 @@ model = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(train, y[:5000]).c
 exact = seconds(lambda: machine.predict(test), 3)
 report(
     f"exact SVC on 5000 rows ({machine.support_.size} support vectors): tables are times as fast",
-    ratio(exact, seconds(lambda: model.predict(test), 21)), "500",
-)  # fmt: skip
+    ratio(exact, seconds(lambda: model.predict(test), 21)),
+    "500",
+)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
+import io
 import json
 import os
 import select
@@ -12,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +39,26 @@ def run(*arguments: Any, cwd: Path) -> Result:
         command, cwd=cwd, capture_output=True, text=True, encoding="utf-8", timeout=SECONDS, check=False
     )
     return Result(done.returncode, done.stdout, done.stderr)
+
+
+def run_here(*arguments: Any, cwd: Path) -> Result:
+    """One command in this process, which has the libraries loaded; what it sets for its process is put back."""
+    from chimap.cli.main import main
+
+    out, err, handler, folder = io.StringIO(), io.StringIO(), signal.getsignal(signal.SIGTERM), os.getcwd()
+    try:
+        os.chdir(cwd)
+        with warnings.catch_warnings(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main([*map(str, arguments)])
+    finally:
+        os.chdir(folder)
+        signal.signal(signal.SIGTERM, handler)
+    return Result(code, out.getvalue(), err.getvalue())
+
+
+def run_many_here(commands: list[list[Any]], cwd: Path) -> list[Result]:
+    """Commands one after the other, in this process."""
+    return [run_here(*command, cwd=cwd) for command in commands]
 
 
 def run_many(commands: list[list[Any]], cwd: Path) -> list[Result]:

@@ -16,6 +16,8 @@ from .test_pages import NAMES
 
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : (.*))?")
 DEFAULT = re.compile(r"\bdefault=(.+)$")
+# A class may leave the rest of its parameters to another that it is a twin of.
+OF_ANOTHER = re.compile(r"[Tt]he other parameters are those of ``(\w+)``")
 
 
 def parameters_in(docstring: str | None) -> dict[str, str]:
@@ -81,6 +83,8 @@ def test_each_parameter_is_documented_with_its_default(function, docstring):
     assert [*documented] == [name for name in signature if name in documented], (
         "in the order of the signature"
     )
+    if other := OF_ANOTHER.search(docstring or ""):
+        documented = parameters_in(NAMES[f"chimap.{other[1]}"].__doc__) | documented
     assert {*documented} == {*signature}
     for name, parameter in signature.items():
         stated = DEFAULT.search(documented[name])

@@ -151,13 +151,21 @@ def test_lbp_does_not_change_with_brightness():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: HOGBlocks(cells=(1,)), lambda: HOGBlocks((16, 15), cells=(8,)), lambda: HOGBlocks(contrast=0),
-        lambda: HOGBlocks((8,)), lambda: PHOG(border=-1),
-        lambda: HOG(cells=(0,)), lambda: PHOG(bins=0), lambda: PHOG(degrees=90), lambda: ColourHistogram("cmyk"),
-        lambda: ColourHistogram(bins=(4, 4)), lambda: ColourHistogram(bins=(4, 4, 257)), lambda: LBP(radii=(-1,)),
+        lambda: HOGBlocks(cells=(1,)),
+        lambda: HOGBlocks((16, 15), cells=(8,)),
+        lambda: HOGBlocks(contrast=0),
+        lambda: HOGBlocks((8,)),
+        lambda: PHOG(border=-1),
+        lambda: HOG(cells=(0,)),
+        lambda: PHOG(bins=0),
+        lambda: PHOG(degrees=90),
+        lambda: ColourHistogram("cmyk"),
+        lambda: ColourHistogram(bins=(4, 4)),
+        lambda: ColourHistogram(bins=(4, 4, 257)),
+        lambda: LBP(radii=(-1,)),
         lambda: HOG(border=-1),
     ],
-)  # fmt: skip
+)
 def test_bad_settings(make):
     with pytest.raises(ValueError, match="must be"):
         make()

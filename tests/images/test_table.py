@@ -180,11 +180,17 @@ def test_every_kind_of_file(tmp_path):
     """Modes, one pixel, large: all of them rows; what is no image is named."""
     picture = Image.fromarray(stripes(60, 70, 0.7, 0))
     made = {
-        "gray.png": picture.convert("L"), "palette.png": picture.convert("P"), "alpha.png": picture.convert("RGBA"),
-        "cmyk.jpg": picture.convert("CMYK"), "bilevel.png": picture.convert("1"), "pixel.png": picture.resize((1, 1)),
-        "deep.png": Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257), "rgb.jpg": picture,
-        "large.jpg": picture.resize((5000, 4000)), "line.png": picture.resize((3000, 1)),
-    }  # fmt: skip
+        "gray.png": picture.convert("L"),
+        "palette.png": picture.convert("P"),
+        "alpha.png": picture.convert("RGBA"),
+        "cmyk.jpg": picture.convert("CMYK"),
+        "bilevel.png": picture.convert("1"),
+        "pixel.png": picture.resize((1, 1)),
+        "deep.png": Image.fromarray(np.asarray(picture.convert("L")).astype(np.uint16) * 257),
+        "rgb.jpg": picture,
+        "large.jpg": picture.resize((5000, 4000)),
+        "line.png": picture.resize((3000, 1)),
+    }
     for name, image in made.items():
         image.save(tmp_path / name)
     (tmp_path / "text.jpg").write_text("no image")

@@ -57,7 +57,7 @@ def test_few_rows_are_prepared_once(monkeypatch, kept, n_prepared):
     objective = objective_of(chimap.Exponential(chimap.chi2, 1.0), "held-out")
     x = np.append(objective.features.start_, np.log(0.05))
     value, gradient = objective(x)
-    monkeypatch.setattr(tuning, "_KEPT", kept)
+    monkeypatch.setattr(tuning, "MOST_KEPT_ENTRIES", kept)
     sizes, plain = [], objective.rows.rows
     counted = replace(plain, prepare=lambda X, first, name: sizes.append(X.shape[0]) or X)
     objective.rows = replace(objective.rows, rows=counted)
@@ -213,7 +213,7 @@ def test_a_group_has_the_width_of_its_bins_however_many_they_are():
 
 def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
     """Rows may be sorted by class: the first say nothing of the others. The chunks are of 25 rows."""
-    monkeypatch.setattr("chimap.kernel_learning.widths._SLOPE_ROWS", 12)
+    monkeypatch.setattr("chimap.kernel_learning.widths.SLOPE_ROWS", 12)
     objective = objective_of("gaussian", "gradients")
     rounds = WidthRounds(objective, None, False, Progress(), 1, 0.1, 1)
     np.testing.assert_array_equal(rounds._slope_rows(), histograms(60, 8)[::5])
@@ -254,12 +254,18 @@ def test_classes_by_rounds_are_saved(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"blocks": [slice(0, 12), slice(10, 20)]}, "blocks overlap: column 10 is in 'block0' and in 'block1'"),
+        (
+            {"blocks": [slice(0, 12), slice(10, 20)]},
+            "blocks overlap: column 10 is in 'block0' and in 'block1'",
+        ),
         ({"blocks": [slice(0, 12)]}, "blocks miss 8 of the 20 columns, column 12 first"),
         ({"objective": "loo"}, "objective must be one of 'held-out', 'training', 'gradients'; got 'loo'"),
         ({"width_penalty": "l3"}, "width_penalty must be one of 'l2', 'l1'"),
         ({"width_strength": -1.0}, "width_strength must be a positive number"),
-        ({"width_strength": 1.0, "objective": "gradients"}, "width_strength=1.0 is a penalty of an objective"),
+        (
+            {"width_strength": 1.0, "objective": "gradients"},
+            "width_strength=1.0 is a penalty of an objective",
+        ),
         ({"n_tune_rows": 0}, "n_tune_rows must be a positive whole number"),
         ({"max_iter": 0}, "max_iter must be a positive whole number"),
         ({"validation_fraction": 1.0}, "validation_fraction must be at least 0 and below 1"),
@@ -267,7 +273,7 @@ def test_classes_by_rounds_are_saved(tmp_path):
         ({"kernel": "chi2"}, "use its exponential form, such as 'exp-chi2'"),
         ({"loss": "epsilon_insensitive"}, "loss must be one of 'square', .*; got 'epsilon_insensitive'"),
     ],
-)  # fmt: skip
+)
 def test_bad_settings(settings, message):
     X, y = classes(60)
     with pytest.raises(ValueError, match=message):

@@ -13,7 +13,7 @@ from chimap import HistogramClassifier, HistogramRegressor, load, open_source
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, texts_of
 
-from .commands import run, run_many
+from ..cli.terminal import run_here, run_many_here
 from .readers import BINS, FILES, N_ROWS, OBJECTS, counts_of, frame_of
 
 for package in ("pyarrow", "polars", "datasets", "anndata", "biom", "h5py", "zarr"):
@@ -89,7 +89,7 @@ def home(tmp_path_factory):
     for kind, words in KINDS.items():
         frame_of(repeated(words)).to_csv(home / f"{kind}.csv", index=False)
         command = ["fit", f"{kind}.csv", "--labels", "site", *QUICK, "-o", f"{kind}.model"]
-        result = run(*command, cwd=home)
+        result = run_here(*command, cwd=home)
         assert result.code == 0, result.err
     return home
 
@@ -114,7 +114,7 @@ def test_every_command_keeps_text(home, reader, kind, tmp_path):
         ["predict", *shared, "-o", "p.npy"],
         ["predict", *shared, "--scores", "--sets", "-o", "p.npz"],
     ]
-    results = run_many(commands, tmp_path)
+    results = run_many_here(commands, tmp_path)
     for command, result in zip(commands, results, strict=True):
         assert result.code == 0, (command, result.err)
     assert results[0].json["metrics"]["accuracy"] > 0.9
@@ -145,7 +145,7 @@ def test_labels_too_wide_for_an_array_go_through_every_command(tmp_path, monkeyp
         ["compare", *named, "--kernel", "chi2"],
         ["export", "a.model", "-o", "a.onnx"],
     ]
-    for command, result in zip(commands, run_many(commands, tmp_path), strict=True):
+    for command, result in zip(commands, run_many_here(commands, tmp_path), strict=True):
         assert result.code == 0, (command, result.err)
     assert np.mean(np.load(tmp_path / "p.npy", allow_pickle=False) == np.array(words)) > 0.9
 
@@ -155,7 +155,7 @@ def test_exports_keep_text(home, kind, tmp_path):
     commands = [
         ["export", home / f"{kind}.model", "-o", tmp_path / f"a{ending}"] for ending in (".onnx", ".json")
     ]
-    for result in run_many(commands, tmp_path):
+    for result in run_many_here(commands, tmp_path):
         assert result.code == 0, result.err
     outputs = json.loads((tmp_path / "a.json").read_text())["outputs"]
     assert outputs == sorted(KINDS[kind])[-len(outputs) :]
@@ -177,7 +177,7 @@ def test_numbers_meet_text_as_text(tmp_path, reader):
     commands = [
         ["evaluate", f"{name}.model", data, "--labels", labels, "--json"] for name in ("numbers", "texts")
     ]
-    for result in run_many(commands, tmp_path):
+    for result in run_many_here(commands, tmp_path):
         assert result.code == 0, result.err
         assert result.json["metrics"]["accuracy"] > 0.9
     source = open_source(data, labels)
@@ -209,7 +209,7 @@ def machines(tmp_path_factory):
         ["fit", f"{name}.csv", "--labels", "site", *QUICK, "-o", f"{name}.model"]
         for name in ("classes", "numbers")
     ]
-    for result in run_many(commands, folder):
+    for result in run_many_here(commands, folder):
         assert result.code == 0, result.err
     return folder
 
@@ -223,7 +223,7 @@ def test_predictions_need_no_labels(tmp_path, machines, reader, spoilt):
         for name in ("classes", "numbers")
         for flag in ([], ["--labels", labels])
     ]
-    for command, result in zip(commands, run_many(commands, tmp_path), strict=True):
+    for command, result in zip(commands, run_many_here(commands, tmp_path), strict=True):
         assert result.code == 0, (command, result.err)
         assert f"Wrote {N_ROWS} predictions" in result.out
     model = load(machines / "classes.model")
@@ -267,7 +267,7 @@ def test_every_command_checks_labels(tmp_path, machines, spoilt):
         "explain": ["explain", machines / "classes.model", *named, "-o", "a.html"],
         "info": ["info", *named],
     }
-    results = dict(zip(commands, run_many([*commands.values()], tmp_path), strict=True))
+    results = dict(zip(commands, run_many_here([*commands.values()], tmp_path), strict=True))
     for name, result in results.items():
         said = SAID[spoilt].get(name)
         if name == "info" and spoilt == "all missing":
@@ -281,7 +281,7 @@ def test_every_command_checks_labels(tmp_path, machines, spoilt):
 def test_a_regression_takes_text_that_is_numbers_and_names_what_is_none(tmp_path, machines):
     frame_of(repeated(["1e3", "007", "2.5"])).to_parquet(tmp_path / "text.parquet")
     frame_of(repeated(["0.5", "1.5", "cat"])).to_csv(tmp_path / "cat.csv", index=False)
-    fitted, evaluated, refused = run_many(
+    fitted, evaluated, refused = run_many_here(
         [
             ["fit", "text.parquet", "--labels", "site", "--task", "regress", *QUICK, "-o", "a.model"],
             ["evaluate", "a.model", "text.parquet", "--labels", "site", "--json"],
@@ -306,7 +306,7 @@ def test_text_that_is_nearly_all_numbers_is_asked_about(tmp_path):
     frame = frame_of(words)
     frame["site"] = [*words[:-1], "abc"]
     frame.to_csv(tmp_path / "rows.csv", index=False)
-    asked, told = run_many(
+    asked, told = run_many_here(
         [
             ["fit", "rows.csv", "--labels", "site", *QUICK, "-o", "a.model", *task]
             for task in ([], ["--task", "classify"])
@@ -365,7 +365,7 @@ def test_the_column_of_the_fit_is_read_or_its_fault_is_told(tmp_path, machines):
         (tmp_path / "rows.csv").read_text().replace(",gut", ",1").replace(",skin", ",?")
     )
     frame_of(repeated(["gut"]))[BINS].to_csv(tmp_path / "none.csv", index=False)
-    told, none = run_many(
+    told, none = run_many_here(
         [["evaluate", machines / "classes.model", name] for name in ("bad.csv", "none.csv")], tmp_path
     )
     assert (told.code, none.code) == (2, 2)

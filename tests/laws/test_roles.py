@@ -11,7 +11,7 @@ import pytest
 from chimap import HistogramClassifier, open_source
 from chimap._validation import DataError
 
-from .commands import run
+from ..cli.terminal import run_here
 from .readers import BINS, IDS, N_ROWS, counts_of
 
 for package in ("pyarrow", "polars", "anndata", "h5py"):
@@ -130,7 +130,7 @@ def test_a_constant_target_is_refused(tmp_path):
         ["fit", "rows.csv", "--labels", "depth", "--task", "regress", "--kernel", "chi2", "-o", "a.model"],
         ["compare", "rows.csv", "--labels", "depth", "--task", "regress"],
     ):
-        result = run(*command, cwd=tmp_path)
+        result = run_here(*command, cwd=tmp_path)
         assert result.code == 2
         assert "every label is 3, so there is nothing to predict" in result.err
 

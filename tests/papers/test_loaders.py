@@ -75,8 +75,11 @@ def test_absent_data_say_where_to_get_them(tmp_path, layout):
 def test_caltech101_without_background(tmp_path):
     folder = copies.caltech101(tmp_path)
     assert Counter(image_sets.caltech101(folder).labels) == {
-        "BACKGROUND_Google": 3, "Faces": 3, "accordion": 3, "yin_yang": 3,
-    }  # fmt: skip
+        "BACKGROUND_Google": 3,
+        "Faces": 3,
+        "accordion": 3,
+        "yin_yang": 3,
+    }
     assert image_sets.caltech101(folder, background=False).classes == ["Faces", "accordion", "yin_yang"]
 
 
@@ -97,8 +100,11 @@ def test_inria_windows(tmp_path, links):
     folder = copies.inria(tmp_path, links)
     images = image_sets.inria_person(folder, windows_a_scene=4)
     assert Counter(zip(images.splits.tolist(), images.labels.tolist(), strict=True)) == {
-        ("train", "person"): 1, ("train", "background"): 8, ("test", "person"): 1, ("test", "background"): 4,
-    }  # fmt: skip
+        ("train", "person"): 1,
+        ("train", "background"): 8,
+        ("test", "person"): 1,
+        ("test", "background"): 4,
+    }
     assert {images.read(i).shape for i in range(len(images))} == {(128, 64, 3)}
     person = images.names.index(next(n for n in images.names if "crop001001a" in n))
     np.testing.assert_array_equal(images.windows[person], (16, 16, 80, 144))
@@ -111,8 +117,11 @@ def test_inria_windows(tmp_path, links):
 def test_inria_scenes_and_their_people(tmp_path):
     images = image_sets.inria_scenes(copies.inria(tmp_path))
     assert Counter(zip(images.splits.tolist(), images.labels.tolist(), strict=True)) == {
-        ("train", "person"): 1, ("train", "background"): 3, ("test", "person"): 1, ("test", "background"): 1,
-    }  # fmt: skip
+        ("train", "person"): 1,
+        ("train", "background"): 3,
+        ("test", "person"): 1,
+        ("test", "background"): 1,
+    }
     found = {
         name.rpartition("/")[2]: image_sets.inria_people(images, i) for i, name in enumerate(images.names)
     }

@@ -40,9 +40,22 @@ def caltech101(path: str | os.PathLike[str], background: bool = True) -> ImageSe
 
 # In the order of the folders 00 to 14 of the later copy.
 SCENES = (
-    "bedroom", "CALsuburb", "industrial", "kitchen", "livingroom", "MITcoast", "MITforest", "MIThighway",
-    "MITinsidecity", "MITmountain", "MITopencountry", "MITstreet", "MITtallbuilding", "PARoffice", "store",
-)  # fmt: skip
+    "bedroom",
+    "CALsuburb",
+    "industrial",
+    "kitchen",
+    "livingroom",
+    "MITcoast",
+    "MITforest",
+    "MIThighway",
+    "MITinsidecity",
+    "MITmountain",
+    "MITopencountry",
+    "MITstreet",
+    "MITtallbuilding",
+    "PARoffice",
+    "store",
+)
 SCENE15 = PublishedSet(
     "Scene-15",
     "scene_categories/bedroom/image_0001.jpg (or 15-Scene/00/1.jpg)",
@@ -72,8 +85,15 @@ def scene15(path: str | os.PathLike[str]) -> ImageSet:
 
 
 SPORTS = (
-    "RockClimbing", "badminton", "bocce", "croquet", "polo", "rowing", "sailing", "snowboarding",
-)  # fmt: skip
+    "RockClimbing",
+    "badminton",
+    "bocce",
+    "croquet",
+    "polo",
+    "rowing",
+    "sailing",
+    "snowboarding",
+)
 UIUC_SPORTS = PublishedSet(
     "UIUC Sports",
     "event_dataset/badminton/NAME.jpg",

@@ -21,72 +21,20 @@ class HistogramRegressor(RealTargets, HistogramModel):
 
         minimise over w, b:  sum_n loss(y_n, w'z(x_n) + b) + alpha/2 |w|^2,
 
-    where z(x) . z(x') is close to the kernel.
+    where z(x) . z(x') is close to the kernel. The other parameters are those of ``HistogramClassifier``.
 
     Parameters
     ----------
-    kernel : str, Kernel or list of these, default="auto"
-        The kernel; "auto" runs a race. See ``HistogramClassifier``.
-    features : str or feature object, default="auto"
-        The explicit features. See ``HistogramClassifier``.
-    gamma : float or str, default="mean"
-        The factor of the distance in exponential kernels. See ``HistogramClassifier``.
-    n_components : int or "auto", default="auto"
-        Number of landmarks or random features. See ``HistogramClassifier``.
-    n_terms : int or "auto", default="auto"
-        Features per bin of the additive map. See ``HistogramClassifier``.
-    map : additive map, default=None
-        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
-    sampling : str, default="auto"
-        How Fourier frequencies are drawn. See ``HistogramClassifier``.
-    form : str, default="pair"
-        The form of the Fourier features; see ``FourierFeatures``.
-    landmarks : str or array of rows, default="kmeans"
-        How the landmarks of exponential kernels are chosen. See ``HistogramClassifier``.
-    normalize : str, sequence of str or None, default=None
-        What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
-        sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
-        "log-cp10k" take log(1 + x) of shares in a total of a million or ten thousand: of species and of genes, whose
-        shares differ by orders of magnitude. "presence" is 1 for each entry above 0. "tf-idf" weighs counts of words by
-        how rare they are in the training rows, and gives rows of length 1. Of several, in which None may stand for no
-        normalisation, a race takes the best. With ``kernel="auto"``, None leaves the choice to the race.
-    bin_weights : "auto", "learn", None or array of shape (bins,), default="auto"
-        Weights of the bins. See ``HistogramClassifier``.
-    blocks : list or mapping of columns, default=None
-        Columns of several descriptors. See ``HistogramClassifier``.
-    n_principal : int or sequence of int, default=None
-        Number of principal components to keep of each block's features. See ``HistogramClassifier``.
     loss : str or Loss, default="square"
         "square", or "epsilon_insensitive": support vector regression with rounded corners. There, an error within 0.1
         of the standard deviation of the targets costs almost nothing, and a large one its size instead of its square.
         An object ``losses.EpsilonInsensitive`` sets other widths, in units of the targets.
     class_weight : None, default=None
         Not used in regression; must be None.
-    weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
-        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
-    alpha : float, sequence of float or "auto", default="auto"
-        Strength of the penalty, or several to choose from. See ``HistogramClassifier``.
-    selection : str, int or splitter, default="auto"
-        How alpha is chosen. See ``HistogramClassifier``.
     scoring : str, callable or None, default=None
         scikit-learn scorer by which the race and ``features="exact"`` choose; None is R^2.
-    time_limit : float or None, default=None
-        Time limit of race and fit together, in seconds. See ``HistogramClassifier``.
-    memory : str or int, default="1GiB"
-        Memory budget of the fit. See ``HistogramClassifier``.
-    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products. See ``HistogramClassifier``.
-    device : str, default="cpu"
-        Where a fit with ``loss="square"`` is computed: "cpu", or "cuda", which needs torch.
-    n_jobs : int or None, default=None
-        Number of threads. See ``HistogramClassifier``.
-    random_state : int, RandomState or None, default=None
-        Seed of the sample, the race and the random features.
-    verbose : bool, default=False
-        Whether to show progress on the terminal.
 
     Attributes
     ----------

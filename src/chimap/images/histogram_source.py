@@ -120,9 +120,11 @@ def check_single_labels(images: ImageSet) -> None:
             Message(
                 "{}: images may have several classes at once, such as {}. A model tells one class from the rest: name "
                 "it as the labels, such as {labels=}.",
-                images.name, ", ".join(images.classes[:3]), str(images.classes[0]),
+                images.name,
+                ", ".join(images.classes[:3]),
+                str(images.classes[0]),
             )
-        )  # fmt: skip
+        )
 
 
 def readable(

@@ -232,8 +232,15 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
                     self.vocabularies_.append(None)
                     continue
                 learner = WordLearner(
-                    name, descriptor, self.n_words, self.n_sample, self.max_side, self.learner, seed, self.n_jobs
-                )  # fmt: skip
+                    name,
+                    descriptor,
+                    self.n_words,
+                    self.n_sample,
+                    self.max_side,
+                    self.learner,
+                    seed,
+                    self.n_jobs,
+                )
                 self.vocabularies_.append(learner.words(images, chosen, progress, keep))
         self._lay_out(pyramid)
         return self

@@ -223,7 +223,7 @@ def write_table(
 ) -> WrittenTable:
     """Write the histograms of all images to a Parquet file or a Zarr store.
 
-    The output appears only when it is complete. Until then the work lies in a folder beside it, OUTPUT.parts, from
+    The output appears only when it is complete. Until then the work lies in a folder next to it, OUTPUT.parts, from
     which another call with the same images and settings resumes.
 
     Parameters
@@ -286,8 +286,8 @@ def _write_parquet(
     label = [] if images.labels is None else [("y", arrow.array(images.labels[:1]).type)]
     schema = arrow.schema([("X", row), *label, ("name", arrow.string())])
     with (
-        _files.replacing(output) as beside,
-        parquet.ParquetWriter(beside, schema, compression="zstd") as file,
+        _files.replacing(output) as unfinished,
+        parquet.ParquetWriter(unfinished, schema, compression="zstd") as file,
     ):
         for part in parts:
             lists = arrow.FixedSizeListArray.from_arrays(arrow.array(part.rows.ravel()), n_columns)
@@ -301,8 +301,8 @@ def _write_zarr(
     output: Path, parts: PartFolder, images: ImageSet, n_columns: int, progress: Progress
 ) -> None:
     zarr = needed("zarr", "Zarr stores")
-    beside, chunk = parts.path / "store.zarr", max(1, min(PART_IMAGES, 2**22 // (4 * n_columns)))
-    root = zarr.open_group(str(beside), mode="w")
+    unfinished, chunk = parts.path / "store.zarr", max(1, min(PART_IMAGES, 2**22 // (4 * n_columns)))
+    root = zarr.open_group(str(unfinished), mode="w")
     n_rows = len(images) - len(parts.broken())
     X = root.create_array("X", shape=(n_rows, n_columns), chunks=(chunk, n_columns), dtype="float32")
     others: dict[str, list[np.ndarray]] = {}
@@ -320,7 +320,7 @@ def _write_zarr(
     output = Path(os.path.realpath(output))  # a link stays, and its target is replaced
     if output.is_dir():  # os.replace fails for a full folder: the old one goes with the parts
         os.replace(output, parts.path / "replaced.zarr")
-    os.replace(beside, output)
+    os.replace(unfinished, output)
 
 
 FORMATS = {".parquet": _write_parquet, ".zarr": _write_zarr}

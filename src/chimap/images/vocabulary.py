@@ -19,7 +19,7 @@ from chimap.images.descriptors.base import check_image, within
 from chimap.images.reading.reader import ImageReader, counted
 
 LEARNERS = ("sklearn", "faiss")
-_ROWS = 512  # vectors per block, so that its scores stay in cache
+BLOCK_ROWS = 512  # vectors per block, so that its scores stay in cache
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,8 @@ class Vocabulary:
         words = np.empty((len(vectors), k), np.int64)
         values = np.empty((len(vectors), k), np.float32)
         halves = 0.5 * np.einsum("ij,ij->i", self.centres, self.centres)
-        for first in range(0, len(vectors), _ROWS):
-            rows = slice(first, first + _ROWS)
+        for first in range(0, len(vectors), BLOCK_ROWS):
+            rows = slice(first, first + BLOCK_ROWS)
             scores = vectors[rows] @ self.centres.T
             scores -= halves
             if k == 1:

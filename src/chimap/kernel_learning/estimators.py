@@ -141,11 +141,18 @@ class KernelLearner(HistogramModel):
         if not 0 <= self.validation_fraction < 1:
             raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
         return Tuning(
-            objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
-            self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
-            checked_alpha(self.alpha), fold_count(self.selection, 2 if holds_out else 1),
+            objective,
+            WidthPenalty(self.width_penalty, float(self.width_strength)),
+            self.n_tune_components,
+            self.n_tune_rows,
+            self.validation_fraction,
+            self.max_iter,
+            self.tol,
+            self.patience,
+            checked_alpha(self.alpha),
+            fold_count(self.selection, 2 if holds_out else 1),
             self._codec_type is ClassCodec,
-        )  # fmt: skip
+        )
 
 
 class FourierKernelLearner(ClassTargets, KernelLearner):
@@ -284,70 +291,17 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
 class FourierKernelRegressor(RealTargets, KernelLearner):
     """Kernel ridge regression that learns the widths of its kernel, at a cost linear in the rows (RFF-SKL).
 
-    See ``FourierKernelLearner`` for the method and the learned attributes.
+    The other parameters are those of ``FourierKernelLearner``, which says more of the method and what is learned.
 
     Parameters
     ----------
-    kernel : str or Kernel, default="exp-chi2"
-        The kernel; its own width is not used. See ``FourierKernelLearner``.
-    blocks : list or mapping of columns, default=None
-        Columns of the descriptors, as slices or lists in a list or a mapping of names. See ``FourierKernelLearner``.
-    widths : "block", "bin", "one" or int array of shape (bins,), default="block"
-        Which columns share a width. See ``FourierKernelLearner``.
-    n_components : int, default=2048
-        Number of random features of the model. See ``HistogramClassifier``.
-    n_terms : int, default=2
-        Features per bin of the additive map. See ``HistogramClassifier``.
-    map : additive map, default=None
-        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
-    sampling : str, default="auto"
-        How Fourier frequencies are drawn. See ``HistogramClassifier``.
-    form : str, default="pair"
-        The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
-        What is done to the rows first. See ``HistogramClassifier``.
-    objective : {"held-out", "training", "gradients"}, default="held-out"
-        How the widths are found. See ``FourierKernelLearner``.
-    width_penalty : {"l2", "l1"}, default="l2"
-        Penalty on the widths. See ``FourierKernelLearner``.
-    width_strength : float, default=0.0
-        Strength rho of the penalty on the widths.
-    n_tune_components : int or None, default=512
-        Number of features to learn the widths with. See ``FourierKernelLearner``.
-    n_tune_rows : int or None, default=10000
-        Number of rows to learn the widths from. See ``FourierKernelLearner``.
-    validation_fraction : float, default=0.1
-        Share of the tuning rows that scores each iteration and stops the search early. See ``FourierKernelLearner``.
-    max_iter : int, default=30
-        Largest number of iterations, or of rounds.
-    tol : float, default=0.001
-        The search stops when the objective decreases by less than this share over two iterations.
-    patience : int, default=5
-        Number of iterations without a lower error on the validation rows after which the search stops.
     loss : str or Loss, default="square"
         Loss of the final fit: "square", "epsilon_insensitive" or an object of ``chimap.losses``. See
         ``FourierKernelLearner``.
     class_weight : None, default=None
         Not used in regression; must be None.
-    weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
-        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
-    alpha : float, sequence of float or "auto", default="auto"
-        Strength of the penalty on the weights, or several to choose from. See ``HistogramClassifier``.
-    selection : int or "auto", default="auto"
-        Number of folds that are held out to search for widths and to choose alpha. See ``FourierKernelLearner``.
-    memory : str or int, default="1GiB"
-        Memory budget of the fit. See ``HistogramClassifier``.
-    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products. See ``HistogramClassifier``.
-    n_jobs : int or None, default=None
-        Number of threads. See ``HistogramClassifier``.
-    random_state : int, RandomState or None, default=None
-        Seed of the samples and the random features.
-    verbose : bool, default=False
-        Whether to show progress on the terminal.
 
     Examples
     --------
@@ -466,9 +420,13 @@ class MultipleKernelModel(KernelLearner):
     def _objective(self, given: Parameters) -> KernelWeights:
         check_positive(self.n_alphas, "n_alphas", integer=True)
         return KernelWeights(
-            self._checked_loss(given), checked_alpha(self.alpha), self.n_alphas, self.group_weights, bool(self.shared),
+            self._checked_loss(given),
+            checked_alpha(self.alpha),
+            self.n_alphas,
+            self.group_weights,
+            bool(self.shared),
             not self.joint,
-        )  # fmt: skip
+        )
 
     @property
     def channels_(self) -> list[str]:
@@ -641,78 +599,17 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
 class MultipleKernelRegressor(RealTargets, MultipleKernelModel):
     """Regression on a weighted sum of kernels, one per channel, whose weights are learned at linear cost (RFF-MKL).
 
-    See ``MultipleKernelLearner`` for the method and the learned attributes.
+    The other parameters are those of ``MultipleKernelLearner``, which says more of the method and what is learned.
 
     Parameters
     ----------
-    kernel : str, Kernel or list of these, default="exp-chi2"
-        The kernel of every channel, or a list with one kernel per channel. See ``HistogramClassifier``.
-    blocks : list or mapping of columns, default=None
-        The channels. See ``MultipleKernelLearner``.
-    features : str or feature object, default="auto"
-        The explicit features of each channel. See ``HistogramClassifier``.
-    gamma : float or str, default="mean"
-        The factor of the distance in exponential kernels. See ``HistogramClassifier``.
-    n_components : int, default=512
-        Number of random features of each channel.
-    n_terms : int, default=2
-        Features per bin of the additive map. See ``HistogramClassifier``.
-    sampling : str, default="auto"
-        How Fourier frequencies are drawn. See ``HistogramClassifier``.
-    form : str, default="pair"
-        The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
-        What is done to the rows first. See ``HistogramClassifier``.
     loss : str or Loss, default="square"
         "square" or "epsilon_insensitive" (with a width of 0.1 standard deviations of the targets), or an object
         ``losses.EpsilonInsensitive``, as in the paper.
     class_weight : None, default=None
         Not used in regression; must be None.
-    weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
-        ``HistogramClassifier``.
     threshold : None, default=None
         Not used in regression; must be None.
-    shared : bool, default=False
-        Whether all targets use the same kernels. See ``MultipleKernelLearner``.
-    group_weights : sequence of float or None, default=None
-        Weights of the channels in the penalty, one positive number each; None is 1 for all.
-    joint : bool, default=False
-        Whether to learn the widths with the weights, or the weights only. See ``MultipleKernelLearner``.
-    widths : {"block", "bin"}, default="block"
-        Widths of the joint form: one per channel, or one per column.
-    width_penalty : {"l2", "l1"}, default="l2"
-        Penalty on the widths in the joint form. See ``FourierKernelLearner``.
-    width_strength : float, default=0.0
-        Strength of the penalty on the widths in the joint form. See ``MultipleKernelLearner``.
-    n_tune_components : int or None, default=256
-        Number of features per channel to learn the widths with in the joint form. See ``FourierKernelLearner``.
-    n_tune_rows : int or None, default=10000
-        Number of rows to learn the widths from in the joint form. See ``FourierKernelLearner``.
-    validation_fraction : float, default=0.1
-        Share of the tuning rows that scores each iteration of the joint form. See ``FourierKernelLearner``.
-    max_iter : int, default=30
-        Largest number of iterations of the joint form.
-    tol : float, default=0.001
-        The joint form stops when the objective decreases by less than this share over two iterations.
-    patience : int, default=5
-        Number of iterations without a lower error on the validation rows after which the joint form stops.
-    alpha : float, sequence of float or "auto", default="auto"
-        Strength of the penalty, or several to choose from. See ``MultipleKernelLearner``.
-    n_alphas : int, default=30
-        Number of strengths on the path of ``alpha="auto"``.
-    selection : int or "auto", default="auto"
-        Number of folds that choose alpha; "auto" is five.
-    memory : str or int, default="1GiB"
-        Memory budget of the fit. See ``HistogramClassifier``.
-    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products. See ``HistogramClassifier``.
-    n_jobs : int or None, default=None
-        Number of threads. See ``HistogramClassifier``.
-    random_state : int, RandomState or None, default=None
-        Seed of the samples and the random features.
-    verbose : bool, default=False
-        Whether to show progress on the terminal.
 
     Examples
     --------

@@ -22,7 +22,7 @@ from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
-from chimap.kernel_learning.weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
+from chimap.kernel_learning.weights import PATH_END, SEARCH_TOLERANCE, KernelWeights
 from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
@@ -33,10 +33,10 @@ from chimap.solvers.groups import held_out_errors, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import ObjectiveSlopes
 
-_ROWS = 2048  # rows whose slopes are computed together
-_TOLERANCE = 1e-4  # tolerance of residuals; the error of the objective is then of the order of its square
-_MOST_PASSES = 200
-_MOST_JOINT = 0.3  # widths are learned at this share of the largest strength at most
+SLOPE_ROWS = 2048  # rows whose slopes are computed together
+TOLERANCE = 1e-4  # tolerance of residuals; the error of the objective is then of the order of its square
+MOST_PASSES = 200
+LARGEST_SHARE_OF_ALPHA = 0.3  # widths are learned at this share of the largest strength at most
 
 
 class ChannelWidths:
@@ -56,10 +56,16 @@ class ChannelWidths:
         for j, part in enumerate(self.parts):
             settings = part.scaled(scale).settings
             channel: Any = WidthFeatures(
-                settings.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
-                blocks={part.name: slice(None)}, map=settings.map, n_terms=settings.terms(), sampling=settings.sampling,
-                form=settings.form, random_state=self.seed + j,
-            )  # fmt: skip
+                settings.kernel,
+                self.n_components,
+                widths="one" if self.widths == "block" else self.widths,
+                blocks={part.name: slice(None)},
+                map=settings.map,
+                n_terms=settings.terms(),
+                sampling=settings.sampling,
+                form=settings.form,
+                random_state=self.seed + j,
+            )
             channel = ScaledWidths(channel, scale) if scale.exponent else channel
             self.channels.append(channel.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))
         counts = [channel.n_widths for channel in self.channels]
@@ -90,8 +96,8 @@ class ChannelWidths:
     def pullback_at(self, features: BlockFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
         """Return dL/d log s for checked rows, given dL/dz of all features; see ``WidthFeatures.pullback_at``."""
         gradient = np.zeros(self._borders[-1])
-        for first in range(0, rows.shape[0], _ROWS):
-            chunk = slice(first, min(rows.shape[0], first + _ROWS))
+        for first in range(0, rows.shape[0], SLOPE_ROWS):
+            chunk = slice(first, min(rows.shape[0], first + SLOPE_ROWS))
             block = _arrays.take_rows(rows, chunk)
             Z = np.empty((block.shape[0], features._n_features_out), dtype=rows.dtype)
             features.features_into(block, Z)
@@ -99,9 +105,10 @@ class ChannelWidths:
             for j, channel in enumerate(self.channels):
                 columns = slice(features.borders_[j], features.borders_[j + 1])
                 gradient[self._borders[j] : self._borders[j + 1]] += channel.pullback_at(
-                    features.features_[j], _arrays.take_columns(block, self.parts[j].columns),
+                    features.features_[j],
+                    _arrays.take_columns(block, self.parts[j].columns),
                     np.ascontiguousarray(G[:, columns]),
-                )  # fmt: skip
+                )
         return gradient
 
     def _each(self, log_widths: np.ndarray) -> list[np.ndarray]:
@@ -163,11 +170,11 @@ class ChannelObjective(WidthObjective):
         """Return the weights, starting from the last ones, and the objective without weights."""
         problem: SquareProblem | LossProblem
         if self.loss == Square():
-            problem = SquareProblem(whole, self.groups, _TOLERANCE)
+            problem = SquareProblem(whole, self.groups, TOLERANCE)
         else:
             rows = list(self._features(plain, whole))
             problem = LossProblem(
-                self.loss, over(lambda: rows), whole, self.groups, _TOLERANCE, _MOST_PASSES, warns=False
+                self.loss, over(lambda: rows), whole, self.groups, TOLERANCE, MOST_PASSES, warns=False
             )
         return problem.solve(alpha, self._last_solution or problem.zero()), problem.at_zero
 
@@ -214,7 +221,7 @@ class ChannelDesign(WidthDesign):
             whole, penalty = moments.whole(), self.weights.penalty(plain)
             largest = largest_alpha(whole, penalty)
             # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
-            alphas = np.minimum(self.weights.path_of(largest, SMALLEST), _MOST_JOINT * largest)
+            alphas = np.minimum(self.weights.path_of(largest, PATH_END), LARGEST_SHARE_OF_ALPHA * largest)
             errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
             return float(of_path(moments, whole, alphas, errors).best["alpha"])
 

@@ -18,7 +18,7 @@ from chimap.fit.passes import empty_moments
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, Targets, weighted
 
-_KEPT = 2**18  # entries of prepared rows, about a megabyte, that are kept between evaluations
+MOST_KEPT_ENTRIES = 2**18  # entries of prepared rows, about a megabyte, that are kept between evaluations
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class TuningRows:
 
     @property
     def _is_small(self) -> bool:
-        return self.n_rows * self.rows.source.n_features <= _KEPT
+        return self.n_rows * self.rows.source.n_features <= MOST_KEPT_ENTRIES
 
     @property
     def _first(self) -> Rows:

@@ -29,9 +29,9 @@ from chimap.solvers.sparse import alphas_below
 
 SEARCH_TOLERANCE = 1e-3  # tolerance of residuals while strengths are compared
 # A path by passes ends at this share of the largest strength: the number of passes grows as the strength falls.
-SMALLEST = 1e-2
-_SEARCH_PASSES = 60  # most passes per strength while strengths are compared
-_PATIENCE = 4  # a search by passes ends after this number of strengths without a lower held-out loss
+PATH_END = 1e-2
+SEARCH_PASSES = 60  # most passes per strength while strengths are compared
+PATIENCE = 4  # a search by passes ends after this number of strengths without a lower held-out loss
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ class KernelWeights:
             if not is_search:
                 return LossProblem(loss, sums, whole, penalty, metric=metric)
             return LossProblem(
-                loss, sums, whole, penalty, SEARCH_TOLERANCE, _SEARCH_PASSES, metric, warns=False
+                loss, sums, whole, penalty, SEARCH_TOLERANCE, SEARCH_PASSES, metric, warns=False
             )
 
         everything = problem_of(range(n_folds), False)
@@ -167,7 +167,7 @@ class KernelWeights:
         if not is_open:
             with clock("passes"):
                 progress.stage("passes", None, "passes")
-                alphas = self.path_of(everything.largest, SMALLEST)
+                alphas = self.path_of(everything.largest, PATH_END)
                 path = follow(everything, alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1])
                 chosen, solution = len(path) - 1, path[-1]
         else:
@@ -201,14 +201,14 @@ class KernelWeights:
     def _search(
         self, part: LossProblem, loss: Loss, rows: FeatureRows
     ) -> tuple[list[GroupSolution], SelectionResult]:
-        """Follow the path down until the loss on fold 0 has not fallen for ``_PATIENCE`` strengths."""
+        """Follow the path down until the loss on fold 0 has not fallen for ``PATIENCE`` strengths."""
         errors: list[float] = []
 
         def is_enough(solution: GroupSolution) -> bool:
             errors.append(held_out_loss(loss, rows, solution))
-            return len(errors) - 1 - int(np.argmin(errors)) >= _PATIENCE
+            return len(errors) - 1 - int(np.argmin(errors)) >= PATIENCE
 
-        path = follow(part, self.path_of(part.largest, SMALLEST), is_enough)
+        path = follow(part, self.path_of(part.largest, PATH_END), is_enough)
         tried = {"alpha": np.array([point.alpha for point in path])}
         scores, chosen = np.array(errors)[:, None], int(np.argmin(errors))
         return path, SelectionResult("holdout", tried, scores, np.ones(1), chosen, measure="loss")
@@ -224,10 +224,13 @@ class KernelWeights:
             "kkt_residual_": groups.residual,
             "objective_": groups.objective,
             "path_": KernelPath(
-                np.array([point.alpha for point in path]), np.array([weights(point) for point in path]),
-                np.array([point.objective for point in path]), np.array([point.residual for point in path]), chosen,
+                np.array([point.alpha for point in path]),
+                np.array([weights(point) for point in path]),
+                np.array([point.objective for point in path]),
+                np.array([point.residual for point in path]),
+                chosen,
             ),
-        }  # fmt: skip
+        }
         return shown | ({"n_iter_": passes} if self.counts_iterations else {})
 
 

@@ -88,8 +88,8 @@ class Adaptable(Protocol):
 
 # Log of the largest factor by which a width, or the strength, may leave its start: beyond it, a block has no effect
 # or is the only one that has.
-_REACH = np.log(1e4)
-_FIRST_STEP = 0.7  # first step of the log width with the steepest slope: a factor of two
+LOG_REACH = np.log(1e4)
+FIRST_STEP = 0.7  # first step of the log width with the steepest slope: a factor of two
 
 
 @dataclass(frozen=True)
@@ -233,22 +233,33 @@ class WidthSearch:
         self.progress.stage("widths", self.max_iter, "iterations")
         _, gradient = self._evaluate(start)
         self._record(start)
-        bounds = [(v - _REACH, v + _REACH) for v in start]
+        bounds = [(v - LOG_REACH, v + LOG_REACH) for v in start]
         assert self.objective.whole is not None
         least = np.log(least_alpha(self.objective.whole, self.objective.dtype))
         bounds[-1] = (min(start[-1], max(bounds[-1][0], least)), bounds[-1][1])
         # The first step of L-BFGS-B is minus the gradient: the objective is scaled to give it a suitable length.
         steepest = float(np.abs(gradient).max())
-        scale = _FIRST_STEP / steepest if steepest > 0 else 1.0
+        scale = FIRST_STEP / steepest if steepest > 0 else 1.0
 
         def scaled(x: np.ndarray) -> tuple[float, np.ndarray]:
             value, gradient = self._evaluate(x)
             return scale * value, scale * gradient
 
         end = minimize(
-            scaled, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=self._stop,
-            options={"maxiter": self.max_iter, "maxfun": 3 * self.max_iter + 3, "ftol": 0.0, "gtol": 1e-9, "maxls": 10},
-        )  # fmt: skip
+            scaled,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            callback=self._stop,
+            options={
+                "maxiter": self.max_iter,
+                "maxfun": 3 * self.max_iter + 3,
+                "ftol": 0.0,
+                "gtol": 1e-9,
+                "maxls": 10,
+            },
+        )
         best = min(
             self.history, key=lambda step: step["validation_error"] if self.validation else step["objective"]
         )
@@ -320,11 +331,11 @@ def _same_side(outputs: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return outputs.argmax(axis=1) == Y.argmax(axis=1)
 
 
-_SLOPE_ROWS = 400  # rows at which slopes are evaluated
-_SPLITS = 4  # splits of the folds into halves
-_OCTAVES = 8  # octaves of gamma by which a round may move
+SLOPE_ROWS = 400  # rows at which slopes are evaluated
+SPLITS_OF_FOLDS = 4  # splits of the folds into halves
+MOST_OCTAVES = 8  # octaves of gamma by which a round may move
 # Weight of a group on which no score depends, relative to a mean of 1: the group may matter in the next round.
-_LEAST = 1e-6
+LEAST_WEIGHT = 1e-6
 
 
 class WidthRounds(WidthSearch):
@@ -382,7 +393,7 @@ class WidthRounds(WidthSearch):
             return tried[octave]
 
         def better(setting: Setting, best: Setting) -> bool:
-            return abs(setting[1]) <= _OCTAVES and at(setting[1])[0] < at(best[1])[0]
+            return abs(setting[1]) <= MOST_OCTAVES and at(setting[1])[0] < at(best[1])[0]
 
         octave = climb(better, (0, 0), [(0, -1), (0, 1)])[1]
         value, log_alpha = at(octave)
@@ -419,7 +430,7 @@ class WidthRounds(WidthSearch):
 
     def _slope_rows(self) -> Rows:
         """Return rows evenly spread over those to learn from."""
-        step, first, taken = max(1, self.objective.rows.n_rows // _SLOPE_ROWS), 0, []
+        step, first, taken = max(1, self.objective.rows.n_rows // SLOPE_ROWS), 0, []
         for rows, *_ in self.objective.rows.chunks():
             taken.append(_arrays.take_rows(rows, slice(-first % step, None, step)))
             first += rows.shape[0]
@@ -435,7 +446,7 @@ class WidthRounds(WidthSearch):
         weights = np.sqrt(G)
         if not weights.any():
             return x
-        weights = np.maximum(weights / weights.mean(), _LEAST)
+        weights = np.maximum(weights / weights.mean(), LEAST_WEIGHT)
         spread = np.bincount(groups, weights=mapped.var(axis=0), minlength=n)
         total = float(np.exp(2 * x[:-1]) @ spread)
         return np.append((np.log(weights) + np.log(total / (weights @ spread))) / 2, x[-1])
@@ -451,7 +462,7 @@ class WidthRounds(WidthSearch):
         mixtures = output_mixtures(folds[0].n_targets, np.random.default_rng(0))
         scale = np.sqrt(2.0 / self.objective.features.n_components)
         gradients = []
-        for k in range(min(_SPLITS, len(folds))):
+        for k in range(min(SPLITS_OF_FOLDS, len(folds))):
             turned, middle = [*folds[k:], *folds[:k]], len(folds) // 2
             coefs = (self._weights(half, x[-1])[0] for half in (turned[:middle], turned[middle:]))
             halves = [Half(frequencies, (scale * coef @ mixtures).astype(dtype), slopes) for coef in coefs]
@@ -464,14 +475,20 @@ class WidthRounds(WidthSearch):
         return solution.coef, solution.intercept
 
 
-_SMALL = 2**19  # with so few entries of features, one thread is done before two have synchronised
-_FEWEST = 128  # smallest number of features to learn widths with; above it, no more than rows are useful
-_LEAST_VALIDATION = 10  # with fewer validation rows, all rows are used to learn
+MOST_ENTRIES_OF_ONE_THREAD = (
+    2**19
+)  # with so few entries of features, one thread is done before two have synchronised
+FEWEST_COMPONENTS = (
+    128  # smallest number of features to learn widths with; above it, no more than rows are useful
+)
+FEWEST_VALIDATION_ROWS = 10  # with fewer validation rows, all rows are used to learn
 
 
 SEARCHES: dict[str, type[WidthSearch]] = {
-    "held-out": WidthSearch, "training": WidthSearch, "gradients": WidthRounds
-}  # fmt: skip
+    "held-out": WidthSearch,
+    "training": WidthSearch,
+    "gradients": WidthRounds,
+}
 """How widths are found, by the name of the objective."""
 
 
@@ -521,9 +538,16 @@ class WidthDesign:
         settings = self.settings
         scale = Scale.of(sample, [settings.exact])
         features = WidthFeatures(
-            scale.kernel(settings.exact), n_components, widths=self.widths, blocks=self.blocks, map=settings.map,
-            n_terms=settings.terms(), sampling=settings.sampling, form=settings.form, random_state=seed,
-        )  # fmt: skip
+            scale.kernel(settings.exact),
+            n_components,
+            widths=self.widths,
+            blocks=self.blocks,
+            map=settings.map,
+            n_terms=settings.terms(),
+            sampling=settings.sampling,
+            form=settings.form,
+            random_state=seed,
+        )
         return (ScaledWidths(features, scale) if scale.exponent else features).fit(sample)
 
     def learn(
@@ -542,14 +566,20 @@ class WidthDesign:
         if n_components is not None and n_components < self.settings.size(2048):
             features = self.adaptable(n_components, sample, conditions.seed)
         tuned, validation = self._tuning_rows(conditions, rows, features.n_components, clock)
-        if validation is not None and validation.n_rows < _LEAST_VALIDATION:
+        if validation is not None and validation.n_rows < FEWEST_VALIDATION_ROWS:
             validation = None
         objective = self.objective(features, tuned, conditions)
         search = SEARCHES[tuning.objective](
-            objective, validation, tuning.is_classifier, progress, tuning.max_iter, tuning.tol, tuning.patience,
+            objective,
+            validation,
+            tuning.is_classifier,
+            progress,
+            tuning.max_iter,
+            tuning.tol,
+            tuning.patience,
             isinstance(tuning.alpha, float),
-        )  # fmt: skip
-        is_small = tuned.n_rows * features.n_components <= _SMALL
+        )
+        is_small = tuned.n_rows * features.n_components <= MOST_ENTRIES_OF_ONE_THREAD
         with _threads.one_thread() if is_small else nullcontext():
             widths = search.run(self.first_alpha(features, tuned, conditions))
         return full.at(widths.log_widths), _attributes(full, widths, features.start_, objective.evaluations)
@@ -573,9 +603,13 @@ class WidthDesign:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
         return job_of(
-            rows.source, parts, rows.codec.n_targets, n_folds, conditions.dtype,
+            rows.source,
+            parts,
+            rows.codec.n_targets,
+            n_folds,
+            conditions.dtype,
             normalises=conditions.changes_rows,
-        )  # fmt: skip
+        )
 
     def _tuning_rows(
         self, conditions: Conditions, rows: PreparedRows, n_components: int, clock: Stopwatch
@@ -601,7 +635,7 @@ class WidthDesign:
                 whole.weights = None if source.weights is None else source.weights[chosen]
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2
-        if can_validate and round(tuning.validation_fraction * whole.n_rows) >= _LEAST_VALIDATION:
+        if can_validate and round(tuning.validation_fraction * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
             learning, validation = split_source(whole, tuning.validation_fraction, conditions.seed, groups)
             groups = None if groups is None else groups[learning.places]
         n_folds = min(tuning.n_folds, learning.n_rows // 2)
@@ -641,7 +675,7 @@ def rows_of_groups(groups: np.ndarray, n_rows: int, seed: int) -> np.ndarray:
 
 def tune_components(asked: int | None, n_rows: int) -> int | None:
     """Return the number of features to learn widths with on ``n_rows`` rows; None is as many as the model has."""
-    return None if asked is None else min(asked, max(_FEWEST, n_rows))
+    return None if asked is None else min(asked, max(FEWEST_COMPONENTS, n_rows))
 
 
 def _attributes(features: Adaptable, widths: WidthsFound, start: np.ndarray, evaluations: int) -> Parameters:

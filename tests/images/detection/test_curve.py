@@ -46,8 +46,11 @@ def test_an_object_is_taken_once():
     assert scores.tolist() == [2.0, 1.0, 0.5, 3.0]
     assert is_object.tolist() == [True, False, True, False]
     assert matched(found, [[box, (21, 0, 31, 10)], [box], [box]], overlap=0.49)[1].tolist() == [
-        True, False, True, True,
-    ]  # fmt: skip
+        True,
+        False,
+        True,
+        True,
+    ]
 
 
 def test_the_nearest_object_is_taken():

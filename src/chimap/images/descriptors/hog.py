@@ -105,15 +105,21 @@ class HOG(LocalDescriptor):
     def _scale(self, image: np.ndarray, cell: int, x: np.ndarray, y: np.ndarray) -> Points:
         feature = needed("skimage.feature", "HOG and LBP", "vision")
         blocks = feature.hog(
-            image, self.orientations, (cell, cell), (2, 2), block_norm="L2-Hys", feature_vector=False, channel_axis=2
-        )  # fmt: skip
+            image,
+            self.orientations,
+            (cell, cell),
+            (2, 2),
+            block_norm="L2-Hys",
+            feature_vector=False,
+            channel_axis=2,
+        )
         inside = slice(self.border, self.border + y.size), slice(self.border, self.border + x.size)
         vectors = blocks[inside].reshape(y.size * x.size, -1).astype(np.float32)
         return Points(np.tile(x, y.size), np.repeat(y, x.size), vectors)
 
 
 # Which row and which column of a cell lie at the border of the window: 0 none, 1 the first, 2 the last.
-_BORDERS = np.array(list(product(range(3), repeat=2)))
+BORDERS_OF_CELLS = np.array(list(product(range(3), repeat=2)))
 
 
 class BlockBorders(NamedTuple):
@@ -300,7 +306,7 @@ class HOGBlocks(CodedDescriptor):
             The cells. Each has one version, or nine if a side lies at the border of a window.
         """
         rows, columns = (side // cell for side in image.shape[:2])
-        used = _BORDERS if any(map(any, borders)) else _BORDERS[:1]
+        used = BORDERS_OF_CELLS if any(map(any, borders)) else BORDERS_OF_CELLS[:1]
         orientation = _orientation(self.orientations)
         cells = np.zeros((rows, columns, len(used), self.orientations), np.float32)
 

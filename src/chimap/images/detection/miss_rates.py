@@ -11,7 +11,7 @@ from chimap._errors import InputError
 from chimap._validation import DataError
 from chimap.images.detection.detector import Box, Detection, WindowDetector, shared_areas
 
-_RATES = np.logspace(-2, 0, 9)  # at which the log-average miss rate is taken
+AVERAGED_RATES = np.logspace(-2, 0, 9)  # at which the log-average miss rate is taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +94,7 @@ class MissRates:
     @property
     def log_average(self) -> float:
         """Geometric mean of the shares missed at nine rates from 0.01 to 1, evenly spaced in logarithm."""
-        missed = np.array([self.at(rate) for rate in _RATES])
+        missed = np.array([self.at(rate) for rate in AVERAGED_RATES])
         return float(np.exp(np.log(np.maximum(missed, 1e-10)).mean()))
 
 

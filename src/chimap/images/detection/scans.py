@@ -171,7 +171,7 @@ class WordScan(Scan):
         return words
 
 
-_BLOCK_ROWS = 32  # rows of blocks per task, so that their features and contributions stay in cache
+ROWS_OF_BLOCKS = 32  # rows of blocks per task, so that their features and contributions stay in cache
 
 
 class _Kind(NamedTuple):
@@ -212,7 +212,7 @@ class BlockScan(Scan):
         """Add the blocks of each size of cells, in each version, at the places of the window that have it."""
         for grid, kinds in self._kinds:
             cells = self._layout.descriptor.cells_within(image, grid.cell, [kind.borders for kind in kinds])
-            parts = product(kinds, range(0, cells.shape[0] - 1, _BLOCK_ROWS))
+            parts = product(kinds, range(0, cells.shape[0] - 1, ROWS_OF_BLOCKS))
             for low, added in _threads.tasks(parts, partial(self._added, grid, cells, scores.shape)):
                 scores[low : low + len(added)] += added
 
@@ -224,7 +224,7 @@ class BlockScan(Scan):
         These are the scores of some rows of windows; the first of these rows comes with them.
         """
         kind, first = part
-        sums = self._sums(kind, cells[first : first + _BLOCK_ROWS + 1], grid.cell)
+        sums = self._sums(kind, cells[first : first + ROWS_OF_BLOCKS + 1], grid.cell)
         places, stride = np.array(kind.places), self._layout.step // grid.cell
         low = max(0, -((places[:, 0].max() - first) // stride))
         high = min(n_windows[0], (first + len(sums) - 1 - places[:, 0].min()) // stride + 1)
@@ -268,7 +268,7 @@ class BlockScan(Scan):
         return kinds
 
 
-_WINDOWS = 64  # windows per block, so that their rows stay in cache
+WINDOWS_PER_BLOCK = 64  # windows per block, so that their rows stay in cache
 
 
 class PixelScan(Scan):
@@ -305,9 +305,9 @@ class PixelScan(Scan):
         sums, step, (n_rows, n_columns) = self._sums(image, scores.shape), self._layout.step, scores.shape
 
         def scan(part: slice) -> None:
-            shares = np.empty((min(_WINDOWS, n_columns), self._n_columns))
-            for row, first in product(range(n_rows)[part], range(0, n_columns, _WINDOWS)):
-                windows = slice(first, first + _WINDOWS)
+            shares = np.empty((min(WINDOWS_PER_BLOCK, n_columns), self._n_columns))
+            for row, first in product(range(n_rows)[part], range(0, n_columns, WINDOWS_PER_BLOCK)):
+                windows = slice(first, first + WINDOWS_PER_BLOCK)
                 left = step * np.arange(n_columns)[windows]
                 rows = self._rows(sums, step * row, left, shares[: left.size])
                 scores[row, windows] += self._functions(rows)[:, 0, 0]

@@ -22,12 +22,21 @@ FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM", "JPEG2000", "AVIF
 MAX_PIXELS = 80_000_000
 MAX_FILE_BYTES = 2**29
 # Exceptions that decoders raise for damaged content.
-_BROKEN = (
-    OSError, SyntaxError, ValueError, TypeError, EOFError, LookupError, OverflowError, ArithmeticError, struct.error,
-    zlib.error, MemoryError,
-)  # fmt: skip
-_DEEP = ("I;16", "I;16B", "I;16L", "I;16N", "I")
-_PAPER = (255, 255, 255)  # colour that shows through transparent pixels
+DECODER_ERRORS = (
+    OSError,
+    SyntaxError,
+    ValueError,
+    TypeError,
+    EOFError,
+    LookupError,
+    OverflowError,
+    ArithmeticError,
+    struct.error,
+    zlib.error,
+    MemoryError,
+)
+MODES_OF_16_BITS = ("I;16", "I;16B", "I;16L", "I;16N", "I")
+PAPER_COLOUR = (255, 255, 255)  # colour that shows through transparent pixels
 
 
 class ImageError(DataError):
@@ -59,7 +68,7 @@ def open_picture(content: bytes, name: str) -> Image:
             f"{name}: far more pixels than the limit of {MAX_PIXELS / 1e6:.0f} megapixels; opening it could fill the "
             "memory (a decompression bomb?). Scale the image down or remove it."
         ) from error
-    except _BROKEN as error:
+    except DECODER_ERRORS as error:
         raise ImageError(f"{name}: cannot be opened ({error}). Copy it again or remove it.") from error
     width, height = picture.size
     if width * height > MAX_PIXELS:
@@ -89,7 +98,7 @@ def decode_image(content: bytes, name: str = "image") -> np.ndarray:
 def picture_pixels(picture: Image, name: str) -> np.ndarray:
     """Return the pixels of an opened picture, as ``decode_image`` does."""
     turned = _loaded(picture, name)
-    if turned.mode in _DEEP:
+    if turned.mode in MODES_OF_16_BITS:
         return np.repeat(_from_16_bits(np.asarray(turned), name)[:, :, None], 3, axis=2)
     if turned.mode == "F":
         raise ImageError(
@@ -104,7 +113,7 @@ def decode_mask(content: bytes, name: str = "mask") -> np.ndarray:
     Raises ImageError for colours without a palette, which are no indices.
     """
     picture = _loaded(open_picture(content, name), name)
-    if picture.mode not in ("P", "L", "1", *_DEEP):
+    if picture.mode not in ("P", "L", "1", *MODES_OF_16_BITS):
         raise ImageError(
             f"{name}: a mask needs one index per pixel (palette or gray); its mode is {picture.mode}. Save it as "
             "either."
@@ -118,7 +127,7 @@ def _loaded(picture: Image, name: str) -> Image:
     try:
         picture.load()
         return turn(picture)
-    except _BROKEN as error:
+    except DECODER_ERRORS as error:
         raise ImageError(f"{name}: damaged or cut off ({error}). Copy it again or remove it.") from error
 
 
@@ -127,7 +136,7 @@ def _on_paper(picture: Image) -> Image:
     if not picture.has_transparency_data:
         return picture.convert("RGB")
     layers = picture.convert("RGBA")
-    paper = needed("PIL.Image", "images", extra="vision").new("RGBA", layers.size, (*_PAPER, 255))
+    paper = needed("PIL.Image", "images", extra="vision").new("RGBA", layers.size, (*PAPER_COLOUR, 255))
     paper.alpha_composite(layers)
     return paper.convert("RGB")
 

@@ -28,9 +28,14 @@ if TYPE_CHECKING:
 
 # folders at the top that are splits of a data set rather than classes
 SPLITS = {
-    "train": "train", "training": "train", "val": "val", "valid": "val", "validation": "val", "test": "test",
+    "train": "train",
+    "training": "train",
+    "val": "val",
+    "valid": "val",
+    "validation": "val",
+    "test": "test",
     "testing": "test",
-}  # fmt: skip
+}
 
 
 def class_folders(files: ImageFiles) -> ImageSet:

@@ -18,8 +18,10 @@ from chimap.engines import Progress
 from chimap.images.reading.decoding import ImageError
 from chimap.images.reading.image_set import ImageSet
 
-_AHEAD = 3  # images per thread that are started or finished, so that a slow image does not stop the others
-_SHOWN = 5  # broken images that a message lists
+IMAGES_AHEAD = (
+    3  # images per thread that are started or finished, so that a slow image does not stop the others
+)
+MOST_LISTED = 5  # broken images that a message lists
 
 
 class ImageReader:
@@ -101,7 +103,7 @@ class ImageReader:
             with threadpool_limits(1):
                 for place, i in enumerate(self.rows):
                     waiting.append((place, i, pool.submit(self._process, budget, place, i)))
-                    if len(waiting) >= _AHEAD * self._n_workers:
+                    if len(waiting) >= IMAGES_AHEAD * self._n_workers:
                         yield from self._taken(budget, *waiting.popleft())
                 while waiting:
                     yield from self._taken(budget, *waiting.popleft())
@@ -116,8 +118,10 @@ class ImageReader:
         if not self.broken:
             return None
         reasons = list(self.broken.values())
-        more = f" ... and {len(reasons) - _SHOWN} more" if len(reasons) > _SHOWN else ""
-        return f"{len(reasons)} of {len(self.rows)} images are broken: {' '.join(reasons[:_SHOWN])}{more}"
+        more = f" ... and {len(reasons) - MOST_LISTED} more" if len(reasons) > MOST_LISTED else ""
+        return (
+            f"{len(reasons)} of {len(self.rows)} images are broken: {' '.join(reasons[:MOST_LISTED])}{more}"
+        )
 
     def _taken(
         self, budget: _Budget, place: int, i: int, result: Future[object]
