@@ -16,8 +16,8 @@ from .test_pages import NAMES
 
 ENTRY = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*)(?: : (.*))?")
 DEFAULT = re.compile(r"\bdefault=(.+)$")
-# A class may leave the rest of its parameters to another that it is a twin of.
-OF_ANOTHER = re.compile(r"[Tt]he other parameters are those of ``(\w+)``")
+# A class may leave the rest of its parameters to others that have them too, with the same defaults.
+OF_OTHERS = re.compile(r"[Tt]he other parameters are those of ([^.]*)")
 
 
 def parameters_in(docstring: str | None) -> dict[str, str]:
@@ -77,14 +77,24 @@ def described() -> Iterator[tuple[str, Callable, str | None]]:
 DESCRIBED = list(described())
 
 
+def parameters_of_others(docstring: str | None) -> dict[str, str]:
+    """What the classes document that a docstring leaves the rest of its parameters to."""
+    found: dict[str, str] = {}
+    for sentence in OF_OTHERS.findall(docstring or ""):
+        for other in re.findall(r"``(\w+)``", sentence):
+            theirs = NAMES[f"chimap.{other}"].__doc__
+            found = parameters_of_others(theirs) | found | parameters_in(theirs)
+    return found
+
+
 @pytest.mark.parametrize(("function", "docstring"), [pytest.param(f, d, id=a) for a, f, d in DESCRIBED])
 def test_each_parameter_is_documented_with_its_default(function, docstring):
     documented, signature = parameters_in(docstring), signature_of(function)
     assert [*documented] == [name for name in signature if name in documented], (
         "in the order of the signature"
     )
-    if other := OF_ANOTHER.search(docstring or ""):
-        documented = parameters_in(NAMES[f"chimap.{other[1]}"].__doc__) | documented
+    theirs = parameters_of_others(docstring)
+    documented = {name: theirs[name] for name in signature if name in theirs} | documented
     assert {*documented} == {*signature}
     for name, parameter in signature.items():
         stated = DEFAULT.search(documented[name])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.papers import sets as image_sets
 from benchmarks.papers.sets import CATALOGUE
-from benchmarks.papers.sets.pascal_voc import CLASSES, voc_objects
+from benchmarks.papers.sets.pascal_voc import CLASSES, one_against_rest, voc_objects
 
 from chimap._validation import DataError
 
@@ -139,7 +139,7 @@ def test_inria_scenes_and_their_people(tmp_path):
 @pytest.mark.parametrize("lists", [True, False])
 def test_voc_labels_from_lists_and_from_annotations(tmp_path, lists):
     images = image_sets.voc_classification(copies.voc(tmp_path, lists))
-    assert images.classes == list(CLASSES)
+    assert images.labels.shape[1] == len(CLASSES)
     assert images.splits.tolist() == ["train", "train", "val", "test", "test"]
     for i, name in enumerate(images.names):
         _, there = copies.VOC[name.rpartition("/")[2].removesuffix(".jpg")]
@@ -148,10 +148,10 @@ def test_voc_labels_from_lists_and_from_annotations(tmp_path, lists):
 
 
 def test_voc_one_class(tmp_path):
-    images = image_sets.voc_classification(copies.voc(tmp_path)).one_against_rest("person")
+    images = one_against_rest(image_sets.voc_classification(copies.voc(tmp_path)), "person")
     assert images.labels.tolist() == [-1, 1, -1, -1]  # the image with difficult people alone is left out
-    with pytest.raises(DataError, match=r"no class 'unicorn'.*aeroplane"):
-        image_sets.voc_classification(tmp_path).one_against_rest("unicorn")
+    with pytest.raises(ValueError, match="class_name must be one of 'aeroplane'"):
+        one_against_rest(image_sets.voc_classification(tmp_path), "unicorn")
 
 
 def test_voc_objects(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -99,7 +100,16 @@ def voc_classification(path: str | os.PathLike[str], year: int = 2007) -> ImageS
         labels += [examples if examples is not None else _from_xml(files, root, known)]
     names = [f"{root}JPEGImages/{i}.jpg" for i in ids]
     y = np.concatenate(labels)
-    return ImageSet(files, names, y, np.array(splits), class_names=CLASSES)
+    return ImageSet(files, names, y, np.array(splits))
+
+
+def one_against_rest(images: ImageSet, class_name: str) -> ImageSet:
+    """Return the set with the labels of one of ``CLASSES``: 1 and -1, without the images that are too hard to count."""
+    assert images.labels is not None
+    check_choice(class_name, "class_name", CLASSES)
+    column = images.labels[:, CLASSES.index(class_name)].astype(np.int64)
+    kept = np.flatnonzero(column)
+    return replace(images.take(kept), labels=column[kept])
 
 
 def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str = "class") -> ImageSet:
@@ -131,7 +141,7 @@ def voc_segmentation(path: str | os.PathLike[str], year: int = 2007, masks: str 
     if not triples:
         raise data.absent(files, folder)
     names, mask_names, splits = (list(column) for column in zip(*triples, strict=True))
-    return ImageSet(files, names, splits=np.array(splits), class_names=CLASSES, masks=mask_names)
+    return ImageSet(files, names, splits=np.array(splits), masks=mask_names)
 
 
 def voc_objects(images: ImageSet, i: int) -> list[VocObject]:

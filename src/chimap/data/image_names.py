@@ -9,9 +9,23 @@ from chimap.data.io.containers import is_store
 from chimap.data.io.files import existing_file, files_under, is_folder, split_member
 
 ENDINGS = (
-    ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm",
-    ".jp2", ".avif",
-)  # fmt: skip
+    ".jpg",
+    ".jpeg",
+    ".jpe",
+    ".jfif",
+    ".png",
+    ".gif",
+    ".bmp",
+    ".tif",
+    ".tiff",
+    ".webp",
+    ".ppm",
+    ".pgm",
+    ".pbm",
+    ".pnm",
+    ".jp2",
+    ".avif",
+)
 TAR = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 ZIP = (".zip",)
 TABLES = (".csv", ".tsv")

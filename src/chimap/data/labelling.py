@@ -167,7 +167,7 @@ def _narrowed(y: np.ndarray) -> np.ndarray:
     return y
 
 
-_MOST_WORDS = 8  # most words for missing values that a note lists
+_MOST_WORDS_LISTED = 8  # most words for missing values that a note lists
 
 
 def _doubts(source: Source, y: np.ndarray) -> Iterator[str]:
@@ -188,8 +188,10 @@ def _doubts(source: Source, y: np.ndarray) -> Iterator[str]:
         yield Message(
             "{}: the label -1, in {:,} rows, stands beside 0 to {} and is taken for a class. If it marks rows without "
             "a label, say {missing=-1}.",
-            source.name, np.count_nonzero(y == -1), values[-1],
-        )  # fmt: skip
+            source.name,
+            np.count_nonzero(y == -1),
+            values[-1],
+        )
 
 
 def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
@@ -200,15 +202,21 @@ def _doubted_words(name: str, rows: dict[str, int]) -> Iterator[str]:
     if len(words) == 1:
         yield Message(
             "{}: the label {!r}, in {:,} rows, is taken for a class. If it marks rows without a label, say {missing=}.",
-            name, words[0], rows[words[0]], words[0],
-        )  # fmt: skip
+            name,
+            words[0],
+            rows[words[0]],
+            words[0],
+        )
         return
-    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS])
-    more = "" if len(words) <= _MOST_WORDS else f" and {len(words) - _MOST_WORDS} more"
+    listed = ", ".join(f"{word!r} ({rows[word]:,} rows)" for word in words[:_MOST_WORDS_LISTED])
+    more = "" if len(words) <= _MOST_WORDS_LISTED else f" and {len(words) - _MOST_WORDS_LISTED} more"
     yield Message(
         "{}: the labels {}{} are taken for classes. If they mark rows without a label, say {missing=}.",
-        name, listed, more, ",".join(words),
-    )  # fmt: skip
+        name,
+        listed,
+        more,
+        ",".join(words),
+    )
 
 
 def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iterator[str]:
@@ -291,9 +299,10 @@ def _matches(
             Message(
                 "{}: its rows have no ids, so {} cannot be joined to them. Name the column of ids with {id}, or give "
                 "the labels in the order of the rows, in a file that holds nothing else.",
-                source.name, labels,
+                source.name,
+                labels,
             )
-        )  # fmt: skip
+        )
     ids, y = _id_and_label(address, str(column), id, missing)
     place = {name: i for i, name in enumerate(unique_ids(texts_of(ids), address).tolist())}
     row_ids = unique_ids(texts_of(source.row_ids), source.name)
@@ -303,9 +312,13 @@ def _matches(
             Message(
                 "{}: none of its {:,} ids, such as {!r}, is an id of {}, such as {!r}. Are these the columns of ids? "
                 "Give them the same name, or name one with {id}.",
-                address, ids.size, str(ids[0]), source.name, str(row_ids[0]),
+                address,
+                ids.size,
+                str(ids[0]),
+                source.name,
+                str(row_ids[0]),
             )
-        )  # fmt: skip
+        )
     return table_rows, y
 
 
@@ -345,7 +358,7 @@ def _places(names: list[str], column: str, id: str | int | None, address: str) -
     label_place = place_of(names, column, address, "labels")
     id_place = names.index(id) if isinstance(id, str) and id in names else int(label_place == 0)
     if id_place >= len(names) or id_place == label_place:
-        raise DataError(f"{address}: no column of ids beside {column!r}. Add one with the ids of the rows.")
+        raise DataError(f"{address}: no column of ids besides {column!r}. Add one with the ids of the rows.")
     return id_place, label_place
 
 

@@ -88,7 +88,7 @@ class Source(ABC):
     row_bytes : float
         Mean bytes of a row within a chunk, for planning memory.
     held_bytes : float
-        Bytes that reading keeps in memory beside chunks, such as an open row group; for planning memory too.
+        Bytes that reading keeps in memory besides chunks, such as an open row group; for planning memory too.
     from_files : bool
         Whether rows are read from files, so that reading a chunk ahead makes a pass faster.
     can_seek : bool

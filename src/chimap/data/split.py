@@ -143,18 +143,9 @@ def _parts(source: Source, is_test: np.ndarray, about: JSON) -> tuple[PartSource
 
 
 class PartSource(ChosenRows):
-    """The rows of a source that a split assigns to one part; made by ``split_source`` and ``split_by``.
+    """The rows of a source that a split assigns to one part, "train" or "test".
 
-    Parameters
-    ----------
-    source : Source
-        The source that was split.
-    is_test : ndarray of shape (source.n_rows,)
-        Whether each row is in the test part, as bool.
-    about : dict
-        Plain values that the split was made from, for the fingerprint.
-    part : {"train", "test"}
-        Which part this is.
+    ``split_source`` and ``split_by`` make it. ``about`` holds plain values of the split, for the fingerprint.
     """
 
     def __init__(self, source: Source, is_test: np.ndarray, about: JSON, part: str) -> None:

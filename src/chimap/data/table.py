@@ -99,8 +99,11 @@ class ColumnChoice:
         if len(there) > 1:
             message = Message(
                 "{}: {!r} and {!r} may both name the rows. Name one of them with {id=}.",
-                where, there[0], there[1], there[0],
-            )  # fmt: skip
+                where,
+                there[0],
+                there[1],
+                there[0],
+            )
             raise DataError(message)
         return names.index(there[0]) if there else None
 
@@ -295,15 +298,18 @@ def roles_of(
         left_out = {*places_of(names, choice.exclude, where, "exclude")}
         bins = [i for i in bins if i not in left_out]
     if not bins:
-        raise DataError(f"{where}: no columns are left beside labels and ids. Give rows of bins.")
+        raise DataError(f"{where}: no columns are left besides labels and ids. Give rows of bins.")
     like_labels = [names[i] for i in bins if names[i] in LABEL_NAMES] if has_names and not explicit else []
     doubts = tuple(
         Message(
             "{}: {!r} is taken for a bin. If it holds labels, name it with {labels=}, or set it aside with {exclude=}.",
-            where, name, name, name,
+            where,
+            name,
+            name,
+            name,
         )
         for name in like_labels
-    )  # fmt: skip
+    )
     return Roles(bins, label, id_place, explicit, (), doubts, is_index)
 
 
@@ -313,8 +319,9 @@ def only_label(names: Sequence[str], where: str) -> str | None:
         message = Message(
             "{}: {} may hold the labels. Name one of them with {labels}; in a table, set the other aside with "
             "{exclude}, or it is taken for a bin.",
-            where, " and ".join(map(repr, names)),
-        )  # fmt: skip
+            where,
+            " and ".join(map(repr, names)),
+        )
         raise DataError(message)
     return names[0] if names else None
 
@@ -490,7 +497,7 @@ def is_path(value: object) -> bool:
     return isinstance(value, str | os.PathLike)
 
 
-_LEAST_COUNTED = 3  # number of rows from which a counting column is no coincidence
+_FEWEST_COUNTED_ROWS = 3  # number of rows from which a counting column is no coincidence
 
 
 def naming_note(name: str, where: str) -> str:
@@ -508,14 +515,17 @@ def index_notes(name: str, ids: np.ndarray, where: str) -> tuple[str, ...]:
 
 def check_not_counting(name: str, n_rows: int, where: str) -> None:
     """Refuse a first column that counts the rows from 0 or 1, unless there are few rows: it holds only their order."""
-    if n_rows >= _LEAST_COUNTED:
+    if n_rows >= _FEWEST_COUNTED_ROWS:
         raise DataError(
             Message(
                 "{}: the first column, {!r}, counts the rows, as the index of a table does. If it names the rows, "
                 "use {id=}; to drop it, {exclude=}; if it is a bin, name all bins with {columns}.",
-                where, name, name, name,
+                where,
+                name,
+                name,
+                name,
             )
-        )  # fmt: skip
+        )
 
 
 def counts(values: np.ndarray, start: int = 0) -> bool:
@@ -548,9 +558,12 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
             Message(
                 "{}: the id {} comes twice, in rows {} and {}. Each id must name a single row: name another column, "
                 "or remove one of the rows. For a column of groups of rows, use {groups}.",
-                where, ids[first], first, second,
+                where,
+                ids[first],
+                first,
+                second,
             )
-        )  # fmt: skip
+        )
     return ids
 
 

@@ -350,7 +350,9 @@ def _genes(source: Source) -> Source:
     note = Message(
         "{}: {:,} columns that measure no genes ({}) are left out, as scanpy does. Name the bins with {columns} to "
         "have them.",
-        source.name, source.n_features - len(genes), ", ".join(others),
-    )  # fmt: skip
+        source.name,
+        source.n_features - len(genes),
+        ", ".join(others),
+    )
     view.notes = (*source.notes, note)
     return view

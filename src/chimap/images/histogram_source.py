@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from chimap._messages import Message
 from chimap._types import JSON, Rows
-from chimap._validation import DataError
 from chimap.data import ArraySource, Chunk, Source
 from chimap.data.rows import digest
 from chimap.engines import Progress
@@ -50,7 +48,6 @@ class ImageSource(Source):
         strict: bool = False,
         described: Iterable[tuple[int, np.ndarray]] | None = None,
     ) -> None:
-        check_single_labels(images)
         progress = progress or Progress()
         reader = None if described is not None else histograms.rows(images, strict=strict)
         kept = []
@@ -111,20 +108,6 @@ def fingerprint_of(images: ImageSet) -> JSON:
         "digest": digest(np.array(images.names), *contents),
         "labels": None if images.labels is None else digest(images.labels),
     }
-
-
-def check_single_labels(images: ImageSet) -> None:
-    """Raise DataError for labels of several classes per image."""
-    if images.labels is not None and images.labels.ndim == 2:
-        raise DataError(
-            Message(
-                "{}: images may have several classes at once, such as {}. A model tells one class from the rest: name "
-                "it as the labels, such as {labels=}.",
-                images.name,
-                ", ".join(images.classes[:3]),
-                str(images.classes[0]),
-            )
-        )
 
 
 def readable(

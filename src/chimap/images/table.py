@@ -19,7 +19,7 @@ from chimap._validation import DataError
 from chimap.data.io.files import needed
 from chimap.data.label_kinds import is_text
 from chimap.engines import Progress
-from chimap.images.histogram_source import check_single_labels, fingerprint_of
+from chimap.images.histogram_source import fingerprint_of
 from chimap.images.histograms import ImageHistograms
 from chimap.images.reading import ImageSet
 from chimap.images.vocabulary import Arrays
@@ -249,7 +249,7 @@ def write_table(
     Raises
     ------
     DataError
-        If the folder of parts belongs to other images or settings, or an image has several labels.
+        If the folder of parts belongs to other images or settings.
     ValueError
         If the output has another ending.
     FileExistsError
@@ -258,7 +258,6 @@ def write_table(
     output, progress = Path(output), progress or Progress()
     _files.check_free(output, overwrite)
     write = writer(output)
-    check_single_labels(images)
     parts = PartFolder(output, images, histograms)
     n_left = sum(parts.images_of(number).size for number in parts.missing)
     with progress:

@@ -164,6 +164,8 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     rows with few features. Then all rows are read once, as ``HistogramClassifier`` reads them, with the widths folded
     into its features.
 
+    The other parameters are those of ``HistogramClassifier``.
+
     Parameters
     ----------
     kernel : str or Kernel, default="exp-chi2"
@@ -179,14 +181,6 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
         Number of random features of the model. See ``HistogramClassifier``.
     n_terms : int, default=2
         Features per bin of the additive map. See ``HistogramClassifier``.
-    map : additive map, default=None
-        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
-    sampling : str, default="auto"
-        How Fourier frequencies are drawn. See ``HistogramClassifier``.
-    form : str, default="pair"
-        The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
-        What is done to the rows first. See ``HistogramClassifier``.
     objective : {"held-out", "training", "gradients"}, default="held-out"
         How the widths are found. "held-out" minimises the squared error on held-out folds, relative to that of the
         mean; it is exact, from moments, and the strength is learned with the widths. "training" minimises the squared
@@ -215,28 +209,9 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
     loss : str or Loss, default="square"
         Loss of the final fit. A loss other than the square is minimised with the widths found for the square loss. See
         ``HistogramClassifier``.
-    class_weight : "balanced", dict or None, default=None
-        Factors of the row weights by class. See ``HistogramClassifier``.
-    weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
-        ``HistogramClassifier``.
-    threshold : "f1", "balanced", float or None, default=None
-        How to set the threshold of two classes. See ``HistogramClassifier``.
-    alpha : float, sequence of float or "auto", default="auto"
-        Strength of the penalty on the weights, or several to choose from. See ``HistogramClassifier``.
     selection : int or "auto", default="auto"
         Number of folds that are held out to search for widths and to choose alpha. "auto" is five folds for the widths,
         and chooses alpha as in ``HistogramClassifier``.
-    memory : str or int, default="1GiB"
-        Memory budget of the fit. See ``HistogramClassifier``.
-    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products. See ``HistogramClassifier``.
-    n_jobs : int or None, default=None
-        Number of threads. See ``HistogramClassifier``.
-    random_state : int, RandomState or None, default=None
-        Seed of the samples and the random features.
-    verbose : bool, default=False
-        Whether to show progress on the terminal.
 
     Attributes
     ----------
@@ -463,6 +438,8 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     from the smallest at which no kernel is used downwards, and its exact cross-validation. Other losses pass over the
     rows again, with features kept in memory if they fit the budget; one held-out fold chooses their strength.
 
+    The other parameters are those of ``HistogramClassifier`` and, of the joint form, ``FourierKernelLearner``.
+
     Parameters
     ----------
     kernel : str, Kernel or list of these, default="exp-chi2"
@@ -470,29 +447,12 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     blocks : list or mapping of columns, default=None
         The channels: columns as slices or lists, in a list or a mapping of names. Each column must be in exactly one.
         None is a single channel.
-    features : str or feature object, default="auto"
-        The explicit features of each channel. See ``HistogramClassifier``.
-    gamma : float or str, default="mean"
-        The factor of the distance in exponential kernels. See ``HistogramClassifier``.
     n_components : int, default=512
         Number of random features of each channel.
     n_terms : int, default=2
         Features per bin of the additive map. See ``HistogramClassifier``.
-    sampling : str, default="auto"
-        How Fourier frequencies are drawn. See ``HistogramClassifier``.
-    form : str, default="pair"
-        The form of the Fourier features; see ``FourierFeatures``.
-    normalize : {None, "l1", "log1p", "sqrt", "log-cpm", "log-cp10k", "presence", "tf-idf"}, default=None
-        What is done to the rows first. See ``HistogramClassifier``.
     loss : str or Loss, default="square"
         "square", "logistic", "squared_hinge", "smooth_hinge", or an object of ``chimap.losses``.
-    class_weight : "balanced", dict or None, default=None
-        Factors of the row weights by class. See ``HistogramClassifier``.
-    weights : {"importance", "frequency"}, default="importance"
-        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
-        ``HistogramClassifier``.
-    threshold : "f1", "balanced", float or None, default=None
-        How to set the threshold of two classes. See ``HistogramClassifier``.
     shared : bool, default=False
         Whether all classes use the same kernels: the norm is then over the weights of a channel for all classes
         together.
@@ -506,23 +466,13 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
         with these widths.
     widths : {"block", "bin"}, default="block"
         Widths of the joint form: one per channel, or one per column.
-    width_penalty : {"l2", "l1"}, default="l2"
-        Penalty on the widths in the joint form. See ``FourierKernelLearner``.
     width_strength : float, default=0.0
         Strength of the penalty on the widths in the joint form. Without it, only the validation rows keep kernels from
         becoming too narrow.
     n_tune_components : int or None, default=256
         Number of features per channel to learn the widths with in the joint form. See ``FourierKernelLearner``.
-    n_tune_rows : int or None, default=10000
-        Number of rows to learn the widths from in the joint form. See ``FourierKernelLearner``.
-    validation_fraction : float, default=0.1
-        Share of the tuning rows that scores each iteration of the joint form. See ``FourierKernelLearner``.
     max_iter : int, default=30
         Largest number of iterations of the joint form.
-    tol : float, default=0.001
-        The joint form stops when the objective decreases by less than this share over two iterations.
-    patience : int, default=5
-        Number of iterations without a lower error on the validation rows after which the joint form stops.
     alpha : float, sequence of float or "auto", default="auto"
         Strength of the penalty, or several to choose from. "auto" is a path of ``n_alphas`` strengths from the smallest
         at which no kernel is used down to a thousandth of it, from which the folds choose. For losses other than the
@@ -531,16 +481,6 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
         Number of strengths on the path of ``alpha="auto"``.
     selection : int or "auto", default="auto"
         Number of folds that choose alpha; "auto" is five.
-    memory : str or int, default="1GiB"
-        Memory budget of the fit. See ``HistogramClassifier``.
-    precision : {"float32", "float64", "bfloat16", "auto"}, default="float32"
-        Precision of features and products. See ``HistogramClassifier``.
-    n_jobs : int or None, default=None
-        Number of threads. See ``HistogramClassifier``.
-    random_state : int, RandomState or None, default=None
-        Seed of the samples and the random features.
-    verbose : bool, default=False
-        Whether to show progress on the terminal.
 
     Attributes
     ----------

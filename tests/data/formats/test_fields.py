@@ -129,7 +129,7 @@ def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew()
 
 
 def test_large_vocabularies_forget_words_of_a_single_text(monkeypatch):
-    monkeypatch.setattr("chimap.data.formats.words._MOST_COUNTED", 3)
+    monkeypatch.setattr("chimap.data.formats.words._MOST_WORDS_COUNTED", 3)
     assert WordCounts().source(TEXTS).column_names == WordCounts().source(TEXTS).column_names
     assert "fox" in WordCounts().source(TEXTS).column_names
 

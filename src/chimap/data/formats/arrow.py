@@ -47,31 +47,10 @@ _INDEX = re.compile(r"__index_level_\d+__")  # the column in which pandas stores
 class FeatureColumns:
     """The bins of a table: a single column of lists, or numeric columns.
 
-    Parameters
-    ----------
-    part : ArrowPart
-        The first part; all other parts must have its columns.
-    features : str, list of str or None
-        Name of a column of lists, or names of numeric columns. None takes the column of lists if there is exactly one,
-        else all columns except ``label``.
-    label : str or None
-        Name of the column of labels.
-    beside : tuple of str, default=None
-        Names of columns that are set aside while all others are bins; None if the bins were chosen.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the columns to read.
-    width : int or None
-        Bins per row, None while the length of the lists is not known.
-    dtype : dtype
-        Type of the rows.
-
-    Raises
-    ------
-    DataError
-        For columns that are missing or hold no numbers.
+    ``part`` is the first part; all others must have its columns. ``features`` names a column of lists or numeric
+    columns; None takes the column of lists if there is exactly one, else all columns except ``label``. ``besides``
+    names columns that are set aside while all others are bins; None says that the bins were chosen. ``width`` is None
+    while the length of the lists is not known.
     """
 
     def __init__(
@@ -79,7 +58,7 @@ class FeatureColumns:
         part: ArrowPart,
         features: str | list[str] | None,
         label: str | None,
-        beside: tuple[str, ...] | None = None,
+        besides: tuple[str, ...] | None = None,
     ) -> None:
         types = _types(part)
         names = [features] if isinstance(features, str) else features
@@ -87,8 +66,8 @@ class FeatureColumns:
         self._types = {name: _type_of(types, name, part) for name in self.names}
         lists = [name for name in self.names if is_list(self._types[name])]
         self.is_list = bool(lists)
-        self._takes_all = not lists and (names is None or beside is not None)
-        self._label, self._beside = label, beside or ()
+        self._takes_all = not lists and (names is None or besides is not None)
+        self._label, self._besides = label, besides or ()
         if not self.names or (self.is_list and len(self.names) > 1):
             raise DataError(
                 f"{part.file}: {len(lists)} columns of lists among the features {self.names}. Name as "
@@ -121,7 +100,7 @@ class FeatureColumns:
             [
                 name
                 for name in _default_columns(types, self._label, part)
-                if name not in {*self.names, *self._beside}
+                if name not in {*self.names, *self._besides}
             ]
             if self._takes_all
             else []
@@ -203,7 +182,7 @@ def _default_columns(types: dict[str, pa.DataType], label: str | None, part: Arr
     lists = [name for name in others if is_list(types[name])]
     names = lists if len(lists) == 1 else others
     if not names:
-        raise DataError(f"{part.file}: no columns of numbers beside the labels. Name another file.")
+        raise DataError(f"{part.file}: no columns of numbers besides the labels. Name another file.")
     return names
 
 

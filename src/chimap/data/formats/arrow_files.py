@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 PARQUET = (".parquet", ".pq")
 IPC = (".feather", ".arrow", ".ipc")
 # Parquet is read page by page, not a whole row group at once. Writers limit pages and dictionaries to 1 MiB each.
-_PAGES = 3 * 2**20
-_BUFFER = 2**16
-_STREAM = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begins with the name of the format
-_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+_PAGES_BYTES = 3 * 2**20
+_BUFFER_BYTES = 2**16
+_STREAM_MARK = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begins with the name of the format
+_MISSING_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -131,7 +131,10 @@ class ParquetPart(ArrowPart):
         for group in groups:
             for leaf in (group.column(i) for i in range(group.num_columns)):
                 # A dictionary is held twice: as it was read, and as values.
-                size = min(_PAGES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size) + _BUFFER
+                size = (
+                    min(_PAGES_BYTES, 2 * leaf.total_uncompressed_size + leaf.total_compressed_size)
+                    + _BUFFER_BYTES
+                )
                 self._leaf_bytes[leaf.path_in_schema] = max(
                     size, self._leaf_bytes.get(leaf.path_in_schema, 0)
                 )
@@ -143,7 +146,7 @@ class ParquetPart(ArrowPart):
         with self._opened() as opened, self._naming(f", row group {group}"):
             with _memory_of_the_system():
                 reader = parquet.ParquetFile(
-                    opened, buffer_size=_BUFFER, pre_buffer=False, page_checksum_verification=True
+                    opened, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
                 )
             yield from reader.iter_batches(
                 batch_rows, row_groups=[group], columns=columns, use_threads=_threads.count() > 1
@@ -167,7 +170,7 @@ class IpcPart(ArrowPart):
         from pyarrow import ipc
 
         with self._opened() as opened, self._naming():
-            if opened.read(4) == _STREAM:
+            if opened.read(4) == _STREAM_MARK:
                 raise DataError(
                     f"{file}: an Arrow IPC stream, which can only be read from its start; write it with "
                     "pyarrow.ipc.new_file, or as Parquet."
@@ -249,12 +252,14 @@ def part_files(address: str) -> dict[str, DataFile]:
             Message(
                 "{}: a folder without parts; expected files that end in {}, or images in a folder for each class. "
                 "Name the folder that holds them, or a file; a folder of texts for each class is read with {}.",
-                address, ", ".join(PARQUET + IPC), counting("WordCounts", "text"),
+                address,
+                ", ".join(PARQUET + IPC),
+                counting("WordCounts", "text"),
             )
-        )  # fmt: skip
+        )
     return files
 
 
 def _keys(inner: str) -> dict[str, str]:
     pairs = (step.partition("=") for step in inner.split("/")[:-1])
-    return {key: unquote(value) for key, equals, value in pairs if equals and value != _NO_KEY}
+    return {key: unquote(value) for key, equals, value in pairs if equals and value != _MISSING_KEY}

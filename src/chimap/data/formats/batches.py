@@ -232,30 +232,11 @@ Tables: TypeAlias = "Callable[[], Iterator[pa.Table]]"
 
 
 class TableBatches:
-    """Batches (X, y) of an object that yields Arrow tables.
+    """Batches (X, y) of an object that yields Arrow tables; ``tables`` returns a new iterator of them at each call.
 
     All columns of numbers except the labels are bins, or the single column of lists, unless the caller chose others. A
-    first column of text without repeats names the rows.
-
-    Parameters
-    ----------
-    tables : callable
-        Returns a new iterator of tables or record batches at each call.
-    name : str
-        Name for messages.
-    label : str, UNREAD or None
-        The column of labels; None takes ``y`` or ``label``, if there is one.
-    choice : ColumnChoice
-        Which columns are bins and ids.
-    class_names : dict from str to list of str
-        Names of the classes, for columns that hold their numbers.
-
-    Attributes
-    ----------
-    ids : ndarray of shape (n,) or None
-        Names of the rows.
-    notes, columns_aside : tuple of str
-        Notes for the user, and the columns that are neither bins, labels nor ids.
+    first column of text without repeats names the rows. ``class_names`` holds the names of classes of columns that hold
+    their numbers.
     """
 
     def __init__(
@@ -330,7 +311,7 @@ class TableBatches:
         wrong = [schema.field(name) for name in bins if not _is_bin(schema.field(name).type)]
         if wrong:
             raise DataError(
-                f"{self._name}: expected columns of numbers or a single column of lists beside the labels, but "
+                f"{self._name}: expected columns of numbers or a single column of lists besides the labels, but "
                 f"{wrong[0].name!r} is {wrong[0].type}. Leave it out with exclude=, name the bins with columns=, or "
                 "name it as the labels or, if no value repeats, as the ids (id=)."
             )

@@ -38,8 +38,8 @@ _OTHER_DELIMITERS = ";\t|"
 _QUOTE = b'"'
 _MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
 _MOST_CHARACTERS_SHOWN = 60  # of a field in an error
-_NO_LIMIT = 2**31 - 1
-_PADDED = re.compile(r"0[0-9]+")
+_LONGEST_FIELD = 2**31 - 1
+_PADDED_NUMBER = re.compile(r"0[0-9]+")
 
 
 class TextTable:
@@ -158,7 +158,7 @@ class TextTable:
     @contextmanager
     def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
         """Open the records below the heading that are not blank, each with the number of its last line."""
-        csv.field_size_limit(_NO_LIMIT)
+        csv.field_size_limit(_LONGEST_FIELD)
         with decompressed(self.file) as stream:
             lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
             records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
@@ -455,7 +455,9 @@ def _is_text(column: pa.ChunkedArray) -> bool:
     Whole numbers with zeros in front, such as 007, are names.
     """
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
-    return 2 * sum(is_number(text) and not _PADDED.fullmatch(text.strip()) for text in texts) < len(texts)
+    return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(
+        texts
+    )
 
 
 def _texts(column: pa.ChunkedArray) -> np.ndarray:

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 class FrameSource(ArraySource):
     """The rows of a data frame of pandas or polars, or of an Arrow table.
 
-    An index of pandas names the rows, unless it only counts them.
+    An index of pandas names the rows, unless it only counts them. The numeric columns are copied once, into rows.
 
     Parameters
     ----------
     table : pandas or polars DataFrame, or pyarrow Table
-        The frame. Its numeric columns are copied once, into rows.
+        The frame.
     labels : str, int, array or file of labels, default=None
         Name or position of a column, or an array or file, see ``read_labels``. None takes the column ``y``, else
         ``label``.
-    choice : Choice, default=None
+    choice : ColumnChoice, default=None
         Which columns are bins and ids.
 
     Raises

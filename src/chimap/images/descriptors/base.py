@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -58,11 +57,11 @@ class Coded:
     weights: np.ndarray | None = None
 
 
-@runtime_checkable
-class OnGrids(Protocol):
-    """A descriptor whose points lie on grids that do not depend on the content of the image, and count once each."""
+class OnGrids(ABC):
+    """Base class of descriptors whose points lie on grids, whatever is in the image, and count once each."""
 
     @property
+    @abstractmethod
     def step(self) -> int:
         """Step between windows, in pixels, at which points of the image are points of the windows.
 
@@ -70,34 +69,24 @@ class OnGrids(Protocol):
         """
 
     @property
+    @abstractmethod
     def steps(self) -> tuple[int, ...]:
         """Distance between neighbouring points of each layer, in pixels."""
 
+    @abstractmethod
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return x (columns,) and y (rows,) of each layer.
+        """Return where the points are, layer by layer; those of a layer are row by row.
 
-        The points of the descriptor are in this order: layer by layer, row by row.
+        Parameters
+        ----------
+        shape : tuple of int
+            Shape of the image; its first two entries are the height and the width in pixels.
+
+        Returns
+        -------
+        list of (ndarray of shape (columns,), ndarray of shape (rows,))
+            x and y in pixels, float32, for each layer.
         """
-
-
-@runtime_checkable
-class OnPixels(Protocol):
-    """A descriptor with words whose points are pixels chosen by the content of the image, with weights."""
-
-    @property
-    def step(self) -> int:
-        """Distance between neighbouring points, in pixels."""
-
-    @property
-    def border(self) -> int:
-        """Width of the margin of an image that holds no points, in pixels."""
-
-    @property
-    def n_words(self) -> int:
-        """Number of words."""
-
-    def coded(self, image: np.ndarray) -> Coded:
-        """Return the points of an image (H, W, 3) uint8 and their words."""
 
 
 class LocalDescriptor(ABC):
@@ -141,6 +130,20 @@ class CodedDescriptor(ABC):
         Coded
             The points and their words.
         """
+
+
+class OnPixels(CodedDescriptor):
+    """Base class of descriptors with words whose points are pixels chosen by what is in the image, with weights."""
+
+    @property
+    @abstractmethod
+    def step(self) -> int:
+        """Distance between neighbouring points, in pixels."""
+
+    @property
+    @abstractmethod
+    def border(self) -> int:
+        """Width of the margin of an image that holds no points, in pixels."""
 
 
 def opencv() -> ModuleType:

@@ -19,6 +19,7 @@ from chimap.images.descriptors.base import (
     Coded,
     CodedDescriptor,
     LocalDescriptor,
+    OnGrids,
     Points,
     check_border,
     check_image,
@@ -28,7 +29,7 @@ from chimap.images.descriptors.base import (
 
 
 @dataclass(frozen=True)
-class HOG(LocalDescriptor):
+class HOG(OnGrids, LocalDescriptor):
     """Histograms of unsigned gradients in blocks of 2 x 2 cells, one point per block, by scikit-image.
 
     A block is divided by its Euclidean norm, clipped at 0.2, and divided by its norm again. Each pixel contributes the
@@ -77,18 +78,7 @@ class HOG(LocalDescriptor):
         return self.cells
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the centres of the blocks.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Shape of the image; its first two entries are the height and the width in pixels.
-
-        Returns
-        -------
-        list of (ndarray of shape (columns,), ndarray of shape (rows,))
-            x and y in pixels, float32, for each scale.
-        """
+        """Return the centres of the blocks."""
         return [(self._middles(shape[1], cell), self._middles(shape[0], cell)) for cell in self.cells]
 
     def _middles(self, length: int, cell: int) -> np.ndarray:

@@ -14,6 +14,8 @@ from chimap.data.io.files import needed
 from chimap.images.descriptors.base import (
     Coded,
     CodedDescriptor,
+    OnGrids,
+    OnPixels,
     check_border,
     check_image,
     opencv,
@@ -25,7 +27,7 @@ SPACES = ("rgb", "hsv", "lab")
 
 
 @dataclass(frozen=True)
-class ColourHistogram(CodedDescriptor):
+class ColourHistogram(OnGrids, CodedDescriptor):
     """Colour histogram: each pixel counts for the box of the colour space that holds its colour.
 
     Parameters
@@ -66,18 +68,7 @@ class ColourHistogram(CodedDescriptor):
         return prod(self.bins)
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the positions of all pixels, which are the points.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Shape of the image; its first two entries are the height and the width in pixels.
-
-        Returns
-        -------
-        list of (ndarray of shape (columns,), ndarray of shape (rows,))
-            x and y in pixels, float32, for each layer; there is one.
-        """
+        """Return the positions of all pixels, which are the points."""
         return [pixel_grid(shape)]
 
     def coded(self, image: np.ndarray) -> Coded:
@@ -95,7 +86,7 @@ class ColourHistogram(CodedDescriptor):
 
 
 @dataclass(frozen=True)
-class LBP(CodedDescriptor):
+class LBP(OnGrids, CodedDescriptor):
     """Local binary patterns, by scikit-image: which neighbours on a circle are brighter than the pixel.
 
     Each uniform pattern is a word, and all others share one word. A pattern is uniform if it changes at most twice
@@ -144,18 +135,7 @@ class LBP(CodedDescriptor):
         return (1,) * len(self.radii)
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the positions of all pixels, once for each radius.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Shape of the image; its first two entries are the height and the width in pixels.
-
-        Returns
-        -------
-        list of (ndarray of shape (columns,), ndarray of shape (rows,))
-            x and y in pixels, float32, for each radius.
-        """
+        """Return the positions of all pixels, once for each radius."""
         return [pixel_grid(shape)] * len(self.radii)
 
     def coded(self, image: np.ndarray) -> Coded:
@@ -175,7 +155,7 @@ class LBP(CodedDescriptor):
 
 
 @dataclass(frozen=True)
-class PHOG(CodedDescriptor):
+class PHOG(OnPixels):
     """Histogram of the orientations of edges; pooled in cells of 1x1, 2x2, 4x4 and 8x8 it is the PHOG of the source.
 
     Each edge pixel counts, by the length of its gradient, for the two nearest orientations.

@@ -8,14 +8,14 @@ import numpy as np
 
 from chimap import _loops
 from chimap._validation import check_choice, check_positive
-from chimap.images.descriptors.base import LocalDescriptor, Points, check_image, opencv
+from chimap.images.descriptors.base import LocalDescriptor, OnGrids, Points, check_image, opencv
 
 COLOURS = ("gray", "rgb", "hsv", "opponent")
 _SIDE, _ORIENTATIONS = 4, 8  # bins per side, and bins of the angle of gradients
 
 
 @dataclass(frozen=True)
-class SIFT(LocalDescriptor):
+class SIFT(OnGrids, LocalDescriptor):
     """Dense SIFT: histograms of 8 orientations in 4 x 4 bins around each point of a grid, 128 numbers per colour plane.
 
     A gradient counts by its length for the two nearest orientations and for the nearest bins, linearly by distance. The
@@ -87,18 +87,7 @@ class SIFT(LocalDescriptor):
         )
 
     def grids(self, shape: tuple[int, ...]) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return the points of each scale, the centres of their 4 x 4 bins.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Shape of the image; its first two entries are the height and the width in pixels.
-
-        Returns
-        -------
-        list of (ndarray of shape (columns,), ndarray of shape (rows,))
-            x and y in pixels, float32, for each scale.
-        """
+        """Return the points of each scale, the centres of their 4 x 4 bins."""
         corners = [self.grid(shape, size) for size in self.sizes]
         middles = [np.float32(0.5 * (_SIDE - 1) * size) for size in self.sizes]
         return [

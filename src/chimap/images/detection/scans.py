@@ -283,7 +283,7 @@ class PixelScan(Scan):
     @staticmethod
     def takes(descriptor: object) -> bool:
         """Return whether the points of the descriptor are pixels with weights."""
-        return isinstance(descriptor, OnPixels) and not isinstance(descriptor, OnGrids)
+        return isinstance(descriptor, OnPixels)
 
     def __init__(self, layout: Layout, functions: BinFunctions) -> None:
         super().__init__(layout, functions)

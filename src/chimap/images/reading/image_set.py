@@ -28,13 +28,10 @@ class ImageSet:
         The folder, archive or table that holds the files.
     names : list of str
         Path of each of the n images in ``files``.
-    labels : ndarray of shape (n,) or (n, classes), or None, default=None
-        One label per image, text or numbers; or int8 with a column for each of ``classes``, where an image may have
-        several: 1 if it has the class, -1 if not, 0 if it has the class but is too hard to count.
+    labels : ndarray of shape (n,) or None, default=None
+        One label per image, text or numbers.
     splits : ndarray of shape (n,) or None, default=None
         Part of the data set that each image belongs to, such as "train".
-    class_names : tuple of str or None, default=None
-        Names of the columns of ``labels``.
     windows : ndarray of shape (n, 4) or None, default=None
         The part of the file that is the image: left, top, right and bottom in pixels. None is the whole file.
     masks : list of str or None, default=None
@@ -57,7 +54,6 @@ class ImageSet:
     names: list[str]
     labels: np.ndarray | None = None
     splits: np.ndarray | None = None
-    class_names: tuple[str, ...] | None = None
     windows: np.ndarray | None = None
     masks: list[str] | None = None
 
@@ -71,9 +67,7 @@ class ImageSet:
 
     @property
     def classes(self) -> list[Any]:
-        """Names of the columns of ``labels``, if an image may have several classes; else all labels, sorted."""
-        if self.class_names is not None:
-            return list(self.class_names)
+        """All labels, sorted."""
         return [] if self.labels is None else np.unique(self.labels).tolist()
 
     def where(self, i: int) -> str:
@@ -218,25 +212,3 @@ class ImageSet:
         if self.splits is None or split not in known:
             raise DataError(f"{self.name}: no split {split!r}; it has {', '.join(known) or 'no splits'}.")
         return self.take(np.flatnonzero(self.splits == split))
-
-    def one_against_rest(self, class_name: str) -> Self:
-        """Return the set with the labels of a single class: 1 and -1, without the images that are too hard to count.
-
-        Parameters
-        ----------
-        class_name : str
-            One of ``classes``.
-
-        Raises
-        ------
-        DataError
-            If the labels have no column for this class.
-        """
-        if self.labels is None or self.labels.ndim != 2 or class_name not in self.classes:
-            raise DataError(
-                f"{self.name}: no class {class_name!r} with its own labels; there are "
-                f"{', '.join(map(str, self.classes)) or 'none'}."
-            )
-        column = self.labels[:, self.classes.index(class_name)].astype(np.int64)
-        kept = np.flatnonzero(column)
-        return replace(self.take(kept), labels=column[kept], class_names=None)

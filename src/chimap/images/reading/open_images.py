@@ -335,4 +335,4 @@ def _labelled(images: ImageSet, labels: Labels) -> ImageSet:
     """Return the set with other labels; None leaves those that it has."""
     if labels is None:
         return images
-    return replace(images, labels=read_labels(labels, len(images)), class_names=None)
+    return replace(images, labels=read_labels(labels, len(images)))
