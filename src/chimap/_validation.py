@@ -31,9 +31,15 @@ _LEAST_WEIGHT = (
 
 
 def check_histograms(
-    X: Rows, *, name: str = "X", signed: bool = False, first_row: int | np.ndarray = 0,
-    columns: Sequence[str] | None = None, ids: np.ndarray | None = None, remedy: str = "",
-) -> None:  # fmt: skip
+    X: Rows,
+    *,
+    name: str = "X",
+    signed: bool = False,
+    first_row: int | np.ndarray = 0,
+    columns: Sequence[str] | None = None,
+    ids: np.ndarray | None = None,
+    remedy: str = "",
+) -> None:
     """Raise DataError for NaN or infinite entries and, unless ``signed``, for negative ones.
 
     X is a float matrix (dense, or CSR) of rows of bins. ``first_row`` is added to the row in the message, so that a

@@ -73,8 +73,11 @@ class Running:
 
     def __init__(self, command: list[str], cwd: Path, stderr: int | None, largest_file: int | None):
         request = {
-            "command": command, "cwd": str(cwd), "environment": dict(os.environ), "largest_file": largest_file,
-        }  # fmt: skip
+            "command": command,
+            "cwd": str(cwd),
+            "environment": dict(os.environ),
+            "largest_file": largest_file,
+        }
         self.out, self.err = (tempfile.TemporaryFile() for _ in range(2))  # noqa: SIM115
         self.told, theirs = socket.socketpair(type=socket.SOCK_DGRAM)  # whole messages
         with theirs:

@@ -26,9 +26,23 @@ def data(tmp_path_factory):
 
 def command(output):
     return [
-        "fit", "rows.npy", "--labels", "rows_labels.npy", "--components", "512", "--memory", "16MiB", "--jobs", "1",
-        "--checkpoint", f"{output}.checkpoint", "--checkpoint-every", "0.01", "--output", output,
-    ]  # fmt: skip
+        "fit",
+        "rows.npy",
+        "--labels",
+        "rows_labels.npy",
+        "--components",
+        "512",
+        "--memory",
+        "16MiB",
+        "--jobs",
+        "1",
+        "--checkpoint",
+        f"{output}.checkpoint",
+        "--checkpoint-every",
+        "0.01",
+        "--output",
+        output,
+    ]
 
 
 def written(folder, name, times):

@@ -136,9 +136,12 @@ def test_a_column_of_labels_is_no_bin(folder, tmp_path):
     (tmp_path / "new.csv").write_text("\n".join([heading, *lines]))
     address = f"file://{tmp_path}/new.csv"
     named, left = run_many(
-        [["predict", "names.model", address, "--labels", "digit", "-o", "-"],
-         ["predict", "names.model", address, "-o", tmp_path / "p.csv"]], folder,
-    )  # fmt: skip
+        [
+            ["predict", "names.model", address, "--labels", "digit", "-o", "-"],
+            ["predict", "names.model", address, "-o", tmp_path / "p.csv"],
+        ],
+        folder,
+    )
     np.testing.assert_array_equal(named.out.splitlines()[1:], chimap.load(folder / "names.model").predict(X))
     assert (left.code, (tmp_path / "p.csv").exists()) == (2, False)
     assert "new.csv: 65 bins per row, but HistogramClassifier was fitted on 64" in left.err
@@ -153,9 +156,14 @@ def test_only_columns_that_training_did_not_have_are_told_of(folder, tmp_path):
     table.assign(camera=2).to_csv(tmp_path / "new.csv", index=False)
     fit = ["fit", "old.csv", "--labels", "kind", "--exclude", "place,dep*", "-o", "a.model", *SMALL]
     fitted, same, more, explained = run_many(
-        [fit, ["predict", "a.model", "old.csv", "-o", "p.csv"], ["predict", "a.model", "new.csv", "-o", "q.csv"],
-         ["explain", "a.model", "new.csv", "--output", "e.html"]], tmp_path,
-    )  # fmt: skip
+        [
+            fit,
+            ["predict", "a.model", "old.csv", "-o", "p.csv"],
+            ["predict", "a.model", "new.csv", "-o", "q.csv"],
+            ["explain", "a.model", "new.csv", "--output", "e.html"],
+        ],
+        tmp_path,
+    )
     assert (fitted.code, same.code, more.code, explained.code) == (0, 0, 0, 0), more.err + explained.err
     assert "ignored" not in same.err
     for told in (more.err, explained.err):

@@ -42,13 +42,29 @@ def results(small, pages):
     commands = {
         "all": ["few.npz", "-o", pages / "a.html"],
         "one": ["few.npz", *ONE, "--json"],
-        "errors": ["few.npz", "--kernel", "chi2", "--kernel-errors", "--maps", "optimal,homogeneous", "--terms", "2,3"],
+        "errors": [
+            "few.npz",
+            "--kernel",
+            "chi2",
+            "--kernel-errors",
+            "--maps",
+            "optimal,homogeneous",
+            "--terms",
+            "2,3",
+        ],
         "unlabelled": [
-            "unlabelled.npz", "--kernel", "chi2", "--kernel-errors", "--maps", "optimal", "-o", pages / "b.html",
+            "unlabelled.npz",
+            "--kernel",
+            "chi2",
+            "--kernel-errors",
+            "--maps",
+            "optimal",
+            "-o",
+            pages / "b.html",
         ],
         "numbers": ["few-ink.npz", "--kernel", "chi2", "--json"],
         "rare": ["rare.npz", *ONE, "--groups", "film", "--normalization", "l1"],
-    }  # fmt: skip
+    }
     found = run_many([["compare", *command] for command in commands.values()], small)
     return dict(zip(commands, found, strict=True))
 
@@ -139,20 +155,29 @@ BAD = {
         ["--kernel", "intersection", "--kernel-errors", "--maps", "direct"],
         r"--maps: direct does not approximate intersection\. Use one of optimal, compressed, homogeneous",
     ),
-    "terms": (["--kernel", "chi2", "--kernel-errors", "--terms", "0"], r"--terms must be whole numbers of at least 1"),
+    "terms": (
+        ["--kernel", "chi2", "--kernel-errors", "--terms", "0"],
+        r"--terms must be whole numbers of at least 1",
+    ),
     "maps of nothing": (["--kernel", "chi2", "--maps", "optimal"], r"--maps applies to --kernel-errors"),
-    "errors of nothing": (["--kernel-errors"], r"--kernel-errors needs a single kernel: name it with --kernel"),
+    "errors of nothing": (
+        ["--kernel-errors"],
+        r"--kernel-errors needs a single kernel: name it with --kernel",
+    ),
     "components": (["--components", "64,x"], r"--components must be whole numbers of at least 1.*got '64,x'"),
     "gamma": (["--kernel", "exp-chi2", "--gamma", "no"], r"--gamma must be 'mean' or a positive number"),
     "gamma of nothing": (["--gamma", "2"], r"--gamma applies to a single kernel: name it with --kernel"),
-    "normalization": (["--kernel", "chi2", "--normalization", "l3"], r"--normalization must be one of l1, log1p, sqrt"),
+    "normalization": (
+        ["--kernel", "chi2", "--normalization", "l3"],
+        r"--normalization must be one of l1, log1p, sqrt",
+    ),
     "scoring": (["--scoring", "best"], r"--scoring must be a scorer of scikit-learn.*got 'best'"),
     "seconds": (["--time-limit", "0"], r"--time-limit must be a time above 0, such as 10m.*; got '0'"),
     "memory": (["--memory", "100KiB"], r"--memory 100 KiB is too small: the kernel matrix of"),
     "groups": (["--groups", "film"], r"film"),
     "output exists": (["-o", "names.csv"], r"--output names\.csv exists.*--overwrite"),
     "output folder": (["-o", "no/page.html"], r"the folder no does not exist"),
-}  # fmt: skip
+}
 
 
 def test_bad_input(small, tmp_path):

@@ -22,21 +22,31 @@ BAD = {
     "unknown row": (["digits.model", "digits.npz", "--rows", "x7"], r"has no row 'x7'"),
     "no labels": (["digits.model", "unlabelled.npz", "--kind", "permutation"], r"needs rows with labels"),
     "input": (["digits.model", "-o", "digits.model"], r"must end in"),
-}  # fmt: skip
+}
 
 
 def test_a_page_arrays_json_and_the_terminal(folder):
     page, arrays, told, alone, ink, removed = run_many(
         [
             ["explain", "digits.model", "digits.npz", "--output", "why.html"],
-            ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--rows", "3,5", "-o", "why.npz"],
+            [
+                "explain",
+                "names.model",
+                "sparse.npz",
+                "--labels",
+                "names.csv",
+                "--rows",
+                "3,5",
+                "-o",
+                "why.npz",
+            ],
             ["explain", "names.model", "sparse.npz", "--labels", "names.csv", "--json"],
             ["explain", "digits.model"],
             ["explain", "ink.model", "ink.npz", "--json", "--kind", "permutation"],
             ["explain", "names.model", "sparse.npz", "--kind", "removal", "--output", "removed.html"],
         ],
         folder,
-    )  # fmt: skip
+    )
     for result in (page, arrays, told, alone, ink, removed):
         assert result.code == 0, result.err
     text = (folder / "why.html").read_text()

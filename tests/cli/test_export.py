@@ -107,8 +107,7 @@ def test_compiled_models_are_told_of_and_predict(folder, tmp_path):
     )
     assert "CompiledClassifier" in told.out
     assert re.search(
-        r"tables +\d+ straight pieces per bin, .*scores are off by at most ",
-        " ".join(told.out.split()),
+        r"tables +\d+ straight pieces per bin, .*scores are off by at most ", " ".join(told.out.split())
     )
     assert json.json["tables"]["a_bin"] == compiled.tables_.n_pieces
     assert json.json["tables"]["worst_error"] == pytest.approx(compiled.tables_.worst_error)

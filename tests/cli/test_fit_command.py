@@ -10,18 +10,12 @@ import typer.main
 from chimap.cli.commands.compare import fit_command
 from chimap.cli.main import app
 from chimap.cli.options import TableOptions
-from chimap.race.candidates import (
-    Look,
-    candidates_of_kernel,
-    entries,
-    features_of_kernel,
-    recipe_for_all,
-)
+from chimap.race.candidates import Look, candidates_of_kernel, entries, features_of_kernel, recipe_for_all
 from chimap.recipe import Recipe
 
 FLAGS = {
     flag for p in typer.main.get_command(app).commands["fit"].params for flag in (*p.opts, *p.secondary_opts)
-}  # fmt: skip
+}
 LOOK = Look(is_signed=False, density=0.05, has_sums=True, has_counts=True, n_classes=3)
 LEARNED = {"alpha": 0.1, "gamma": 0.25}
 

@@ -63,9 +63,20 @@ def test_cells_text_and_molecules(tmp_path):
     fits = [
         ["fit", "cells.h5ad", "--labels", "cell_type", "-o", "cells.model", *SMALL],
         ["fit", "texts.csv", "--text", "body", "--labels", "kind", "-o", "texts.model", *SMALL],
-        ["fit", "molecules.csv", "--smiles", "smiles", "--morgan-size", "128", "--labels", "ring", "-o",
-         "molecules.model", *SMALL],
-    ]  # fmt: skip
+        [
+            "fit",
+            "molecules.csv",
+            "--smiles",
+            "smiles",
+            "--morgan-size",
+            "128",
+            "--labels",
+            "ring",
+            "-o",
+            "molecules.model",
+            *SMALL,
+        ],
+    ]
     predictions = [
         ["predict", "cells.model", "cells.h5ad", "-o", "cells.csv"],
         ["predict", "texts.model", "texts.csv", "-o", "kinds.csv"],
@@ -74,10 +85,7 @@ def test_cells_text_and_molecules(tmp_path):
     for commands in (fits, predictions):
         for result in run_many(commands, tmp_path):
             assert result.code == 0, result.err
-    for name, expected in (
-        ("kinds", KINDS),
-        ("rings", [line.rpartition(",")[2] for line in lines]),
-    ):
+    for name, expected in (("kinds", KINDS), ("rings", [line.rpartition(",")[2] for line in lines])):
         answers = [*csv.DictReader((tmp_path / f"{name}.csv").open())]
         assert [answer["prediction"] for answer in answers] == expected
     [both] = run_many([["fit", "texts.csv", "--text", "body", "--smiles", "id", "-o", "x.model"]], tmp_path)

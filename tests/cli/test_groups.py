@@ -152,7 +152,10 @@ BAD = {
         fit("two.csv", "--groups", "film", "--test-fraction", "0.3"),
         r"2 groups \(f1, f2\), but holding one out must leave two",
     ),
-    "no group": (fit("gap.csv", "--groups", "film"), r"gap\.csv, row 9: no value in 'film'\. Every row needs"),
+    "no group": (
+        fit("gap.csv", "--groups", "film"),
+        r"gap\.csv, row 9: no value in 'film'\. Every row needs",
+    ),
     "no column": (fit("signs.csv", "--groups", "track"), r"track"),
     "another part": (fit("val.csv", "--split", "part"), r"val\.csv, row 5: val in 'part'; --split needs"),
     "one part": (fit("whole.csv", "--split", "part"), r"--split part: every row is train"),
@@ -160,7 +163,10 @@ BAD = {
         fit("signs.csv", "--split", "part", "--test-fraction", "0.2"),
         "--split names the held-out rows, but --test-fraction draws them",
     ),
-    "report": (fit("signs.csv", "--exclude", "film,part", "--report", "p.html"), "--test-fraction 0.2 or --split"),
+    "report": (
+        fit("signs.csv", "--exclude", "film,part", "--report", "p.html"),
+        "--test-fraction 0.2 or --split",
+    ),
     "per class": (
         ["evaluate", "e.model", "signs.csv", "--splits", "2", "--per-class", "3", "--groups", "film"],
         "--per-class draws rows of each class, but --groups keeps groups whole",
@@ -173,7 +179,7 @@ BAD = {
         ["evaluate", "e.model", "two.csv", "--labels", "kind", "--splits", "2", "--groups", "kind"],
         "a split has all rows of class",
     ),
-}  # fmt: skip
+}
 
 
 def test_bad_input(signs):

@@ -21,14 +21,25 @@ pytest.importorskip("cv2")
 
 QUICK = ["--words", "4", "--step", "8", "--sizes", "4", "--grids", "1x1"]
 COMMANDS = {
-    "fit": ["fit", "photos", "-o", "photos.model", *QUICK, "--kernel", "chi2", "--alpha", "0.1", "--test-fraction",
-            "0.4"],
+    "fit": [
+        "fit",
+        "photos",
+        "-o",
+        "photos.model",
+        *QUICK,
+        "--kernel",
+        "chi2",
+        "--alpha",
+        "0.1",
+        "--test-fraction",
+        "0.4",
+    ],
     "page": ["evaluate", "photos.model", "photos", "-o", "page.html", "--splits", "3", "--per-class", "8"],
     "json": ["evaluate", "photos.model", "photos", "--splits", "3", "--per-class", "8", "--json"],
     "why": ["explain", "photos.model", "photos", "-o", "why.html", "--rows", "0,1"],
     "no splits": ["evaluate", "photos.model", "photos", "--per-class", "5"],
     "caltech": ["features", "caltech", "-o", "caltech.parquet", *QUICK],
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -84,5 +95,8 @@ def test_repeated_splits(results):
 def test_a_folder_around_the_classes_is_skipped(folder, results):
     assert results["caltech"].code == 0, results["caltech"].err
     assert sorted(set(open_source(folder / "caltech.parquet").labels())) == [
-        "BACKGROUND_Google", "Faces", "accordion", "yin_yang",
-    ]  # fmt: skip
+        "BACKGROUND_Google",
+        "Faces",
+        "accordion",
+        "yin_yang",
+    ]

@@ -61,8 +61,20 @@ def results(folder):
         "features": ["features", "photos", "-o", "photos.parquet", *QUICK, "--json"],
         "like": ["features", "photos.tar", "--like", "photos.words", "-o", "again.zarr"],
         "fit": ["fit", "photos", "-o", "photos.model", *FIT, "--test-fraction", "0.3"],
-        "two": ["fit", "photos.tar", "-o", "two.model", *FIT, "--descriptors", "sift,lbp", "--kernel", "exp-chi2,chi2",
-                "--components", "64", "--json"],
+        "two": [
+            "fit",
+            "photos.tar",
+            "-o",
+            "two.model",
+            *FIT,
+            "--descriptors",
+            "sift,lbp",
+            "--kernel",
+            "exp-chi2,chi2",
+            "--components",
+            "64",
+            "--json",
+        ],
         "evaluate": ["evaluate", "photos.model", "photos", "--json"],
         "predict": ["predict", "photos.model", "photos.tar", "-o", "answers.csv", "--scores"],
         "info images": ["info", "photos.tar"],
@@ -72,15 +84,27 @@ def results(folder):
         "flags for rows": ["fit", "rows.npz", "-o", "no.model", "--words", "5"],
         "compare": ["compare", "photos"],
         "exists": ["features", "photos", "-o", "photos.parquet", *QUICK],
-        "like and words": ["features", "photos", "--like", "photos.words", "--words", "3", "-o", "no.parquet"],
+        "like and words": [
+            "features",
+            "photos",
+            "--like",
+            "photos.words",
+            "--words",
+            "3",
+            "-o",
+            "no.parquet",
+        ],
         "ending": ["features", "photos", "-o", "no.csv"],
         "missing": ["features", "nowhere", "-o", "no.parquet"],
         "one class": ["fit", "photos/steep", "--labels", "ones.txt", "-o", "no.model"],
         "no labels": ["fit", "photos/steep", "-o", "no.model"],
         "per class": ["evaluate", "photos.model", "photos", "--splits", "2", "--per-class", "30"],
         "other labels": ["evaluate", "photos.model", "photos/steep", "--labels", "ones.txt"],
-        **{name: ["features", "photos", "-o", "bad.parquet", *QUICK, *flags] for name, (flags, _) in BAD_FLAGS.items()},
-    }  # fmt: skip
+        **{
+            name: ["features", "photos", "-o", "bad.parquet", *QUICK, *flags]
+            for name, (flags, _) in BAD_FLAGS.items()
+        },
+    }
     listed = list(commands.values())
     found = run_many(listed[:6], folder) + run_many(listed[6:], folder)
     return dict(zip(commands, found, strict=True))

@@ -24,8 +24,22 @@ def long_fit(tmp_path_factory):
     """A folder, and the arguments of a fit there that takes a minute or more."""
     folder = tmp_path_factory.mktemp("interrupt")
     write_histograms(folder / "rows.npy", 100_000, 96, seed=0, labels_path=folder / "labels.npy")
-    return folder, ["fit", "rows.npy", "--labels", "labels.npy", "-o", "my.model", "--components", "8192",
-                    "--alpha", "1", "--memory", "4GiB", "--jobs", "1"]  # fmt: skip
+    return folder, [
+        "fit",
+        "rows.npy",
+        "--labels",
+        "labels.npy",
+        "-o",
+        "my.model",
+        "--components",
+        "8192",
+        "--alpha",
+        "1",
+        "--memory",
+        "4GiB",
+        "--jobs",
+        "1",
+    ]
 
 
 @pytest.mark.parametrize(

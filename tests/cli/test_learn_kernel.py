@@ -26,11 +26,17 @@ LEARN = [
 ]
 
 BAD = {
-    "overlap": (["--blocks", "top=0:40,bottom=32:64"], r"blocks overlap: column 32 is in 'top' and in 'bottom'"),
+    "overlap": (
+        ["--blocks", "top=0:40,bottom=32:64"],
+        r"blocks overlap: column 32 is in 'top' and in 'bottom'",
+    ),
     "missing": (["--blocks", "top=0:32"], r"blocks miss 32 of the 64 columns, column 32 first"),
     "kernels": (["--kernel", "exp-chi2,gaussian"], r"--method widths learns one for all blocks"),
     "of widths": (["--method", "multiple"], r"--tune-components is for --method widths; leave it out"),
-    "channels": (["--method", "multiple", "--blocks", ""], r"--method multiple needs blocks: name their columns"),
+    "channels": (
+        ["--method", "multiple", "--blocks", ""],
+        r"--method multiple needs blocks: name their columns",
+    ),
     "no width": (["--kernel", "chi2"], r"use its exponential form, such as 'exp-chi2'"),
     "rows": (["--tune-rows", "0"], r"--tune-rows must be a whole number of at least 1; got 0"),
     "iterations": (["--iterations", "0"], r"--iterations must be a whole number of at least 1; got 0"),
@@ -38,7 +44,7 @@ BAD = {
     "penalty": (["--width-strength=-1"], r"--width-strength must be a number of at least 0; got -1"),
     "rounds": (["--objective", "gradients", "--width-strength", "1"], r"gradients takes no --width-strength"),
     "page": (["--page", "nowhere/page.html"], r"the folder nowhere does not exist"),
-}  # fmt: skip
+}
 
 
 def test_an_option_of_widths_has_the_name_of_its_parameter():
@@ -59,7 +65,7 @@ def test_widths_a_page_and_predictions(folder):
             [*LEARN, "--objective", "gradients", "--output", "rounds.model", "--json"],
         ],
         folder,
-    )  # fmt: skip
+    )
     assert rounds.code == 0, rounds.err
     assert chimap.load(folder / "rounds.model").objective == "gradients"
     assert result.code == 0, result.err

@@ -43,16 +43,29 @@ REFUSED = {
     "a link to the input": ({"--output": "soft"}, {}, True, r"--output .*soft is the input"),
     "another spelling": ({"--output": "folder/../data"}, {}, True, r"is the input"),
     "the checkpoint": (
-        {"--output": "new"}, {"--checkpoint": "new"}, True, r"--checkpoint .*new and --output .*new are the same file"
+        {"--output": "new"},
+        {"--checkpoint": "new"},
+        True,
+        r"--checkpoint .*new and --output .*new are the same file",
     ),
-    "the checkpoint through a link": ({"--output": "new"}, {"--checkpoint": "to-new"}, True, r"are the same file"),
+    "the checkpoint through a link": (
+        {"--output": "new"},
+        {"--checkpoint": "to-new"},
+        True,
+        r"are the same file",
+    ),
     "a checkpoint that is the input": ({"--output": "new"}, {"--checkpoint": "data"}, True, "is the input"),
-    "two outputs": ({"--output": "new", "--page": "folder/../new"}, {}, True, r"--page .* and --output .* are the"),
+    "two outputs": (
+        {"--output": "new", "--page": "folder/../new"},
+        {},
+        True,
+        r"--page .* and --output .* are the",
+    ),
     "a pipe": ({"--output": "pipe"}, {}, True, r"--output .*pipe is not a regular file"),
     "one that exists": ({"--output": "other"}, {}, False, r"--output .*other exists; .* add --overwrite"),
     "a folder": ({"--output": "folder"}, {}, True, r"--output .*folder is a folder"),
     "no folder": ({"--output": "no/new"}, {}, True, r"the folder .*no does not exist"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -15,9 +15,19 @@ from .terminal import run_many
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("10m", 600), ("90s", 90), ("1h", 3600), ("1h30m", 5400), ("1.5h", 5400), ("2 min", 120), ("1m 5s", 65),
-     ("600", 600), (".5", 0.5), ("1H", 3600)],
-)  # fmt: skip
+    [
+        ("10m", 600),
+        ("90s", 90),
+        ("1h", 3600),
+        ("1h30m", 5400),
+        ("1.5h", 5400),
+        ("2 min", 120),
+        ("1m 5s", 65),
+        ("600", 600),
+        (".5", 0.5),
+        ("1H", 3600),
+    ],
+)
 def test_a_time_is_seconds(text, seconds):
     assert seconds_of(text, "--time-limit") == seconds
 

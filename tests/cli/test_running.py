@@ -34,10 +34,26 @@ def test_every_option_of_a_fit_has_a_panel(folder):
     from chimap.cli.panels import _PANELS
 
     running = {
-        "context", "data", "output", "memory", "precision", "device", "engine", "scheduler", "checkpoint",
-        "checkpoint_every", "jobs", "seed", "config_file", "save_config", "overwrite", "json", "verbose", "report",
-    }  # fmt: skip
-    named = {name for names in _PANELS.values() for name in names}
+        "context",
+        "data",
+        "output",
+        "memory",
+        "precision",
+        "device",
+        "engine",
+        "scheduler",
+        "checkpoint",
+        "checkpoint_every",
+        "jobs",
+        "seed",
+        "config_file",
+        "save_config",
+        "overwrite",
+        "json",
+        "verbose",
+        "report",
+    }
+    named = {name for names in _PANELS.values() for name in names.split()}
     assert set(flat(fit).__annotations__) - named <= running
 
 
@@ -95,8 +111,10 @@ def test_version_and_build(folder):
 @pytest.mark.parametrize(("words", "wanted"), [("chimap ex", "export"), ("chimap fit --kern", "--kernel")])
 def test_completion(words, wanted):
     environment = os.environ | {
-        "_CHIMAP_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" ")),
-    }  # fmt: skip
+        "_CHIMAP_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "chimap"], env=environment, capture_output=True, text=True, check=False
     )

@@ -41,13 +41,37 @@ def folder(tmp_path_factory):
     pd.DataFrame(X, columns=list("abcde")).assign(kind=kind).to_parquet(folder / "kinds.parquet")
     np.savez(folder / "tox.npz", X=X, Y=labels.to_numpy(), z=np.column_stack([X[:, 0], X[:, 1]]))
     fit = ["--kernel", "exp-chi2", "--columns", "a:e"]
-    results = run_many([
-        ["fit", "tox.csv", "--labels", "task_*", "-o", "tox.model", *fit, "--test-fraction", "0.3", "--json"],
-        ["fit", "tox.parquet", "--labels", "dose,potency", "-o", "doses.model", *fit, "--test-fraction", "0.3"],
-        ["fit", "tox.csv", "--labels", "dose", "-o", "dose.model", *fit],
-        ["fit", "kinds.csv", "--labels", "kind", "-o", "kind.model", *fit],
-        ["fit", "tox.npz", "--labels", "::Y", "-o", "matrix.model", "--kernel", "chi2"],
-    ], folder)  # fmt: skip
+    results = run_many(
+        [
+            [
+                "fit",
+                "tox.csv",
+                "--labels",
+                "task_*",
+                "-o",
+                "tox.model",
+                *fit,
+                "--test-fraction",
+                "0.3",
+                "--json",
+            ],
+            [
+                "fit",
+                "tox.parquet",
+                "--labels",
+                "dose,potency",
+                "-o",
+                "doses.model",
+                *fit,
+                "--test-fraction",
+                "0.3",
+            ],
+            ["fit", "tox.csv", "--labels", "dose", "-o", "dose.model", *fit],
+            ["fit", "kinds.csv", "--labels", "kind", "-o", "kind.model", *fit],
+            ["fit", "tox.npz", "--labels", "::Y", "-o", "matrix.model", "--kernel", "chi2"],
+        ],
+        folder,
+    )
     assert [result.code for result in results] == [0] * 5, [result.err for result in results]
     assert results[0].json["held_out"]["means"]["ROC AUC"] > 0.9
     assert "task         2 regressions (2 columns of numbers)" in results[1].out
@@ -57,12 +81,15 @@ def folder(tmp_path_factory):
 
 def test_classes_of_tasks_are_balanced(folder):
     fit = ["fit", "tox.csv", "--labels", "task_*", "--kernel", "exp-chi2", "--columns", "a:e"]
-    results = run_many([
-        [*fit, "-o", "balanced.model", "--class-weight", "balanced"],
-        [*fit, "-o", "given.model", "--class-weight", "1=3", "--json"],
-        ["info", "balanced.model"],
-        [*fit, "-o", "unknown.model", "--class-weight", "active=3"],
-    ], folder)  # fmt: skip
+    results = run_many(
+        [
+            [*fit, "-o", "balanced.model", "--class-weight", "balanced"],
+            [*fit, "-o", "given.model", "--class-weight", "1=3", "--json"],
+            ["info", "balanced.model"],
+            [*fit, "-o", "unknown.model", "--class-weight", "active=3"],
+        ],
+        folder,
+    )
     assert [result.code for result in results] == [0, 0, 0, 2], [result.err for result in results]
     assert (
         "task 'task_liver': --class-weight names 'active', which is none of the classes 0, 1"
@@ -108,11 +135,33 @@ def test_columns_that_are_not_there_are_named(folder):
 
 
 def test_predictions_have_a_column_a_task(folder):
-    written, numbers, arrays = run_many([
-        ["predict", "tox.model", "tox.csv", "--labels", "task_*", "--probabilities", "--sets", "-o", "tox-out.csv"],
-        ["predict", "doses.model", "tox.parquet", "--intervals", "--coverage", "0.8", "-o", "doses-out.csv"],
-        ["predict", "tox.model", "tox.csv", "--sets", "--scores", "-o", "tox-out.npz"],
-    ], folder)  # fmt: skip
+    written, numbers, arrays = run_many(
+        [
+            [
+                "predict",
+                "tox.model",
+                "tox.csv",
+                "--labels",
+                "task_*",
+                "--probabilities",
+                "--sets",
+                "-o",
+                "tox-out.csv",
+            ],
+            [
+                "predict",
+                "doses.model",
+                "tox.parquet",
+                "--intervals",
+                "--coverage",
+                "0.8",
+                "-o",
+                "doses-out.csv",
+            ],
+            ["predict", "tox.model", "tox.csv", "--sets", "--scores", "-o", "tox-out.npz"],
+        ],
+        folder,
+    )
     assert (written.code, numbers.code, arrays.code) == (0, 0, 0), written.err + numbers.err + arrays.err
     rows, model = (
         pd.read_csv(folder / "tox-out.csv", dtype={"set_task_heart": str}),
@@ -120,8 +169,11 @@ def test_predictions_have_a_column_a_task(folder):
     )
     tasks = ["task_liver", "task_heart", "task_skin"]
     assert rows.columns.tolist() == [
-        "id", *tasks, *(f"probabilities_{t}" for t in tasks), *(f"set_{t}" for t in tasks)
-    ]  # fmt: skip
+        "id",
+        *tasks,
+        *(f"probabilities_{t}" for t in tasks),
+        *(f"set_{t}" for t in tasks),
+    ]
     X = pd.read_csv(folder / "tox.csv")[list("abcde")]
     assert np.array_equal(rows[tasks], model.predict(X))
     assert np.allclose(rows[[f"probabilities_{t}" for t in tasks]], model.predict_proba(X), atol=1e-5)
@@ -131,8 +183,13 @@ def test_predictions_have_a_column_a_task(folder):
     doses = pd.read_csv(folder / "doses-out.csv")
     ends = load(folder / "doses.model").predict_set(X, alpha=0.2)
     assert doses.columns.tolist() == [
-        "dose", "potency", "low_dose", "high_dose", "low_potency", "high_potency"
-    ]  # fmt: skip
+        "dose",
+        "potency",
+        "low_dose",
+        "high_dose",
+        "low_potency",
+        "high_potency",
+    ]
     assert np.allclose(doses[["low_potency", "high_potency"]], ends[:, 1], atol=1e-5)
     kept = np.load(folder / "tox-out.npz")
     assert np.array_equal(kept["sets"], sets)
@@ -141,14 +198,17 @@ def test_predictions_have_a_column_a_task(folder):
 
 
 def test_models_of_one_task_have_sets_and_intervals(folder):
-    results = run_many([
-        ["predict", "kind.model", "kinds.csv", "--labels", "kind", "--sets", "-o", "-"],
-        ["predict", "dose.model", "tox.csv", "--intervals", "--coverage", "0.95", "-o", "-"],
-        ["predict", "dose.model", "tox.csv", "--sets", "-o", "-"],
-        ["predict", "kind.model", "kinds.csv", "--intervals", "-o", "-"],
-        ["predict", "kind.model", "kinds.csv", "--sets", "--coverage", "1.5", "-o", "-"],
-        ["predict", "kind.model", "kinds.csv", "--sets", "-o", "a.npy"],
-    ], folder)  # fmt: skip
+    results = run_many(
+        [
+            ["predict", "kind.model", "kinds.csv", "--labels", "kind", "--sets", "-o", "-"],
+            ["predict", "dose.model", "tox.csv", "--intervals", "--coverage", "0.95", "-o", "-"],
+            ["predict", "dose.model", "tox.csv", "--sets", "-o", "-"],
+            ["predict", "kind.model", "kinds.csv", "--intervals", "-o", "-"],
+            ["predict", "kind.model", "kinds.csv", "--sets", "--coverage", "1.5", "-o", "-"],
+            ["predict", "kind.model", "kinds.csv", "--sets", "-o", "a.npy"],
+        ],
+        folder,
+    )
     lines = results[0].out.splitlines()
     assert lines[0] == "id,prediction,set"
     assert {line.split(",")[2] for line in lines[1:]} <= {"", "acid", "base", "acid|base"}
@@ -168,15 +228,18 @@ def test_models_of_one_task_have_sets_and_intervals(folder):
 
 
 def test_tasks_are_evaluated_each_on_its_rows(folder):
-    told, plain, drawn, repeated, numbers, refused, wrong = run_many([
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*"],
-        ["evaluate", "doses.model", "tox.parquet", "--labels", "dose,potency", "--output", "report.html"],
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2", "--json"],
-        ["evaluate", "dose.model", "tox.csv", "--labels", "dose", "--splits", "2", "-o", "dose.html"],
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2", "--per-class", "5"],
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_skin"],
-    ], folder)  # fmt: skip
+    told, plain, drawn, repeated, numbers, refused, wrong = run_many(
+        [
+            ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
+            ["evaluate", "tox.model", "tox.csv", "--labels", "task_*"],
+            ["evaluate", "doses.model", "tox.parquet", "--labels", "dose,potency", "--output", "report.html"],
+            ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2", "--json"],
+            ["evaluate", "dose.model", "tox.csv", "--labels", "dose", "--splits", "2", "-o", "dose.html"],
+            ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--splits", "2", "--per-class", "5"],
+            ["evaluate", "tox.model", "tox.csv", "--labels", "task_skin"],
+        ],
+        folder,
+    )
     metrics = told.json["metrics"]
     assert [task["name"] for task in metrics["tasks"]] == ["task_liver", "task_heart", "task_skin"]
     assert metrics["means"]["ROC AUC"] == pytest.approx(
@@ -186,9 +249,11 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
     table = {line.split()[0]: line.split()[1:] for line in plain.out.splitlines() if "task_" in line}
     heart = metrics["tasks"][1]
     assert table["task_heart"] == [
-        f"{heart['ROC AUC']:#.4g}", f"{heart['average precision']:#.4g}", f"{heart['balanced accuracy']:#.4g}",
+        f"{heart['ROC AUC']:#.4g}",
+        f"{heart['average precision']:#.4g}",
+        f"{heart['balanced accuracy']:#.4g}",
         str(heart["rows"]),
-    ]  # fmt: skip
+    ]
     page = (folder / "report.html").read_text()
     for said in ("report.html", "potency"):
         assert said in drawn.out
@@ -207,12 +272,15 @@ def test_tasks_are_evaluated_each_on_its_rows(folder):
 def test_rows_are_explained_by_the_task_that_is_answered_worst(folder):
     labels, doses = ["--labels", "task_*"], ["--labels", "dose,potency"]
     pd.read_parquet(folder / "tox.parquet")[list("abcde")].to_parquet(folder / "bins.parquet")
-    told, measured, found, plain = run_many([
-        ["explain", "tox.model", "tox.csv", *labels, "--json", "-o", "tox.html"],
-        ["explain", "doses.model", "tox.parquet", *doses, "--json"],
-        ["explain", "doses.model", "tox.parquet", "--json"],
-        ["explain", "doses.model", "bins.parquet", "--json"],
-    ], folder)  # fmt: skip
+    told, measured, found, plain = run_many(
+        [
+            ["explain", "tox.model", "tox.csv", *labels, "--json", "-o", "tox.html"],
+            ["explain", "doses.model", "tox.parquet", *doses, "--json"],
+            ["explain", "doses.model", "tox.parquet", "--json"],
+            ["explain", "doses.model", "bins.parquet", "--json"],
+        ],
+        folder,
+    )
     for result in (told, measured, found, plain):
         assert result.code == 0, result.err
     model, source = load(folder / "tox.model"), open_source(folder / "tox.csv", "task_*", columns="a:e")
@@ -236,13 +304,16 @@ def test_rows_are_explained_by_the_task_that_is_answered_worst(folder):
 
 
 def test_info_tells_of_tasks_and_of_text(folder):
-    data, model, words, parquet, matrix = run_many([
-        ["info", "tox.csv", "--labels", "task_*"],
-        ["info", "tox.model"],
-        ["info", "kinds.csv"],
-        ["info", "kinds.parquet", "--json"],
-        ["info", "matrix.model"],
-    ], folder)  # fmt: skip
+    data, model, words, parquet, matrix = run_many(
+        [
+            ["info", "tox.csv", "--labels", "task_*"],
+            ["info", "tox.model"],
+            ["info", "kinds.csv"],
+            ["info", "kinds.parquet", "--json"],
+            ["info", "matrix.model"],
+        ],
+        folder,
+    )
     assert "3 tasks of two classes" in data.out
     assert "tasks       3: task_liver, task_heart, task_skin" in model.out
     assert "classes" not in model.out
@@ -256,12 +327,15 @@ def test_info_tells_of_tasks_and_of_text(folder):
 def test_without_labels_the_column_of_the_fit_is_taken(folder):
     shutil.copy(folder / "kinds.csv", folder / "more-kinds.csv")
     pd.read_csv(folder / "kinds.csv").drop(columns="kind").to_csv(folder / "unknown.csv", index=False)
-    given, found, other, written = run_many([
-        ["evaluate", "kind.model", "more-kinds.csv", "--labels", "kind", "--json"],
-        ["evaluate", "kind.model", "more-kinds.csv", "--json"],
-        ["evaluate", "kind.model", "unknown.csv"],
-        ["predict", "kind.model", "unknown.csv", "-o", "unknown-out.csv"],
-    ], folder)  # fmt: skip
+    given, found, other, written = run_many(
+        [
+            ["evaluate", "kind.model", "more-kinds.csv", "--labels", "kind", "--json"],
+            ["evaluate", "kind.model", "more-kinds.csv", "--json"],
+            ["evaluate", "kind.model", "unknown.csv"],
+            ["predict", "kind.model", "unknown.csv", "-o", "unknown-out.csv"],
+        ],
+        folder,
+    )
     assert found.json["metrics"] == given.json["metrics"]
     assert "more-kinds.csv: using the column 'kind' as labels, as when the model was fitted." in found.err
     assert "the column 'kind'" not in given.err
@@ -271,10 +345,13 @@ def test_without_labels_the_column_of_the_fit_is_taken(folder):
 
 
 def test_without_labels_the_columns_of_all_tasks_are_taken(folder):
-    given, found = run_many([
-        ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
-        ["evaluate", "tox.model", "tox.csv", "--json"],
-    ], folder)  # fmt: skip
+    given, found = run_many(
+        [
+            ["evaluate", "tox.model", "tox.csv", "--labels", "task_*", "--json"],
+            ["evaluate", "tox.model", "tox.csv", "--json"],
+        ],
+        folder,
+    )
     assert found.code == 0, found.err
     assert found.json["metrics"] == given.json["metrics"]
     assert "tox.csv: using the columns 'task_*' as labels, as when the model was fitted." in found.err

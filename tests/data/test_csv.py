@@ -107,7 +107,7 @@ def test_heading_and_delimiter_can_be_given(tmp_path):
         ("a,b,y\n1,2,1\n1,2,?\n", r"rows\.csv, column 'y', row 1: '\?' among numbers such as '1'"),
         ("a,b,y\n1,2,nan\n", r"rows\.csv: every label is missing"),
         ("a,a,y\n1,2,1\n", "two columns are called 'a'"),
-        ("y\n1\n", "no columns are left beside labels and ids"),
+        ("y\n1\n", "no columns are left besides labels and ids"),
         (
             "post,y\nalpha ray,1\ngamma ray,0\n",
             r"use reading=WordCounts\('post'\), for molecules reading=MorganCounts\('post'\)",

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.estimators.internals import FittedCopy, asked_of, fit_of
+from chimap.estimators.internals import asked_of, fit_of, fitted_candidate
 from chimap.losses import SquaredHinge
 from chimap.race.candidates import Look, entries, most_candidates, recipe_for_all
 from chimap.race.rounds import successive_halving
@@ -413,7 +413,7 @@ def test_work_of_a_fit_grows_with_its_rows_and_is_always_the_same(settings):
     def work(n_rows: int) -> float:
         X, y = digits(n_rows)
         model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0} | settings)
-        return work_of_fit(FittedCopy(model.fit(X, y)), X)
+        return work_of_fit(fitted_candidate(model.fit(X, y)), X)
 
     assert 0 < work(100) == work(100) < work(400)
 
@@ -423,7 +423,7 @@ def test_work_of_sparse_rows_counts_their_entries():
     rows = np.zeros((200, 20_000), dtype=np.float32)
     rows[:, :64] = X
     model = HistogramClassifier("gaussian", features="exact", random_state=0)
-    fitted = FittedCopy(model.fit(sp.csr_matrix(rows), y))
+    fitted = fitted_candidate(model.fit(sp.csr_matrix(rows), y))
     assert work_of_fit(fitted, sp.csr_matrix(rows)) < work_of_fit(fitted, rows)
 
 

@@ -19,7 +19,6 @@ from chimap.fit.targets import ClassCodec, RealCodec
 from chimap.race.machines import KernelMachine, MappedRows, Products
 from chimap.race.shared import Search, SharedMachines
 from chimap.recipe import Recipe
-from chimap.selection.scoring import HeldOutScore
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:240], LABELS[:240]
@@ -266,8 +265,8 @@ def test_a_strength_of_fewer_rows_that_is_too_small_for_these_is_raised():
     y, split = np.array([[0.0], [1.0], [0.0], [1.0]]), (np.array([0, 1]), np.array([2, 3]))
 
     def best(least: float):
-        score = HeldOutScore(y[:, 0], None)
-        search = Search([SolvedFrom(least)], [split], y, np.zeros(1), score, None, chooses_gamma=False)
+        shared = trials(y[:, 0], np.zeros((4, 1)), codec=RealCodec)
+        search = Search(shared, [SolvedFrom(least)], [split])
         return search.best((-4, 0), lambda score, outputs: False)
 
     assert best(0.9).setting == (0, 0)

@@ -83,11 +83,20 @@ def problems(pages: Mapping[str, str], width: int, folder: Path, dark: bool = Fa
         f"<!DOCTYPE html><html><head><meta charset=utf-8></head><body>{frames}<script>{_CHECK}</script></body></html>"
     )
     command = [
-        str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-        "--disable-dev-shm-usage", f"--user-data-dir={folder / 'chromium'}", "--enable-logging=stderr", "--v=0",
-        f"--blink-settings=preferredColorScheme={0 if dark else 1}", "--virtual-time-budget=20000", "--dump-dom",
+        str(CHROMIUM),
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-background-networking",
+        "--disable-dev-shm-usage",
+        f"--user-data-dir={folder / 'chromium'}",
+        "--enable-logging=stderr",
+        "--v=0",
+        f"--blink-settings=preferredColorScheme={0 if dark else 1}",
+        "--virtual-time-budget=20000",
+        "--dump-dom",
         outer.as_uri(),
-    ]  # fmt: skip
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     found = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
     assert found, f"the browser gave no answer: {done.stderr[-2000:]}"

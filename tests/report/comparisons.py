@@ -28,13 +28,23 @@ def entrant(kernel="exp-chi2", value=0.9, **given) -> Entrant:
 
 def comparison(*entrants: Entrant, **given) -> Comparison:
     usual = {
-        "measure": "accuracy", "floor": 0.1, "n_held_out": 2000,
-        "data": {"file": "flowers.npz", "rows": 60_000, "training rows": 3000, "held-out rows": 2000,
-                 "bins": 64, "groups": None},
-        "settings": {"kernel": "all"}, "stages": {"race": 2.0}, "versions": {"chimap": "0.1.0"},
+        "measure": "accuracy",
+        "floor": 0.1,
+        "n_held_out": 2000,
+        "data": {
+            "file": "flowers.npz",
+            "rows": 60_000,
+            "training rows": 3000,
+            "held-out rows": 2000,
+            "bins": 64,
+            "groups": None,
+        },
+        "settings": {"kernel": "all"},
+        "stages": {"race": 2.0},
+        "versions": {"chimap": "0.1.0"},
         "fit_seconds": {entrants[0].name: 38.2},
         "created": datetime(2025, 3, 4, 12, 30, tzinfo=UTC),
-    }  # fmt: skip
+    }
     return Comparison(entrants, **(usual | given))
 
 
@@ -72,11 +82,20 @@ def kernel_errors(bound_of: str = "values") -> KernelErrors:
     sizes = (1, 2, 3) if bound_of == "values" else (256, 1024)
     measured = tuple(
         FeatureError(
-            family, size, unit, 64 * size if unit == "terms" else size, 0.001 / size, 0.02 / size, 0.005 / size,
-            0.004 / size if unit == "terms" and family == "OptimalMap" else None, 1e-6 * size, 256.0 * size,
+            family,
+            size,
+            unit,
+            64 * size if unit == "terms" else size,
+            0.001 / size,
+            0.02 / size,
+            0.005 / size,
+            0.004 / size if unit == "terms" and family == "OptimalMap" else None,
+            1e-6 * size,
+            256.0 * size,
         )
-        for family in ("OptimalMap", "DirectMap") for size in sizes
-    )  # fmt: skip
+        for family in ("OptimalMap", "DirectMap")
+        for size in sizes
+    )
     bounds = {size: 0.001 / size**2 for size in sizes}
     refused = (Refused("HomogeneousMap", 2, "n_terms must be odd"),)
     return KernelErrors("chi2", None if unit == "terms" else 2.0, measured, refused, bounds, bound_of, 500)

@@ -26,13 +26,20 @@ def explanation(features: str = "additive", two: bool = False, regression: bool 
     found = model.explain(X[:2])
     rows = [
         ExplainedRow(
-            f"<row {i}>", int(y[i]), int(y[i]), None if regression else 8, found.contributions[i, :, 0],
-            float(found.base[0]), float(found.scores[i, 0]), X[i],
+            f"<row {i}>",
+            int(y[i]),
+            int(y[i]),
+            None if regression else 8,
+            found.contributions[i, :, 0],
+            float(found.base[0]),
+            float(found.scores[i, 0]),
+            X[i],
             [Likeness("landmark 3", 3, 0.9, 0.2)] if features == "landmarks" else [],
-            grey(X[i], (8, 8)), painted(found.contributions[i, :, 0], (8, 8), X[i]),
+            grey(X[i], (8, 8)),
+            painted(found.contributions[i, :, 0], (8, 8), X[i]),
         )
         for i in range(2)
-    ]  # fmt: skip
+    ]
     ranked = model.importance(X)
     return ModelExplanation(
         title="<b>chi2</b>: digits.model",

@@ -119,8 +119,19 @@ def page() -> str:
 
 def test_page_says_what_stands_beside_the_machines(page):
     shown = "".join(Page(page).text)
-    for text in ("1,959 landmarks", "linear", "ridge", "SVM", "Could not be fitted: 1", "negative bins", "by 31 groups",
-                 "most frequent class", "recommended", "expected to take about", "others"):  # fmt: skip
+    for text in (
+        "1,959 landmarks",
+        "linear",
+        "ridge",
+        "SVM",
+        "Could not be fitted: 1",
+        "negative bins",
+        "by 31 groups",
+        "most frequent class",
+        "recommended",
+        "expected to take about",
+        "others",
+    ):
         assert text in shown, text
 
 
@@ -140,12 +151,7 @@ def test_kernel_errors_on_the_page_of_their_own_and_beside_a_race(bound_of):
     alone, beside = render_comparison(None, errors=errors), render_comparison(many(), errors=errors)
     for text in (alone, beside):
         shown = "".join(Page(text).text)
-        for said in (
-            "smallest possible",
-            "must be odd",
-            "Approximation of chi2 by features",
-            "DirectMap",
-        ):
+        for said in ("smallest possible", "must be odd", "Approximation of chi2 by features", "DirectMap"):
             assert said in shown, said
     assert "Recommendation" not in alone
     assert alone.count("<svg") == (2 if bound_of == "values" else 1)

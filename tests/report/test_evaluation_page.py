@@ -148,9 +148,15 @@ def test_a_model_no_better_than_the_baseline_is_called_so():
 def test_names_are_escaped():
     attack = '<script>alert("{}")</script>'
     evaluation = classification(
-        3, attack, title=attack, model_name=attack, data={attack: attack}, settings={attack: [attack]},
-        stages={attack: 1.0}, versions={attack: attack},
-    )  # fmt: skip
+        3,
+        attack,
+        title=attack,
+        model_name=attack,
+        data={attack: attack},
+        settings={attack: [attack]},
+        stages={attack: 1.0},
+        versions={attack: attack},
+    )
     text = render_report(evaluation)
     assert "script" not in Page(text).tags
     assert "&lt;script&gt;" in text

@@ -6,8 +6,8 @@ import json
 
 import numpy as np
 
+from chimap._formatting import microseconds
 from chimap.report import TwoClasses, worst_mistakes
-from chimap.report.formatting import microseconds
 
 from .cases import page_of, unequal
 

@@ -12,18 +12,31 @@ from chimap.report import ChannelPath, ChannelWeights, LearnedKernel, Widths, wr
 from chimap.report.kernel import render_learned_kernel
 
 HISTORY = [
-    {"iteration": i, "objective": 1 / (i + 1), "validation_error": 1 / (i + 2), "validation_score": 1 - 1 / (i + 2),
-     "alpha": 0.1, "widths": np.ones(2), "seconds": float(i)}
+    {
+        "iteration": i,
+        "objective": 1 / (i + 1),
+        "validation_error": 1 / (i + 2),
+        "validation_score": 1 - 1 / (i + 2),
+        "alpha": 0.1,
+        "widths": np.ones(2),
+        "seconds": float(i),
+    }
     for i in range(4)
-]  # fmt: skip
+]
 
 
 def learned(**changes):
     common = {
-        "title": "exp-chi2 on pets.npz", "method": "2 widths.", "metric": "accuracy", "data": {"file": "pets.npz"},
-        "settings": {"seed": 0}, "created": datetime(2026, 1, 2, tzinfo=UTC), "history": HISTORY, "stopped": "done",
+        "title": "exp-chi2 on pets.npz",
+        "method": "2 widths.",
+        "metric": "accuracy",
+        "data": {"file": "pets.npz"},
+        "settings": {"seed": 0},
+        "created": datetime(2026, 1, 2, tzinfo=UTC),
+        "history": HISTORY,
+        "stopped": "done",
         "widths": Widths(["<b>fur</b>", "eyes"], np.array([1.0, 2.0]), np.array([4.0, 1.0])),
-    }  # fmt: skip
+    }
     return LearnedKernel(**common | changes)
 
 

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+import numpy as np
+
+from chimap._arrays import to_dense
 from chimap._errors import InputError
+from chimap._validation import DataError, check_histograms
 from chimap.cli import image_rows
-from chimap.cli.messages import in_flags
+from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions, Task
 from chimap.cli.show import busy
+from chimap.data import open_source
+from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, why_text
+from chimap.data.labelling import NoLabelsError
+from chimap.data.labels import UNREAD
+from chimap.data.table import NoColumnError
 
 if TYPE_CHECKING:
-    import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
-    from chimap.report import TaskMetrics
 
 
 _NO_BINS = ("groups", "split", "sample_weight")  # options that name columns which are not bins
@@ -78,10 +84,6 @@ def open_data(
     DataError
         If the file is bad, or if its number of bins differs from that of the model.
     """
-    from chimap._validation import DataError
-    from chimap.cli.messages import say
-    from chimap.data.labels import UNREAD
-
     if image_rows.holds_images(data):
         if model is None:
             raise DataError(
@@ -113,9 +115,6 @@ def _opened(
     options: JSON,
 ) -> Source:
     """Open the source without the columns in ``aside`` and those that the model knows not to be bins."""
-    from chimap import open_source
-    from chimap.cli.messages import say
-    from chimap.data.labelling import NoLabelsError
 
     def opened(labels: str | None, with_labels: bool) -> Source:
         known = _known_aside(model, labels if with_labels else None)
@@ -139,9 +138,6 @@ def _with_labels_of_fit(
     opened: Callable[[str | None, bool], Source], model: BaseEstimator | None
 ) -> Source | None:
     """Return the source with the column or columns that the model was fitted with as labels; None if it lacks them."""
-    from chimap.cli.messages import say
-    from chimap.data.table import NoColumnError
-
     labels = (getattr(model, "training_", None) or {}).get("labels")
     if labels is None or not _is_column(labels):
         return None
@@ -184,7 +180,9 @@ def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
     about = getattr(model, "training_", None) or {}
     if not hasattr(model, "feature_names_in_"):
         return []
-    tasks_known = task_names_of(model) or []
+    from chimap.estimators.targets import task_names
+
+    tasks_known = task_names(model) or []
     not_bins = [
         *([] if about.get("labels") is None else [about["labels"]]),
         *about.get("columns_aside", ()),
@@ -202,43 +200,12 @@ def weigh(source: Source, table: TableOptions) -> None:
         source.weights = checked_sample_weight(values, source.n_rows, f"{source.name}, {table.sample_weight}")
 
 
-def labels_of(source: Source) -> np.ndarray:
-    """Return the labels of a source. Raise DataError if it has none."""
-    return present(source.labels(), source.name)
-
-
-def present(y: np.ndarray | None, name: str, model: Any = None) -> np.ndarray:
-    """Return ``y``. Raise DataError if it is None.
-
-    With a ``model``, the error says which labels the model was fitted with.
-    """
-    from chimap._validation import DataError
-
-    training_labels = (getattr(model, "training_", None) or {}).get("labels")
-    if y is None and training_labels is not None:
-        raise DataError(
-            f"{name} has no labels. Name them; the model was fitted with --labels {shlex.quote(training_labels)}."
-        )
-    if y is None:
-        raise DataError(
-            f"{name} has no labels. Name them with --labels: a file (.npy, .csv, or text with one label per line), a "
-            "column of a table, TABLE::COLUMN of another table with the ids of the rows, or ::MEMBER of an .npz, .h5 "
-            "or .zarr file. An array or column called y is found without --labels."
-        )
-    return y
-
-
 def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     """Return the task and the reason for it, by ``options.TASK_RULE``.
 
     Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
     text might be meant as numbers.
     """
-    import numpy as np
-
-    from chimap._validation import DataError
-    from chimap.data.label_kinds import as_targets, is_text
-
     if y.ndim == 2:
         return decide_of_tasks(y, wanted, name)
     if is_text(y):
@@ -275,19 +242,12 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
 
 def _is_few(y: np.ndarray) -> bool:
     """Return whether so few labels are different that numbers are classes, by ``options.TASK_RULE``."""
-    import numpy as np
-
     different = np.unique(y).size
     return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
 
 
 def _check_meant_as_text(y: np.ndarray, wanted: Task, name: str) -> None:
     """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
-    import numpy as np
-
-    from chimap._validation import DataError
-    from chimap.data.label_kinds import is_number, why_text
-
     if wanted is Task.classify or _is_few(y):
         return
     words = np.unique(y).tolist()
@@ -306,11 +266,6 @@ def check_every_row(source: Source, precision: str) -> None:
 
     A fit reads a sample or a part of the rows first, so its own error would name the row of that sample or part.
     """
-    import numpy as np
-
-    from chimap._arrays import to_dense
-    from chimap._validation import DataError, check_histograms
-
     largest = np.finfo("float64" if precision == "float64" else "float32").max
     for chunk in source.chunks(4096):
         check_histograms(
@@ -325,75 +280,15 @@ def check_every_row(source: Source, precision: str) -> None:
             )
 
 
-_SHOWN = 20  # tasks shown on the terminal
-_HEADS = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
-
-
 def decide_of_tasks(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     """Return the task for labels (n, t), and the reason for it.
 
     Raise DataError if the labels do not suit the task ``wanted``.
     """
-    import numpy as np
-
-    from chimap._validation import DataError
-
-    not_binary = np.argwhere(~(np.isnan(y) | (y == 0) | (y == 1)))
-    if not not_binary.size and wanted is not Task.regress:
-        return (
-            Task.classify,
-            f"{y.shape[1]} columns of 0 and 1" if wanted is Task.auto else "as set with --task",
-        )
     if wanted is Task.classify:
-        row, task = not_binary[0]
-        raise DataError(
-            f"{name}: --task classify needs labels that are 0, 1 or missing in every task; row {row}, task {task} has "
-            f"{y[row, task]:g}. Use --task regress, or name one column of classes."
-        )
-    return (
-        Task.regress,
-        "as set with --task" if wanted is Task.regress else f"{y.shape[1]} columns of numbers",
-    )
-
-
-def task_names_of(model: BaseEstimator) -> list[str] | None:
-    """Return the names of the tasks or targets of a multi-task model, or None for a model of a single task."""
-    from chimap.estimators.targets import task_names
-
-    return task_names(model)
-
-
-def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
-    """Raise DataError if the labels do not match the tasks of the model."""
-    from chimap._validation import DataError
-
-    names = task_names_of(model)
-    n_tasks = 1 if names is None else len(names)
-    n_labels = y.shape[1] if y.ndim == 2 else 1
-    if n_labels != n_tasks:
-        raise DataError(
-            f"{name}: labels of {n_labels} task(s), but the model has {n_tasks}. Use --labels to name the columns that "
-            "it was fitted on."
-        )
-    if n_tasks > 1 and hasattr(model, "classes_"):
-        decide_of_tasks(y, Task.classify, name)
-
-
-def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
-    """Return the measures as a small table: their means, then one line for each task."""
-    heads = [f"{_HEADS.get(name, name):>8}" for name in metrics.measures]
-    names = metrics.names[:_SHOWN]
-    width = max(map(len, (*names, "mean")))
-
-    def line(name: str, cells: Iterable[str], rows: str) -> str:
-        numbers = (f"{cell:>{len(head)}}" for head, cell in zip(heads, cells, strict=True))
-        return "  ".join((f"{name:<{width}}", *numbers, f"{rows:>7}"))
-
-    table = [line("", heads, "rows")]
-    table.append(line("mean", (f"{metrics.mean(name):#.4g}" for name in metrics.measures), ""))
-    for i, name in enumerate(names):
-        values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
-        table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
-    if len(metrics.names) > _SHOWN:
-        table.append(f"and {len(metrics.names) - _SHOWN} more; --json and --output show all tasks")
-    return {"tasks": "\n".join(row.rstrip() for row in table)}
+        check_binary(y, name)
+    if wanted is not Task.auto:
+        return wanted, "as set with --task"
+    is_binary = (np.isnan(y) | (y == 0) | (y == 1)).all()
+    kind = "0 and 1" if is_binary else "numbers"
+    return (Task.classify if is_binary else Task.regress), f"{y.shape[1]} columns of {kind}"

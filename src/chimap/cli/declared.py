@@ -86,9 +86,16 @@ def declared_by_the_package() -> JSON:
     from chimap.race import compare
 
     owners: tuple[Callable[..., object], ...] = (
-        HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, ImageHistograms, SIFT, MorganCounts,
-        WordCounts, Checkpoint, export_model,
-    )  # fmt: skip
+        HistogramClassifier,
+        FourierKernelLearner,
+        MultipleKernelLearner,
+        ImageHistograms,
+        SIFT,
+        MorganCounts,
+        WordCounts,
+        Checkpoint,
+        export_model,
+    )
     catalogues: dict[str, Iterable[str]] = {
         "additive kernels": kernels.CATALOGUE,
         "other kernels": ("gaussian", *kernels.OTHERS, *STATIONARY),

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from chimap._arrays import stored_values
+from chimap._memory import parse_memory, room_in
+from chimap._validation import DataError
 from chimap.cli import data_rows, options, show
+from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import in_flags
 from chimap.cli.options import AS_IT_IS, TableOptions
+from chimap.data.label_kinds import kind_of
+from chimap.data.labelling import text_columns
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
@@ -36,9 +42,6 @@ def describe(
 
     ``reading`` turns a column of text or molecules into rows.
     """
-    from chimap.cli.fit_settings import Settings
-    from chimap.data.labelling import text_columns
-
     Settings(components=components).check_components()
     texts: list[str] = []
     if reading is None and labels is None and table.columns is None and table.exclude is None:
@@ -82,11 +85,6 @@ def describe(
 
 def _metadata(source: Source) -> list[JSON]:
     """Describe the metadata columns of the rows, which --labels and --groups can name."""
-    import numpy as np
-
-    from chimap._validation import DataError
-    from chimap.data.label_kinds import kind_of
-
     columns: list[JSON] = []
     for name in source.metadata:
         try:
@@ -122,10 +120,6 @@ def _sums_line(least: float, most: float) -> str:
 
 def _scan(source: Source, progress: Progress) -> JSON:
     """Return counts and ranges over all entries. Entries that are not finite are only counted."""
-    import numpy as np
-
-    from chimap._arrays import stored_values
-
     nonzero = negative = not_finite = empty = 0
     ends, sums = [np.inf, -np.inf], [np.inf, -np.inf]
     with progress:
@@ -164,9 +158,6 @@ def _widen(ends: list[float], values: np.ndarray) -> None:
 
 
 def _labels(source: Source) -> JSON | None:
-    import numpy as np
-
-    from chimap._validation import DataError
 
     y = source.labels()
     if y is None:
@@ -192,8 +183,6 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
 
     Raise MemoryBudgetError if the budget is too small.
     """
-    from chimap._memory import parse_memory, room_in
-    from chimap.cli.fit_settings import Settings
     from chimap.engines import chunk_rows_within
     from chimap.estimators.internals import recipe_for
     from chimap.fit.automatic import block_plan, bytes_of_exact
@@ -210,12 +199,23 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
     if given.get("solver") == BlockSolver.name:
         plan = block_plan(given, source, room_in(parse_memory(memory)))
-        return {**facts, "components": plan.n_rows, "features": "exact", "chunk_rows": plan.block_rows,
-                "peak_bytes": plan.n_bytes, "seconds": plan.first_seconds + plan.seconds}  # fmt: skip
+        return {
+            **facts,
+            "components": plan.n_rows,
+            "features": "exact",
+            "chunk_rows": plan.block_rows,
+            "peak_bytes": plan.n_bytes,
+            "seconds": plan.first_seconds + plan.seconds,
+        }
     if keeps_rows(given):
         peak = bytes_of_exact(given, source)
-        return {**facts, "components": source.n_rows, "features": "exact", "chunk_rows": source.n_rows,
-                "peak_bytes": peak}  # fmt: skip
+        return {
+            **facts,
+            "components": source.n_rows,
+            "features": "exact",
+            "chunk_rows": source.n_rows,
+            "peak_bytes": peak,
+        }
     job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {

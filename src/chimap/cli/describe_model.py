@@ -6,6 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
 from chimap.cli import show
 
 if TYPE_CHECKING:
@@ -35,9 +36,9 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
     features, alpha = facts["features"], facts["alpha"]
     return facts, {
         "model": facts["estimator"],
-        "kernel": show.kernel(facts["kernel"], facts["gamma"]),
+        "kernel": kernel_in_words(facts["kernel"], facts["gamma"]),
         "bins": f"{facts['bins']:,}" + _normalised(facts["normalize"]),
-        "bin weights": show.bin_weights(facts["bin_weights"], facts["bin_names"]),
+        "bin weights": bin_weights_in_words(facts["bin_weights"], facts["bin_names"]),
         "features": facts["made_of"]
         if features is None
         else f"{features:,} in {facts['precision']}: {facts['made_of']}",
@@ -49,7 +50,7 @@ def describe(path: Path) -> tuple[JSON, dict[str, str | None]]:
         else _rows_line(facts["rows"], facts["block_rows"], facts["unlearned"]),
         "loss": facts["loss"],
         "alpha": None if alpha is None else f"{alpha:.4g}",
-        "class weights": show.class_weights(facts["classes"] or facts["tasks"], facts["class_weight"]),
+        "class weights": class_weights_in_words(facts["classes"] or facts["tasks"], facts["class_weight"]),
         "threshold": None if facts["threshold"] is None else f"{facts['threshold']:.4g}",
         "fitted in": None if facts["seconds"] is None else f"{facts['seconds']:.3g} s",
         "trained on": _training_line(training) if training else None,
@@ -191,7 +192,7 @@ def _classes_line(classes: list[object] | None, most: int = 12) -> str | None:
 
 
 def _rows_line(rows: int, block_rows: list[int] | None, unlearned: int) -> str:
-    return f"{rows:,}{show.in_blocks(block_rows)}" + (
+    return f"{rows:,}{blocks_in_words(block_rows)}" + (
         f"; {unlearned:,} left out, as the work was limited" if unlearned else ""
     )
 

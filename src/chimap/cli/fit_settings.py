@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
 from chimap.cli import flag_values, options
-from chimap.cli.declared import default, either, names
+from chimap.cli.declared import default, names
 from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, Task
 
 if TYPE_CHECKING:
@@ -28,49 +26,46 @@ _LOSSES = names("losses")
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The options of ``chimap fit``. Their defaults are those of the estimator."""
+    """The options of ``chimap fit``. Their defaults are those of the estimator.
 
-    kernel: Annotated[
-        str,
-        options.value(
-            "NAME",
-            f"Kernel: auto to race several, or {either(_ADDITIVE)}, with or without the prefix exp-. exp- gives "
-            f"the exponential form, and + a sum: chi2+pq. Other kernels are {either(_OTHERS)}.",
-        ),
-    ] = default("kernel")
-    gamma: Annotated[
-        str,
-        options.value("G", "Scale of an exponential kernel: a number, mean (1 / mean distance) or auto."),
-    ] = default("gamma")
+    Parameters
+    ----------
+    kernel : NAME
+        Kernel: auto to race several, or {additive kernels}, with or without the prefix exp-. exp- gives the
+        exponential form, and + a sum: chi2+pq. Other kernels are {other kernels}.
+    gamma : G
+        Scale of an exponential kernel: a number, mean (1 / mean distance) or auto.
+    components : N
+        Landmarks or random features of an exponential kernel: a number or auto. A larger number is more accurate.
+    map : NAME
+        Map of an additive kernel. 'chimap compare' tries all maps.
+    features : NAME
+        Features of the kernel: auto, {features}.
+    sampling : NAME
+        How to draw the frequencies of random features: auto, {samplings}.
+    loss : NAME
+        Loss: {losses}. square takes one pass over DATA, the others some tens of passes; hinge keeps the features of
+        all rows in memory.
+    device : DEVICE
+        Where to compute: cpu, or cuda for the pass and the solution (needs torch).
+    engine
+        Where to read the rows: in this process (local) or on Dask workers (dask).
+    blocks : SPEC
+        Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may be a
+        list with one kernel for each.
+    principal : N
+        Principal components to keep in each block, found in a first pass. Give several, such as 500,1000,3000, to
+        choose the best by cross-validation together with alpha.
+    """
+
+    kernel: str = default("kernel")
+    gamma: str = default("gamma")
     terms: options.Terms = default("n_terms")
-    components: Annotated[
-        str,
-        options.value(
-            "N",
-            "Landmarks or random features of an exponential kernel: a number or auto. A larger number is "
-            "more accurate.",
-        ),
-    ] = default("n_components")
-    map: Annotated[
-        str, options.value("NAME", "Map of an additive kernel. 'chimap compare' tries all maps.")
-    ] = "optimal"
-    features: Annotated[
-        str, options.value("NAME", f"Features of the kernel: {either(('auto', *_FEATURES))}.")
-    ] = default("features")
-    sampling: Annotated[
-        str,
-        options.value(
-            "NAME", f"How to draw the frequencies of random features: {either(('auto', *_SAMPLINGS))}."
-        ),
-    ] = default("sampling")
-    loss: Annotated[
-        str,
-        options.value(
-            "NAME",
-            f"Loss: {either(_LOSSES)}. square takes one pass over DATA, the others some tens of passes; hinge "
-            "keeps the features of all rows in memory.",
-        ),
-    ] = default("loss")
+    components: str = default("n_components")
+    map: str = "optimal"
+    features: str = default("features")
+    sampling: str = default("sampling")
+    loss: str = default("loss")
     class_weight: options.ClassWeight = None
     weights: options.Weights = default("weights")
     threshold: options.Threshold = None
@@ -84,32 +79,10 @@ class Settings:
     test_fraction: options.TestFraction = 0.0
     memory: options.Memory = default("memory")
     precision: options.PrecisionOption = Precision[default("precision")]
-    device: Annotated[
-        str,
-        options.value(
-            "DEVICE", "Where to compute: cpu, or cuda for the pass and the solution (needs torch)."
-        ),
-    ] = default("device")
-    engine: Annotated[
-        EngineChoice,
-        typer.Option(help="Where to read the rows: in this process (local) or on Dask workers (dask)."),
-    ] = IN_PROCESS
-    blocks: Annotated[
-        str | None,
-        options.optional(
-            "SPEC",
-            "Blocks of columns, such as sift=0:300,hog=hog_*. Each block gets its own features, and --kernel may "
-            "be a list with one kernel for each.",
-        ),
-    ] = None
-    principal: Annotated[
-        str | None,
-        options.optional(
-            "N",
-            "Principal components to keep in each block, found in a first pass. Give several, such as "
-            "500,1000,3000, to choose the best by cross-validation together with alpha.",
-        ),
-    ] = None
+    device: str = default("device")
+    engine: EngineChoice = IN_PROCESS
+    blocks: str | None = None
+    principal: str | None = None
     jobs: options.Jobs = default("n_jobs")
     folds: options.Folds = None
     seed: options.Seed = 0

@@ -5,11 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 from chimap._errors import InputError
+from chimap._validation import DataError
+from chimap.cli.messages import in_flags, say
 from chimap.cli.options import AS_IT_IS, TableOptions
+from chimap.data import split_by, split_source
+from chimap.data.doubts import doubts_of_groups, repeated_rows
+from chimap.data.label_kinds import is_text, texts_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON, Parameters
@@ -70,8 +76,6 @@ class Parts:
 
         Raise ValueError if both flags are given, and DataError if the columns do not allow a split.
         """
-        import numpy as np
-
         if table.split is not None and test_fraction:
             raise InputError(
                 "--split names the held-out rows, but --test-fraction draws them: leave one of them out."
@@ -94,10 +98,6 @@ class Parts:
 
 def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
     """Return the groups (n_rows,) of --groups, or None. Raise DataError if all rows are in one group."""
-    import numpy as np
-
-    from chimap._validation import DataError
-
     if table.groups is None:
         return None
     groups = source.column(table.groups)
@@ -111,18 +111,12 @@ def groups_of(source: Source, table: TableOptions) -> np.ndarray | None:
 
 def warn_of_groups(source: Source, table: TableOptions) -> None:
     """Note, in the words of a fit, that a column looks like a group where --groups is not given."""
-    from chimap.cli.messages import in_flags, say
-    from chimap.data.doubts import doubts_of_groups
-
     for doubt in () if table.groups is not None else doubts_of_groups(source):
         say("note", in_flags(doubt))
 
 
 def warn_of_repeats(training: Source | None, held_out: Source | None) -> None:
     """Warn if many of the held-out rows are also in training; None for rows that are not at hand."""
-    from chimap.cli.messages import say
-    from chimap.data.doubts import repeated_rows
-
     if training is None or held_out is None:
         return
     repeated = repeated_rows(training, held_out)
@@ -144,11 +138,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
     The values of the column are train and test, or true and false if its name contains one of these words, as
     is_train does. Raise DataError, naming the row, for any other value, and if all rows are in the same part.
     """
-    import numpy as np
-
-    from chimap._validation import DataError
-    from chimap.data.label_kinds import is_text, texts_of
-
     values = source.column(column)
     name = column.rpartition("::")[2].lower()
     word = next((word for word in ("train", "test") if word in name), None)
@@ -177,8 +166,6 @@ def test_rows(source: Source, column: str) -> np.ndarray:
 
 def parts_again(source: Source, split: JSON) -> tuple[PartSource, PartSource]:
     """Return the training and held-out rows of a model, from the description of the split in its file."""
-    from chimap.data import split_by, split_source
-
     if "column" in split:
         return split_by(source, test_rows(source, split["column"]))
     groups = None if split.get("groups") is None else source.column(split["groups"])
@@ -198,8 +185,6 @@ def choose_rows(
     """Choose the rows that the model has not seen, as far as its file and --split tell."""
     training = getattr(model, "training_", None)
     if table.split is not None and not all_rows:
-        from chimap.data import split_by
-
         seen, held_out = split_by(source, test_rows(source, table.split))
         which = f"the {held_out.n_rows:,} rows of {source.n_rows:,} that are test in {table.split}"
         return Chosen(held_out, which, None, seen if _was_split_by(training, table.split, source) else None)

@@ -6,8 +6,6 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from chimap._errors import InputError
 from chimap.cli import flag_values, messages, options, show
 from chimap.cli.declared import default, names
@@ -30,41 +28,35 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class ImageSettings:
-    """The options for images and their defaults."""
+    """The options for images and their defaults.
+
+    Parameters
+    ----------
+    words : N
+        Number of visual words of each descriptor.
+    coding : NAME
+        Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest).
+    grids : GRIDS
+        Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.
+    step : PIXELS
+        Distance between neighbouring SIFT points.
+    sizes : PIXELS
+        Width of a SIFT bin at each scale.
+    strict
+        Stop at a broken image instead of leaving it out.
+    """
 
     descriptors: Annotated[
         str,
-        options.value(
-            "NAMES",
-            f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}.",
-        ),
+        options.value("NAMES", f"Image descriptors, separated by commas: {', '.join(names('descriptors'))}."),
     ] = default("descriptors", "ImageHistograms")
-    words: Annotated[int, options.value("N", "Number of visual words of each descriptor.")] = default(
-        "n_words", "ImageHistograms"
-    )
-    coding: Annotated[
-        str,
-        options.value(
-            "NAME", "Visual words that each point counts for: hard (the nearest) or soft (the 5 nearest)."
-        ),
-    ] = default("coding", "ImageHistograms")
-    grids: Annotated[
-        str,
-        options.value(
-            "GRIDS",
-            "Grids of cells in which words are counted, as ROWSxCOLUMNS for each level of the pyramid.",
-        ),
-    ] = ",".join(f"{rows}x{columns}" for rows, columns in default("grids", "ImageHistograms"))
-    step: Annotated[int, options.value("PIXELS", "Distance between neighbouring SIFT points.")] = default(
-        "step", "SIFT"
-    )
-    sizes: Annotated[str, options.value("PIXELS", "Width of a SIFT bin at each scale.")] = ",".join(
-        map(str, default("sizes", "SIFT"))
-    )
+    words: int = default("n_words", "ImageHistograms")
+    coding: str = default("coding", "ImageHistograms")
+    grids: str = ",".join(f"{rows}x{columns}" for rows, columns in default("grids", "ImageHistograms"))
+    step: int = default("step", "SIFT")
+    sizes: str = ",".join(map(str, default("sizes", "SIFT")))
     part: ImagePart = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at a broken image instead of leaving it out.")
-    ] = False
+    strict: bool = False
 
     def check(self) -> None:
         """Raise ValueError, naming the flag, before any image is read, for settings that cannot work."""
@@ -130,8 +122,7 @@ def grids_of(text: str) -> tuple[tuple[int, int], ...]:
 
 
 ImagePart = Annotated[
-    str | None,
-    options.optional("NAME", "Part of a split image data set to use, such as train.", "--part"),
+    str | None, options.optional("NAME", "Part of a split image data set to use, such as train.", "--part")
 ]
 
 
@@ -244,14 +235,3 @@ def rows_for(
     source = ImageSource(images, histograms, show.progress(silent))
     warn_of(source.report)
     return source
-
-
-def images_of(source: Source) -> ImageSet | None:
-    """Return the images that the rows describe, in the order of the rows, or None if the rows are not of images."""
-    from chimap.data.split import PartSource
-    from chimap.images.histogram_source import ImageSource
-
-    if isinstance(source, PartSource):
-        images = images_of(source.whole)
-        return None if images is None else images.take(source.places)
-    return source.images if isinstance(source, ImageSource) else None

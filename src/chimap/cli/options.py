@@ -5,20 +5,24 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import re
 from collections.abc import Callable
 from enum import Enum, StrEnum
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, get_args, get_origin, get_type_hints
 
 import typer
 
 from chimap._errors import InputError
-from chimap.cli.declared import default, names
+from chimap.cli.declared import default, either, names
 
 if TYPE_CHECKING:
     from chimap._types import JSON, Parameters
     from chimap.data.formats.fields import Reading
+
+
+Description: TypeAlias = "tuple[str | None, str]"  # what the help calls the value of an option, and its text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,13 +51,14 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
     >>> flat(area)(name="a", rows=4, columns=5, unit="cm")
     a: 20 cm
     """
+    about, described = _about(command)
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     bundles: dict[str, tuple[type, list[str]]] = {}
     for name, parameter in inspect.signature(command).parameters.items():
         kind, left_out = _bundle(hints[name])
         if kind is None:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name]))
+            parameters.append(_option(name, hints[name], parameter.default, described))
             continue
         options = [option for option in _options(kind) if option.name not in left_out]
         bundles[name] = kind, [option.name for option in options]
@@ -66,7 +71,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**given, **filled)
 
-    run.__name__, run.__doc__, run.__module__ = command.__name__, command.__doc__, command.__module__
+    run.__name__, run.__doc__, run.__module__ = command.__name__, about, command.__module__
     run.__annotations__ = {option.name: option.annotation for option in parameters}
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
@@ -82,14 +87,54 @@ def _bundle(hint: object) -> tuple[type | None, tuple[str, ...]]:
 
 @cache
 def _options(kind: type) -> list[inspect.Parameter]:
-    """Return a parameter for each field."""
+    """Return an option for each field."""
     hints = get_type_hints(kind, include_extras=True)
+    described: dict[str, Description] = {}
+    for owner in reversed(kind.__mro__):  # a bundle may describe an option of the one that it extends anew
+        described |= _about(owner)[1] if dataclasses.is_dataclass(owner) else {}
     return [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in dataclasses.fields(kind)
+        _option(field.name, hints[field.name], field.default, described) for field in dataclasses.fields(kind)
     ]
+
+
+def _option(name: str, hint: Any, default: object, described: dict[str, Description]) -> inspect.Parameter:
+    """Return the option of a parameter: as its annotation says, or else as its docstring does."""
+    if name in described and get_origin(hint) is not Annotated:
+        metavar, help = described[name]
+        flags: tuple[str, ...] = ("--output", "-o") if name == "output" else ()
+        if default is False:  # the flag alone, without --no-...
+            flags = (f"--{name.replace('_', '-')}",)
+        hint = Annotated[
+            hint, typer.Option(*flags, metavar=metavar, help=help, show_default=default is not None)
+        ]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def _about(owner: object) -> tuple[str, dict[str, Description]]:
+    """Return a docstring without its section of parameters, and what that says of each.
+
+    A catalogue in braces stands for its names.
+
+    >>> class Size:
+    ...     '''How large.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     rows : N
+    ...         Rows, on {engines}.
+    ...     '''
+    >>> _about(Size)
+    ('How large.', {'rows': ('N', 'Rows, on local or dask.')})
+    """
+    before, _, after = (inspect.getdoc(owner) or "").partition("Parameters\n----------\n")
+    section, _, rest = after.partition("\n\n")
+    described: dict[str, Description] = {}
+    for entry in re.split(r"\n(?=\S)", section.strip("\n")):
+        head, _, help = entry.partition("\n")
+        name, _, metavar = head.partition(" : ")
+        listed = re.sub(r"\{(.+?)\}", lambda found: either(names(found[1])), " ".join(help.split()))
+        described[name] = metavar or None, listed
+    return "\n\n".join(filter(None, (before.rstrip(), rest))), described
 
 
 def value(metavar: str, help: str, *flags: str) -> Any:
@@ -224,10 +269,7 @@ TASK_RULE = (
 )
 TaskOption = Annotated[Task, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
 TestFraction = Annotated[float, value("F", "Share of the rows to hold out and score the model on.")]
-Memory = Annotated[
-    str,
-    value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries."),
-]
+Memory = Annotated[str, value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries.")]
 PrecisionOption = Annotated[
     Precision, typer.Option(help="Precision of the features. Sums are always float64.")
 ]
@@ -243,65 +285,41 @@ Folds = Annotated[
 
 @dataclasses.dataclass(frozen=True)
 class TableOptions:
-    """The roles of the columns of DATA."""
+    """The roles of the columns of DATA.
 
-    id: Annotated[
-        str | None,
-        optional(
-            "COLUMN",
-            "Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, "
-            "and labels of another table are joined on them.",
-            "--id",
-        ),
-    ] = None
-    columns: Annotated[
-        str | None,
-        optional(
-            "SPEC", "Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300."
-        ),
-    ] = None
-    exclude: Annotated[
-        str | None,
-        optional("SPEC", "Columns that are not bins, in the form of --columns."),
-    ] = None
-    missing: Annotated[
-        str | None,
-        optional(
-            "VALUE",
-            "Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas "
-            "between them. Rows without a label are left out.",
-        ),
-    ] = None
-    transpose: Annotated[
-        bool,
-        typer.Option(
-            "--transpose", help="Read the columns of a .mtx file as rows, such as a matrix of genes by cells."
-        ),
-    ] = False
-    groups: Annotated[
-        str | None,
-        optional(
-            "COLUMN",
-            "Column with the group of each row, such as the patient. Rows of a group are held out together. Give "
-            "a column or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.",
-        ),
-    ] = None
-    split: Annotated[
-        str | None,
-        optional(
-            "COLUMN",
-            "Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by "
-            "id. It is not a bin.",
-        ),
-    ] = None
-    sample_weight: Annotated[
-        str | None,
-        optional(
-            "COLUMN",
-            "Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of "
-            "DATA, or TABLE::COLUMN joined by id. It is not a bin.",
-        ),
-    ] = None
+    Parameters
+    ----------
+    id : COLUMN
+        Column or array of DATA with the names of the rows. It is not a bin; predictions carry these names, and
+        labels of another table are joined on them.
+    columns : SPEC
+        Columns to use as bins: names, globs, numbers or ranges, such as otu_*,depth or 0:300.
+    exclude : SPEC
+        Columns that are not bins, in the form of --columns.
+    missing : VALUE
+        Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas between
+        them. Rows without a label are left out.
+    transpose
+        Read the columns of a .mtx file as rows, such as a matrix of genes by cells.
+    groups : COLUMN
+        Column with the group of each row, such as the patient. Rows of a group are held out together. Give a column
+        or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
+    split : COLUMN
+        Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by id. It is
+        not a bin.
+    sample_weight : COLUMN
+        Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of DATA,
+        or TABLE::COLUMN joined by id. It is not a bin.
+    """
+
+    id: str | None = None
+    columns: str | None = None
+    exclude: str | None = None
+    missing: str | None = None
+    transpose: bool = False
+    groups: str | None = None
+    split: str | None = None
+    sample_weight: str | None = None
 
     def given(self) -> JSON:
         """Return the options that are set, by name."""
@@ -315,29 +333,27 @@ _TOKENS = Tokens(default("tokens", "WordCounts"))
 
 @dataclasses.dataclass(frozen=True)
 class CountedColumn:
-    """A column of text or molecules whose words or fingerprints are counted to form the bins."""
+    """A column of text or molecules whose words or fingerprints are counted to form the bins.
 
-    text: Annotated[
-        str | None,
-        optional(
-            "COLUMN",
-            "Column of text whose words are counted (for a folder of texts: text). The model stores the words.",
-        ),
-    ] = None
-    smiles: Annotated[
-        str | None,
-        optional("COLUMN", "Column of SMILES whose Morgan fingerprints are counted (needs RDKit)."),
-    ] = None
-    tokens: Annotated[
-        Tokens,
-        value("TOKENS", "What --text counts: words, or, for texts without blanks between them, characters."),
-    ] = _TOKENS
-    morgan_radius: Annotated[int, value("N", "Radius of the --smiles fingerprints, in bonds.")] = default(
-        "radius", "MorganCounts"
-    )
-    morgan_size: Annotated[int, value("N", "Number of bins of the --smiles fingerprints.")] = default(
-        "size", "MorganCounts"
-    )
+    Parameters
+    ----------
+    text : COLUMN
+        Column of text whose words are counted (for a folder of texts: text). The model stores the words.
+    smiles : COLUMN
+        Column of SMILES whose Morgan fingerprints are counted (needs RDKit).
+    tokens : TOKENS
+        What --text counts: words, or, for texts without blanks between them, characters.
+    morgan_radius : N
+        Radius of the --smiles fingerprints, in bonds.
+    morgan_size : N
+        Number of bins of the --smiles fingerprints.
+    """
+
+    text: str | None = None
+    smiles: str | None = None
+    tokens: Tokens = _TOKENS
+    morgan_radius: int = default("radius", "MorganCounts")
+    morgan_size: int = default("size", "MorganCounts")
 
     def reading(self) -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named."""
@@ -405,10 +421,14 @@ def _words_of(path: Path) -> JSON:
 Config = Annotated[
     Path | None,
     typer.Option(
-        "--config", metavar="FILE", is_eager=True, callback=_read_config, show_default=False,
+        "--config",
+        metavar="FILE",
+        is_eager=True,
+        callback=_read_config,
+        show_default=False,
         help="Read options from a TOML file; flags take precedence. A line is written kernel = 'chi2'.",
     ),
-]  # fmt: skip
+]
 SaveConfig = Annotated[
     Path | None,
     optional("FILE", "Write the options of this command to a file for --config.", "--save-config"),

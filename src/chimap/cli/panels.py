@@ -9,27 +9,27 @@ from typing import Any
 
 from typer.core import TyperCommand
 
-# The panel of each option. Options that are not listed go to the last panel.
+# The options of each panel. Those that are not listed go to the last panel.
 _PANELS = {
-    "Data": (
-        "labels", "task", "test_fraction", "unlabelled", "blocks", "normalize", "part", "all_rows", "splits",
-        "per_class", "rows", "id", "columns", "exclude", "missing", "sample_weight", "groups", "split",
-        "text", "tokens", "smiles", "morgan_radius", "morgan_size", "transpose", "shape",
-    ),
-    "Model": (
-        "kernel", "normalization", "scoring", "bin_weights", "time_limit",
-        "gamma", "terms", "components", "map", "maps", "features", "sampling", "loss", "alpha", "folds",
-        "class_weight", "weights", "threshold", "kernel_errors", "kind",
-        "principal", "method", "widths", "tune_components", "tune_rows", "objective",
-        "validation_fraction", "iterations", "width_strength",
-    ),
-    "Images": ("descriptors", "words", "coding", "grids", "step", "sizes", "strict", "like"),
-}  # fmt: skip
+    "Data": """
+        labels task test_fraction unlabelled blocks normalize part all_rows splits per_class rows id columns
+        exclude missing sample_weight groups split text tokens smiles morgan_radius morgan_size transpose
+        shape
+    """,
+    "Model": """
+        kernel normalization scoring bin_weights time_limit gamma terms components map maps features
+        sampling loss alpha folds class_weight weights threshold kernel_errors kind principal method widths
+        tune_components tune_rows objective validation_fraction iterations width_strength
+    """,
+    "Images": """
+        descriptors words coding grids step sizes strict like
+    """,
+}
 _ORDER = ("Arguments", "Data", "Model", "Images", "Output and runtime")
-_COMMON = {
-    "output", "labels", "test_fraction", "task", "normalize", "kernel", "components", "alpha", "loss", "memory",
-    "jobs", "seed", "descriptors", "config_file", "json", "overwrite", "help", "page", "blocks", "method", "widths",
-}  # fmt: skip
+_COMMON = """
+    output labels test_fraction task normalize kernel components alpha loss memory jobs seed descriptors
+    config_file json overwrite help page blocks method widths
+"""
 _LONG = 20  # commands with more parameters have a short and a long help
 _EXAMPLES = 5  # examples in the short help
 
@@ -53,7 +53,7 @@ class PanelCommand(TyperCommand):
             record = parameter.get_help_record(ctx)
             if record is None:
                 continue
-            if is_short and parameter.param_type_name != "argument" and parameter.name not in _COMMON:
+            if is_short and parameter.param_type_name != "argument" and parameter.name not in _COMMON.split():
                 n_left += 1
             else:
                 panels[_panel_of(parameter)].append(_first_sentence(record) if is_short else record)
@@ -92,7 +92,9 @@ def _first_sentence(record: tuple[str, str]) -> tuple[str, str]:
 def _panel_of(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return "Arguments"
-    return next((panel for panel, names in _PANELS.items() if parameter.name in names), "Output and runtime")
+    return next(
+        (panel for panel, names in _PANELS.items() if parameter.name in names.split()), "Output and runtime"
+    )
 
 
 def as_help(arguments: Sequence[str] | None) -> tuple[list[str], bool]:

@@ -20,9 +20,9 @@ from numpy.lib import format as npy
 
 from chimap._errors import InputError
 from chimap.cli import messages
-from chimap.cli.data_rows import task_names_of
-from chimap.cli.score import answers, is_classifier
 from chimap.data.label_kinds import fixed_width
+from chimap.estimators.targets import task_names
+from chimap.report.score import answers, is_classifier
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -128,7 +128,7 @@ def class_scores(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
 
 def _numbers(model: BaseEstimator, kind: str, of: Callable[[np.ndarray], np.ndarray], n_kinds: int) -> Extra:
     """Return numbers for each class or task. Several kinds of numbers put the kind in front of the column names."""
-    tasks = task_names_of(model)
+    tasks = task_names(model)
     labels = model.classes_.tolist() if tasks is None else tasks
     columns = [str(label) if n_kinds == 1 and tasks is None else f"{kind}_{label}" for label in labels]
 
@@ -153,7 +153,7 @@ def _probabilities(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra
 def _sets(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     """Return the sets of possible classes. In text, classes are separated by bars."""
     model.sets_of(np.zeros((1, model.n_outputs)), 1 - coverage)  # raises early if the model cannot form sets
-    tasks = task_names_of(model)
+    tasks = task_names(model)
 
     def of(outputs: np.ndarray) -> np.ndarray:
         return np.asarray(model.sets_of(outputs, 1 - coverage))
@@ -180,7 +180,7 @@ def _intervals(model: BaseEstimator, coverage: float, n_kinds: int) -> Extra:
     def text(outputs: np.ndarray) -> list[list[str]]:
         return of(outputs).reshape(len(outputs), -1).astype(_precision(model)).astype(str).T.tolist()
 
-    names = [f"_{name}" for name in task_names_of(model) or []] or [""]
+    names = [f"_{name}" for name in task_names(model) or []] or [""]
     columns = [f"{end}{name}" for name in names for end in ("low", "high")]
     return Extra(of, columns, text, (2,) if t == 1 else (t, 2))
 
@@ -208,7 +208,7 @@ def _csv_lines(text: IO[str], model: BaseEstimator, source: Source, chunks: Chun
     """
     lines = csv.writer(text, lineterminator="\n")
     named = source.row_ids is not None
-    predicted = task_names_of(model) or ["prediction"]
+    predicted = task_names(model) or ["prediction"]
     header = [*predicted, *(column for extra in extras.values() for column in extra.columns)]
     lines.writerow([*([source.id_name] if named else []), *header])
     names = iter(() if source.row_ids is None else source.row_ids)
@@ -226,7 +226,7 @@ def _precision(model: BaseEstimator) -> str:
 
 def _write_npy(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Chunks, extras: Extras) -> None:
     dtype = _answer_dtype(model)
-    n_values = () if task_names_of(model) is None else (model.n_outputs,)
+    n_values = () if task_names(model) is None else (model.n_outputs,)
     _npy_header(file, (source.n_rows, *n_values), dtype)
     for outputs in chunks:
         file.write(answers(model, outputs).astype(dtype, copy=False).tobytes())
@@ -249,7 +249,7 @@ def _write_npz(file: IO[bytes], model: BaseEstimator, source: Source, chunks: Ch
                     predicted.append(answers(model, outputs))
                     for name, blocks in waiting.items():
                         blocks.append(extras[name].of(outputs))
-            if (tasks := task_names_of(model)) is not None:
+            if (tasks := task_names(model)) is not None:
                 _npz_member(archive, "tasks", np.array(tasks))
             elif is_classifier(model):
                 _npz_member(archive, "classes", fixed_width(model.classes_))

@@ -6,18 +6,16 @@ import json
 import os
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
     from rich.console import Console
 
     from chimap.engines import Progress
 
-_LITTLE = 0.01  # share of the mean bin weight below which a weight counts as negligible
 _PLAIN_WIDTH = 80  # if the output is not a terminal
 
 
@@ -41,23 +39,6 @@ def _wrapped(line: str, width: int) -> list[str]:
     return textwrap.wrap(line, max(20, width), break_long_words=False, break_on_hyphens=False) or [""]
 
 
-_MOST_BINS = 5
-
-
-def bin_weights(weights: Sequence[float] | None, names: Sequence[str] | None) -> str | None:
-    """Return the heaviest bins by name, and the number with negligible weight; None for equal weights.
-
-    >>> bin_weights([0.5, 2.5, 0.001], ["red", "green", "blue"])
-    'green 2.5, red 0.5, blue 0.001; 1 of 3 below 0.01'
-    """
-    if weights is None:
-        return None
-    ranked = sorted(range(len(weights)), key=lambda i: -weights[i])[:_MOST_BINS]
-    named = [f"{names[i] if names is not None else f'bin {i}'} {weights[i]:.3g}" for i in ranked]
-    low = sum(weight < _LITTLE for weight in weights)
-    return f"{', '.join(named)}; {low:,} of {len(weights):,} below {_LITTLE:g}"
-
-
 def next_commands(title: str, *commands: str) -> None:
     """Print a title and commands, each on a single line of any length so that it can be copied."""
     from rich.text import Text
@@ -71,7 +52,7 @@ def next_commands(title: str, *commands: str) -> None:
 
 def as_json(value: object) -> None:
     """Print the JSON object of ``--json``."""
-    from chimap.report.formatting import plain
+    from chimap._formatting import plain
 
     print(json.dumps(plain(value), indent=2, ensure_ascii=False))
 
@@ -131,27 +112,11 @@ def stages(seconds: Mapping[str, float]) -> str:
     return f"{duration(total)}: " + ", ".join(f"{name} {duration(time)}" for name, time in shown)
 
 
-def kernel(name: str, gamma: float | None) -> str:
-    """Return a line such as 'exp-chi2, gamma 1.93'."""
-    return name if gamma is None else f"{name}, gamma {gamma:.4g}"
-
-
 def duration(seconds: float) -> str:
     """Format seconds: 0.0042 becomes '4.2 ms', 3.14159 '3.14 s' and 125 '2 min 05 s'."""
-    from chimap.report import formatting
+    from chimap import _formatting
 
-    return formatting.seconds(seconds).replace(formatting.NARROW_SPACE, " ")
-
-
-def in_blocks(block_rows: Sequence[int] | None) -> str:
-    """Return ' in 7 blocks of up to 10,000' for the rows of each block; nothing for a machine without blocks."""
-    if block_rows is None or not len(block_rows):
-        return ""
-    return (
-        f" in {len(block_rows)} blocks of up to {max(block_rows):,}"
-        if len(block_rows) > 1
-        else " in one block"
-    )
+    return _formatting.seconds(seconds).replace(_formatting.NARROW_SPACE, " ")
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -172,22 +137,3 @@ def console(to_stderr: bool = False, plain_width: int = _PLAIN_WIDTH) -> Console
 
     stream = sys.stderr if to_stderr else sys.stdout
     return Console(stderr=to_stderr, highlight=False, width=None if stream.isatty() else plain_width)
-
-
-def class_weights(classes: np.ndarray | Sequence[str] | None, weights: np.ndarray | None) -> str | None:
-    """Return '12.3 (active), 0.52 (inactive)' for the first five classes or tasks, or None without weights.
-
-    >>> class_weights(["active", "inactive"], [12.3, 0.52]), class_weights(["tox"], [[0.52, 12.3]])
-    ('12.3 (active), 0.52 (inactive)', '12.3 to 0.52 (tox)')
-    """
-    if classes is None or weights is None:
-        return None
-    if len(weights) and hasattr(
-        weights[0], "__len__"
-    ):  # several tasks: weights of the labels 0 and 1 of each
-        pairs = [
-            f"{of_1:.3g} to {of_0:.3g} ({name})" for name, (of_0, of_1) in zip(classes, weights, strict=True)
-        ]
-    else:
-        pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
-    return ", ".join(pairs[:5]) + (", ..." if len(pairs) > 5 else "")

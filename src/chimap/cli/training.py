@@ -7,23 +7,32 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from chimap._errors import InputError
+from chimap._formatting import counted
+from chimap._memory import keep_no_large_blocks
+from chimap._validation import DataError
+from chimap._version import __version__
 from chimap.cli import data_rows, flag_values, image_rows, messages, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.held_out_rows import Parts, warn_of_repeats
 from chimap.cli.image_rows import ImageSettings
 from chimap.cli.options import AS_IT_IS, TableOptions, Task
+from chimap.data.labelling import labels_of, with_numbers
+from chimap.data.split import drawn_for_test
+from chimap.engines import Stopwatch
+from chimap.fit.checkpoint import Checkpoint
 
 if TYPE_CHECKING:
-    import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
-    from chimap.cli.score import Score
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
+    from chimap.report.score import Score
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,14 +101,6 @@ def train(
     -------
     FittedModel
     """
-    from chimap._memory import keep_no_large_blocks
-    from chimap._validation import DataError
-    from chimap.cli.score import score
-    from chimap.data.labelling import with_numbers
-    from chimap.data.split import drawn_for_test
-    from chimap.engines import Stopwatch
-    from chimap.fit.checkpoint import Checkpoint
-
     keep_no_large_blocks()
     images = images or ImageSettings()
     is_images = image_rows.holds_images(data)
@@ -128,7 +129,7 @@ def train(
         images.check_unused(data)
         source = data_rows.open_data(data, labels, table=table, reading=reading)
         data_rows.weigh(source, table)
-        y = data_rows.labels_of(source)
+        y = labels_of(source)
         task, reason = _decide(y, source.name, settings)
         source = with_numbers(source) if task is Task.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
@@ -140,12 +141,17 @@ def train(
     try:
         extra_rows = None if unlabelled is None else _unlabelled(unlabelled, data, source, table)
         model.fit_source(
-            parts.training, show.progress(silent), unlabelled=extra_rows, checkpoint=log,
-            engine=scheduler or settings.engine.value, groups=parts.groups, learning_curve=learning_curve,
-        )  # fmt: skip
+            parts.training,
+            show.progress(silent),
+            unlabelled=extra_rows,
+            checkpoint=log,
+            engine=scheduler or settings.engine.value,
+            groups=parts.groups,
+            learning_curve=learning_curve,
+        )
         model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
         model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
-        result = None if parts.held_out is None else score(model, parts.held_out, show.progress(silent))
+        result = None if parts.held_out is None else _scored(model, parts.held_out, silent)
     except DataError:
         # names the row of the file, not that of a sample or part
         data_rows.check_every_row(source, settings.precision.value)
@@ -157,6 +163,12 @@ def train(
         described.remove()
     messages.written.append(str(output))
     return FittedModel(model, source, reason, result)
+
+
+def _scored(model: BaseEstimator, held_out: Source, silent: bool) -> Score:
+    from chimap.report.score import score_of  # loads what half of the fits do not need
+
+    return score_of(model, held_out, show.progress(silent))
 
 
 def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions) -> Source:
@@ -175,17 +187,12 @@ def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:
 
 def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray) -> None:
     """Raise DataError if there is a single class, or if all rows of a class are held out."""
-    import numpy as np
-
-    from chimap._validation import DataError
-
     if task is Task.regress or y.ndim == 2:
         return
     if np.unique(y).size < 2:
         raise DataError(
             f"{name}: one class only: all {y.size:,} labels are {y[0]!s}. A classifier needs at least two classes."
         )
-    from chimap.report.formatting import counted
 
     lost = np.setdiff1d(y, y[~is_held_out])
     if lost.size:
@@ -197,11 +204,7 @@ def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray
 
 def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
     """Return the description of the training that the model file stores, as plain values."""
-    import numpy as np
-
-    from chimap._version import __version__
-
-    y = data_rows.labels_of(parts.training)
+    y = labels_of(parts.training)
     about: JSON = {
         "file": source.name,
         "labels": labels,
@@ -221,11 +224,3 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
     classes, counts = np.unique(y, return_counts=True)
     pairs = zip(classes.tolist(), counts.tolist(), strict=True)
     return about | {"class_counts": [list(pair) for pair in pairs]}
-
-
-def cross_validated_r2(model: BaseEstimator) -> float | None:
-    """Return R², 1 - error / total, at the chosen strength, or None if the strength was given."""
-    scores = model.selection_
-    if scores is None or not scores.baseline > 0:
-        return None
-    return float(scores.r2[scores.chosen])

@@ -72,10 +72,8 @@ _IDS: tuple[tuple[Callable[[object], bool], Callable[..., np.ndarray], str], ...
     (is_biom_table, lambda X: np.asarray(X.ids()), "table.ids()"),
 )
 
-MEMBERED: tuple[Opener, ...] = (AnnDataSource, TenXHdf5Source)
 
-
-_TEXT = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
+_SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 
 ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
@@ -86,11 +84,11 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
     **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
     **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
-    **{text + packed: SvmlightSource for text in _TEXT for packed in COMPRESSIONS},
+    **{text + packed: SvmlightSource for text in _SVMLIGHT_ENDINGS for packed in COMPRESSIONS},
 }
 
 CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
-WITH_MEMBERS = (*CONTAINERS, ArrowSource, *MEMBERED)
+WITH_MEMBERS = (*CONTAINERS, ArrowSource, AnnDataSource, TenXHdf5Source)
 
 
 def layout_of(path: str) -> Opener | None:

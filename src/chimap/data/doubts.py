@@ -25,16 +25,18 @@ from chimap.data.source import Source
 LOOK_ROWS, LOOK_BYTES = 2000, 2**24  # rows that are looked at, and their bytes
 _RUNS = 8  # parts of the source that these rows come from
 FEWEST_ROWS = 20  # fewer rows may have other totals, or fractions, by chance
-_TIMES_APART = 10.0
-_FEWEST_OF_CLASS = 5
+_RATIO_OF_OTHER_UNITS = 10.0
+_FEWEST_ROWS_OF_CLASS = 5
 _MOST_CLASSES = 50
 _FEWEST_NUMBERS = 100  # fewer distinct whole numbers are no surprise
 _FEWEST_PARENTS = 3  # groups of columns that add up to another column
-_SUMS_TO = 0.01  # how far the sum of columns may be from the column that holds it, as a share
-_MOST_COMPARED = 200_000  # rows of a file whose contents are compared
+_LARGEST_DEVIATION_OF_SUMS = (
+    0.01  # how far the sum of columns may be from the column that holds it, as a share
+)
+_MOST_ROWS_SEARCHED = 200_000  # rows of a file whose contents are compared
 
 # Columns by which counting programs report reads that belong to no gene: HTSeq's, and STAR's.
-_REPORTS = re.compile(
+_REPORT_COLUMNS = re.compile(
     r"__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|N_(unmapped|multimapping|noFeature|ambiguous)"
 )
 
@@ -113,8 +115,8 @@ class Units:
                 "averages of counts? Give the counts themselves, or fit on rows of the same kind."
             )
         elif self.median > 0 and (
-            now.median > max(_TIMES_APART * self.median, self.largest)
-            or now.median < min(self.median / _TIMES_APART, self.least)
+            now.median > max(_RATIO_OF_OTHER_UNITS * self.median, self.largest)
+            or now.median < min(self.median / _RATIO_OF_OTHER_UNITS, self.least)
         ):
             yield Message(
                 "{}: rows sum to {:.3g} (the median), but to {:.3g} where the model was fitted. Are the units the "
@@ -140,13 +142,15 @@ def doubts_at_fit(
     if is_signed and counts:
         yield Message(
             "{}: entries are negative, so these are no counts; the file has others: {}.",
-            source.name, f"{source.name}::{counts[0].removesuffix('/X')}",
-        )  # fmt: skip
+            source.name,
+            f"{source.name}::{counts[0].removesuffix('/X')}",
+        )
     if source.is_logged and normalize is not None:
         yield Message(
             "{}: uns['log1p'] says that the rows are logarithms already; {normalize=} takes them for counts.",
-            source.name, normalize,
-        )  # fmt: skip
+            source.name,
+            normalize,
+        )
     if names is not None:
         yield from _reports(names, source.name)
         if not is_signed:
@@ -158,18 +162,23 @@ def doubts_at_fit(
             which = "the bins" if giving.size > 1 else "the bin"
             yield Message(
                 "{}: {} {} alone {} every label exactly. If it was made from the labels, leave it out with {exclude=}.",
-                source.name, which, _shown(giving, names), "tell" if giving.size > 1 else "tells",
+                source.name,
+                which,
+                _shown(giving, names),
+                "tell" if giving.size > 1 else "tells",
                 _name(giving[0], names),
-            )  # fmt: skip
+            )
 
 
 def _reports(names: Sequence[str], where: str) -> Iterator[str]:
-    found = [name for name in names if _REPORTS.fullmatch(name)]
+    found = [name for name in names if _REPORT_COLUMNS.fullmatch(name)]
     if found:
         yield Message(
             "{}: {} count reads that belong to no bin, as HTSeq and STAR report them. Leave them out with {exclude=}.",
-            where, ", ".join(map(repr, found)), ",".join(found),
-        )  # fmt: skip
+            where,
+            ", ".join(map(repr, found)),
+            ",".join(found),
+        )
 
 
 def _sums_of_others(names: Sequence[str], rows: Rows, where: str) -> Iterator[str]:
@@ -188,13 +197,15 @@ def _sums_of_others(names: Sequence[str], rows: Rows, where: str) -> Iterator[st
     for parent in parents:
         whole = _column(rows, parent)
         parts = np.asarray(rows[:, below[parent]].sum(axis=1, dtype=np.float64)).reshape(-1)
-        n_sums += bool(np.abs(parts - whole).sum() <= _SUMS_TO * whole.sum())
+        n_sums += bool(np.abs(parts - whole).sum() <= _LARGEST_DEVIATION_OF_SUMS * whole.sum())
     if n_sums >= len(parents) / 2:
         yield Message(
             "{}: {:,} columns, such as {!r}, are the sums of the columns below them in the tree of their names, so "
             "each count stands in several bins. Keep one rank with {columns}.",
-            where, n_sums, names[parents[0]],
-        )  # fmt: skip
+            where,
+            n_sums,
+            names[parents[0]],
+        )
 
 
 def _numbering(rows: Rows, names: Sequence[str] | None, source: Source) -> Iterator[str]:
@@ -217,15 +228,21 @@ def _numbering(rows: Rows, names: Sequence[str] | None, source: Source) -> Itera
         yield Message(
             "{}: {} {} another whole number in every row, as ids and times do. If it is no count, leave it out with "
             "{exclude=}.",
-            source.name, f"column {_shown(found, names)}" if len(found) == 1 else f"columns {_shown(found, names)}",
-            "has" if len(found) == 1 else "have", _name(found[0], names),
-        )  # fmt: skip
+            source.name,
+            f"column {_shown(found, names)}" if len(found) == 1 else f"columns {_shown(found, names)}",
+            "has" if len(found) == 1 else "have",
+            _name(found[0], names),
+        )
 
 
 def _bins_that_tell(rows: Rows, y: np.ndarray) -> np.ndarray:
     """Return the bins whose values tell every class: no two classes share a part of their range."""
     classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
-    if not 2 <= classes.size <= _MOST_CLASSES or counts.min() < _FEWEST_OF_CLASS or y.size < 2 * FEWEST_ROWS:
+    if (
+        not 2 <= classes.size <= _MOST_CLASSES
+        or counts.min() < _FEWEST_ROWS_OF_CLASS
+        or y.size < 2 * FEWEST_ROWS
+    ):
         return np.zeros(0, np.intp)
     lowest, highest = (
         np.stack(
@@ -258,7 +275,7 @@ def _bins_that_are(rows: Rows, y: np.ndarray) -> np.ndarray:
 
 def repeated_rows(training: Source, held_out: Source) -> int | None:
     """Return how many held-out rows also occur in training, without empty ones; None where there are too many rows."""
-    if training.n_rows + held_out.n_rows > _MOST_COMPARED:
+    if training.n_rows + held_out.n_rows > _MOST_ROWS_SEARCHED:
         return None
     known = {content for content in _contents(training) if content}
     return sum(content in known for content in _contents(held_out) if content)
@@ -302,12 +319,12 @@ def _shown(columns: Sequence[int] | np.ndarray, names: Sequence[str] | None, mos
 _MOST_ROWS_COMPARED = 2000  # most rows that are compared with each other
 _MOST_COLUMNS_TESTED = 4  # most columns that are tested; each is another pass over the file
 _FEWEST_VALUES = 5
-_FEWEST_COMPARED = 20  # at least so many values are compared, if there are as many
+_FEWEST_VALUES_COMPARED = 20  # at least so many values are compared, if there are as many
 # How far the share of rows whose nearest row has the same value must exceed chance, as a share of 1 - chance.
-_EXCESS = 0.5
+_LEAST_EXCESS = 0.5
 # Largest median ratio of the distance to the nearest row of the same value to that of another value.
-_NEAR = 0.5
-_NEAR_OF_MANY, _MANY = (
+_LARGEST_DISTANCE_RATIO = 0.5
+_LARGEST_RATIO_OF_SMALL_GROUPS, _SHARE_OF_SMALL_GROUPS = (
     0.72,
     0.08,
 )  # the same ratio where a value covers at most this share of its class; kinds within a class are larger
@@ -351,8 +368,9 @@ def doubts_of_groups(source: Source, rows: Rows | None = None) -> Iterator[str]:
         yield Message(
             "column {!r} looks like a group: rows that share its value are nearly equal. Name it with {groups=}, or "
             "scores will be too optimistic.",
-            name, name,
-        )  # fmt: skip
+            name,
+            name,
+        )
     elif are_nearly_equal(first_look(source)[0] if rows is None else rows):
         yield Message(
             "{}: most rows are nearly equal to a few others, like the frames of a film or the repeats of a sample. If "
@@ -431,8 +449,10 @@ def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None
     shares = ((same_value & same_class).sum(axis=1) - 1) / (same_class.sum(axis=1) - 1).clip(1)
     chance, nearer = float(shares[has_both].mean()), float((within < beyond)[has_both].mean())
     distance_ratio = float(np.median(within[has_both] / beyond[has_both].clip(np.finfo(np.float64).tiny)))
-    is_near = distance_ratio <= _NEAR or (distance_ratio <= _NEAR_OF_MANY and chance <= _MANY)
-    return nearer - chance >= _EXCESS * (1 - chance) and is_near
+    is_near = distance_ratio <= _LARGEST_DISTANCE_RATIO or (
+        distance_ratio <= _LARGEST_RATIO_OF_SMALL_GROUPS and chance <= _SHARE_OF_SMALL_GROUPS
+    )
+    return nearer - chance >= _LEAST_EXCESS * (1 - chance) and is_near
 
 
 def _codes(values: np.ndarray) -> np.ndarray | None:
@@ -461,7 +481,7 @@ def _whole_groups(codes: np.ndarray) -> np.ndarray:
     by_group = np.argsort(rank[codes], kind="stable")
     first = np.concatenate([[0], np.cumsum(counts[order])[:-1]])  # place of the first row of each group
     place_in_group = np.arange(codes.size) - np.repeat(first, counts[order])
-    most = _MOST_ROWS_COMPARED // min(counts.size, _FEWEST_COMPARED)
+    most = _MOST_ROWS_COMPARED // min(counts.size, _FEWEST_VALUES_COMPARED)
     return np.sort(by_group[place_in_group < most][:_MOST_ROWS_COMPARED])
 
 

@@ -17,12 +17,12 @@ from chimap._messages import Message
 from chimap._unicode import composed, composed_texts
 from chimap._validation import DataError
 
-_EXACT = 2.0**53  # up to here float64 holds every whole number
-_LARGEST = 2**63
-_SHOWN = 10  # most classes that an error lists
+_END_OF_EXACT_FLOATS = 2.0**53  # up to here float64 holds every whole number
+_END_OF_INT64 = 2**63
+_MOST_CLASSES_SHOWN = 10  # most classes that an error lists
 
 # Numbers as programs print them: without zeros in front, and with an exponent only if it has a sign or follows a point.
-_PRINTED = re.compile(
+_PRINTED_NUMBER = re.compile(
     r"-?(?:(?:0|[1-9][0-9]*)(?:[eE][-+][0-9]+)?|(?:(?:0|[1-9][0-9]*)\.[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
 )
 
@@ -78,7 +78,7 @@ def texts_of(values: np.ndarray) -> np.ndarray:
 def _text(value: object) -> str:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _EXACT
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < _END_OF_EXACT_FLOATS
     return str(int(value)) if is_whole else str(value)  # type: ignore[call-overload]
 
 
@@ -143,7 +143,9 @@ def known_labels(
     places = places_among(y, classes)
     unknown = np.flatnonzero(places < 0)
     if unknown.size:
-        listed = ", ".join(map(str, classes[:_SHOWN])) + (", ..." if classes.size > _SHOWN else "")
+        listed = ", ".join(map(str, classes[:_MOST_CLASSES_SHOWN])) + (
+            ", ..." if classes.size > _MOST_CLASSES_SHOWN else ""
+        )
         row = unknown[0] if rows is None else rows[unknown[0]]
         kinds = kind_of(y), kind_of(classes)
         came, known = ("", "") if kinds[0] == kinds[1] else (f" ({kinds[0]})", f"; {kinds[1]}")
@@ -173,9 +175,9 @@ def why_text(words: Sequence[str]) -> tuple[str, str] | None:
         number = as_number(word)
         if number is None or not _is_finite(number):
             return word, "is no finite number"
-        if not _PRINTED.fullmatch(word):
+        if not _PRINTED_NUMBER.fullmatch(word):
             return word, f"would be {number} as a number"
-        if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
+        if isinstance(number, int) and not -_END_OF_INT64 <= number < _END_OF_INT64:
             return word, "does not fit in 64 bits"
         value = float(word)
         if has_fractions and isinstance(number, int) and int(value) != number:
@@ -233,7 +235,7 @@ def whole_numbers(y: np.ndarray, missing: np.ndarray | None = None) -> np.ndarra
     whole = (
         np.isfinite(present).all()
         and np.all(present == np.round(present))
-        and np.abs(present).max(initial=0.0) < _EXACT
+        and np.abs(present).max(initial=0.0) < _END_OF_EXACT_FLOATS
     )
     if not whole:
         return y
@@ -257,15 +259,11 @@ _MOST_WORDS_OF_NUMBERS = 2**18  # so many different words that are numbers belon
 
 # How tables write that a value is missing, in lower case. INSDC, "Missing value reporting", and the habits of R,
 # Python, spreadsheets and data bases.
-_FOR_MISSING = frozenset(
-    (
-        "na", "n/a", "n.a.", "#n/a", "nan", "nat", "<na>", "null", "nil", "none", "?", "-", "--", ".", "no data",
-        "missing", "unknown", "undefined", "undetermined", "unspecified", "not applicable", "not available",
-        "not collected", "not determined", "not given", "not known", "not provided", "not recorded", "not reported",
-        "not specified",
-        "not stated", "restricted access", "#value!", "#ref!",
-    )
-)  # fmt: skip
+_WORDS_FOR_MISSING = (
+    "na|n/a|n.a.|#n/a|nan|nat|<na>|null|nil|none|?|-|--|.|no data|missing|unknown|undefined|undetermined|"
+    "unspecified|not applicable|not available|not collected|not determined|not given|not known|not provided|"
+    "not recorded|not reported|not specified|not stated|restricted access|#value!|#ref!"
+)
 
 
 def stands_for_missing(word: str) -> bool:
@@ -277,7 +275,7 @@ def stands_for_missing(word: str) -> bool:
     (True, True, False)
     """
     plain = word.strip().lower()
-    return plain in _FOR_MISSING or plain.startswith("missing:")
+    return plain in _WORDS_FOR_MISSING.split("|") or plain.startswith("missing:")
 
 
 def marks_of(missing: object) -> tuple[str, ...]:
@@ -409,7 +407,7 @@ class TextLabels:
             number = as_number(word or "nan")
             if number is None or _is_infinite(word or ""):
                 raise self._odd_word(str(word), next(iter(self._codes)), self._row(place, codes))
-            if isinstance(number, int) and not -_LARGEST <= number < _LARGEST:
+            if isinstance(number, int) and not -_END_OF_INT64 <= number < _END_OF_INT64:
                 raise DataError(
                     f"{self._where}, row {self._row(place, codes)}: {word} does not fit in 64 bits. Write such labels "
                     "as text, with a letter before them, or targets as 1.0e23."
@@ -429,9 +427,13 @@ class TextLabels:
             Message(
                 "{}, row {}: {!r} among numbers such as {!r}. Mend that line or, if it marks a missing label, say so "
                 "with {missing=}.",
-                self._where, row, word[:60], number[:60], word[:60],
+                self._where,
+                row,
+                word[:60],
+                number[:60],
+                word[:60],
             )
-        )  # fmt: skip
+        )
 
 
 def _values(numbers: Iterable[int | float | None]) -> np.ndarray:
@@ -453,3 +455,20 @@ def _as_labels(numbers: np.ma.MaskedArray) -> np.ndarray:
 def masked(y: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Return labels unchanged, or as a masked array where some are missing."""
     return np.ma.MaskedArray(y, missing) if missing.any() else y
+
+
+def check_binary(y: np.ndarray, name: str) -> None:
+    """Raise DataError unless all labels (n, t) of several tasks are 0, 1 or missing."""
+    not_binary = np.argwhere(~(np.isnan(y) | (y == 0) | (y == 1)))
+    if not_binary.size:
+        row, task = not_binary[0]
+        raise DataError(
+            Message(
+                "{}: {task='classify'} needs labels that are 0, 1 or missing in every task; row {}, task {} has {:g}. "
+                "Use {task='regress'}, or name one column of classes.",
+                name,
+                row,
+                task,
+                y[row, task],
+            )
+        )

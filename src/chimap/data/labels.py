@@ -173,9 +173,11 @@ def read_labels(
             Message(
                 "{}: only .npz files have members, and only tables (.csv, .tsv, .txt, .parquet, .feather) have "
                 "columns of labels, so leave '::{}' out, or write it as one of these{}.",
-                path, member, remedy_after(path.address),
+                path,
+                member,
+                remedy_after(path.address),
             )
-        )  # fmt: skip
+        )
     if ending == ".npy":
         return clean_labels(one_column(read_npy(path), column, str(labels)), n_rows, f"labels in {path}")
     if ending == ".npz":
@@ -463,10 +465,10 @@ def _refuse_missing(is_missing: np.ndarray) -> None:
         )
 
 
-_MOST_SHOWN = 20
+_MOST_NAMES_SHOWN = 20
 
 
-def shown(names: Sequence[str], most: int = _MOST_SHOWN) -> str:
+def shown(names: Sequence[str], most: int = _MOST_NAMES_SHOWN) -> str:
     """Return names as a list for a message.
 
     >>> shown(["a", "b", "c"], most=2), shown([])

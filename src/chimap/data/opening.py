@@ -135,8 +135,11 @@ def open_source(
     if (words := task_words(path_or_array, labels)) is not None:
         opened = with_tasks(
             lambda label, chosen_columns: _read(path_or_array, label, chosen_columns, reading, transpose),
-            path_or_array, words, choice, reading,
-        )  # fmt: skip
+            path_or_array,
+            words,
+            choice,
+            reading,
+        )
         without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
         opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
         return labelled(_matched(opened, like), missing)
@@ -172,9 +175,10 @@ def _check_target(source: Source) -> None:
             Message(
                 "{}: every label is {:g}, by the column or array that is called like labels, so there is nothing to "
                 "predict. Name the labels with {labels}.",
-                source.name, y[0],
+                source.name,
+                y[0],
             )
-        )  # fmt: skip
+        )
 
 
 def _read(

@@ -68,7 +68,7 @@ FILES: dict[str, str] = {
 }
 
 
-_OF_MOLECULES = (".smi", ".sdf")  # turned into tables with a column of SMILES
+_MOLECULE_ENDINGS = (".smi", ".sdf")  # turned into tables with a column of SMILES
 
 
 def counting(kind: str, column: str) -> Setting:
@@ -91,7 +91,7 @@ def file_remedy(path: str) -> str | None:
     if ending not in FILES:
         return None
     remedy = FILES[ending].replace("FILE", path)
-    if ending in _OF_MOLECULES:
+    if ending in _MOLECULE_ENDINGS:
         return Message("{}, and read the column with {}", remedy, counting("MorganCounts", "smiles"))
     return remedy
 

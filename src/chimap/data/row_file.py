@@ -26,17 +26,8 @@ class RowFile:
 
     Consecutive rows share a bucket. Entries are sorted by bucket as they come and appended to a temporary file. At the
     end each bucket is read, sorted by row and written to a second file, from which any range of rows is read. Memory
-    holds one bucket or the entries of one call, and the borders of rows, but never the matrix. The files lie in
-    ``TMPDIR`` and are deleted with this object.
-
-    Parameters
-    ----------
-    n_rows, n_columns : int
-        Shape of the matrix.
-    n_entries : int
-        Number of entries, or an estimate; it determines the size of buckets.
-    dtype : dtype
-        Type of the values.
+    holds one bucket or the entries of one call, and the borders of rows, but never the matrix. ``n_entries``, perhaps
+    an estimate, determines the size of buckets. The files lie in ``TMPDIR`` and are deleted with this object.
     """
 
     def __init__(self, n_rows: int, n_columns: int, n_entries: int, dtype: np.dtype) -> None:

@@ -46,7 +46,7 @@ def check_exact(names: np.ndarray, what: str) -> None:
     large = names[np.isfinite(names) & (np.abs(names) >= 2.0**53)]
     if large.size and np.all(names == np.round(names)):
         raise DataError(
-            f"{what} {large[0]:.0f} is too large to be read exactly beside floats: from 2**53 on, two numbers become "
+            f"{what} {large[0]:.0f} is too large to be read exactly among floats: from 2**53 on, two numbers become "
             "one. Give such names in a file or array of their own, or as text in a column of a table."
         )
 
@@ -104,6 +104,18 @@ def csr_rows(
     index = np.dtype(np.int32 if fits else np.int64)
     parts = (data, indices.astype(index, copy=False), (indptr - indptr[0]).astype(index))
     return _arrays.as_rows(sp.csr_matrix(parts, shape=(indptr.size - 1, n_features)), dtype)
+
+
+def check_columns(indices: np.ndarray, borders: np.ndarray, start: int, n_features: int, where: str) -> None:
+    """Raise DataError, naming the row, for a column outside of the shape; ``start`` is the first of the rows."""
+    if not indices.size or (indices.min() >= 0 and indices.max() < n_features):
+        return
+    place = int(np.flatnonzero((indices < 0) | (indices >= n_features))[0])
+    row = start + int(np.searchsorted(borders - borders[0], place, side="right")) - 1
+    raise DataError(
+        f"{where}, row {row}: column {indices[place]} lies outside the {n_features} columns of its shape. Write the "
+        "file again."
+    )
 
 
 def csr_row_bytes(nnz: int, n_rows: int, dtype: np.dtype) -> float:

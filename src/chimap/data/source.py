@@ -88,7 +88,7 @@ class Source(ABC):
     row_bytes : float
         Mean bytes of a row within a chunk, for planning memory.
     held_bytes : float
-        Bytes that reading keeps in memory beside chunks, such as an open row group; for planning memory too.
+        Bytes that reading keeps in memory besides chunks, such as an open row group; for planning memory too.
     from_files : bool
         Whether rows are read from files, so that reading a chunk ahead makes a pass faster.
     can_seek : bool
@@ -174,11 +174,6 @@ class Source(ABC):
     def has_labels(self) -> bool:
         """Whether chunks carry ``y``."""
         return self.labels() is not None
-
-    @property
-    def every_row(self) -> Source:
-        """The source including the rows that were left out for want of a label, in their original positions."""
-        return self
 
     def places_in_file(self) -> np.ndarray:
         """Return the positions of these rows among all rows of the data, of shape (n_rows,)."""

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone, is_classifier
 
 from chimap._types import ArrayLike, MatrixLike, Parameters, Rows
 from chimap.data import Source
-from chimap.features.base import Features
 from chimap.features.mapped_functions import MappedModel
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import Preparation
 from chimap.fit.targets import Codec
-from chimap.race.runner import Fit
+from chimap.race.runner import Fit, FittedCandidate
 from chimap.recipe import Recipe as Asked
-from chimap.selection import SelectionResult
 
 # --- of estimators to fit
 
@@ -52,82 +49,26 @@ def fit_of(model: BaseEstimator) -> Fit:
     """Return how a race fits a recipe: by a copy of the estimator that has its settings."""
     names = model.get_params(deep=False).keys()
 
-    def fit(recipe: Asked, source: Source, groups: np.ndarray | None) -> FittedCopy:
+    def fit(recipe: Asked, source: Source, groups: np.ndarray | None) -> FittedCandidate:
         copied = clone(model).set_params(
             **{each.name: getattr(recipe, each.name) for each in fields(recipe) if each.name in names}
         )
         copied._keeps_posterior = recipe.keeps_posterior
-        return FittedCopy(copied.fit_source(source, groups=groups))
+        return fitted_candidate(copied.fit_source(source, groups=groups))
 
     return fit
 
 
-@dataclass(frozen=True)
-class FittedCopy:
-    """What a race reads of a fitted estimator; see ``race.runner.FittedCandidate``."""
-
-    model: BaseEstimator
-
-    @property
-    def codec(self) -> Codec:
-        """See ``FittedCandidate``."""
-        return codec_of(self.model)
-
-    @property
-    def alpha(self) -> float:
-        """See ``FittedCandidate``."""
-        return float(self.model.alpha_)
-
-    @property
-    def gamma(self) -> float | None:
-        """See ``FittedCandidate``."""
-        gamma = getattr(self.model.kernel_, "gamma", None)
-        return None if gamma is None else float(gamma)
-
-    @property
-    def features(self) -> Features:
-        """See ``FittedCandidate``."""
-        features: Features = self.model.features_
-        return features
-
-    @property
-    def coef(self) -> np.ndarray:
-        """See ``FittedCandidate``."""
-        return np.asarray(self.model.coef_)
-
-    @property
-    def selection(self) -> SelectionResult | None:
-        """See ``FittedCandidate``."""
-        selection: SelectionResult | None = self.model.selection_
-        return selection
-
-    @property
-    def n_passes(self) -> int:
-        """See ``FittedCandidate``."""
-        return int(self.model.n_passes_)
-
-    @property
-    def keeps_rows(self) -> bool:
-        """See ``FittedCandidate``: only exact machines number their rows."""
-        return hasattr(self.model, "row_numbers_")
-
-    @property
-    def stage_seconds(self) -> Mapping[str, float]:
-        """See ``FittedCandidate``."""
-        seconds: Mapping[str, float] = self.model.stage_seconds_
-        return seconds
-
-    def outputs(self, source: Source) -> np.ndarray:
-        """See ``FittedCandidate``."""
-        return np.asarray(self.model.predict_source(source))
-
-    def prepared(self, rows: Rows) -> Rows:
-        """See ``FittedCandidate``."""
-        return preparation_of(self.model)(rows, 0, "the sample")
-
-    def mapped(self) -> MappedModel | None:
-        """See ``FittedCandidate``."""
-        return mapped_model_of(self.model)
+def fitted_candidate(model: BaseEstimator) -> FittedCandidate:
+    """Return what a race reads of a fitted estimator."""
+    gamma = getattr(model.kernel_, "gamma", None)
+    return FittedCandidate(
+        codec_of(model), float(model.alpha_), None if gamma is None else float(gamma), model.features_, model.coef_,
+        model.selection_, model.n_passes_,
+        hasattr(model, "row_numbers_"),  # only exact machines number their rows
+        model.stage_seconds_, model.predict_source,
+        lambda rows: preparation_of(model)(rows, 0, "the sample"), lambda: mapped_model_of(model),
+    )  # fmt: skip
 
 
 # --- of fitted models

@@ -10,8 +10,8 @@ import dataclasses
 import inspect
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -379,8 +379,6 @@ class FeatureCandidate:
         Name for tables and legends.
     make : callable
         ``make(size)`` returns an unfitted transformer.
-    kernel : Kernel
-        The exact kernel that it approximates.
     sizes : tuple of int
         Sizes to try.
     unit : {"terms", "features"}
@@ -391,7 +389,6 @@ class FeatureCandidate:
 
     label: str
     make: Callable[[int], Features]
-    kernel: Kernel
     sizes: tuple[int, ...]
     unit: str
     takes_rows: bool = False
@@ -449,7 +446,7 @@ def candidates_for(
         names = ["optimal"] if maps is None else chosen
         candidates = _fourier(kernel, names, terms, components, random_state)
     else:
-        candidates = [_map(name, additive, terms, components, random_state) for name in chosen]
+        candidates = [_sized(MAPS[name], additive, terms, components, random_state) for name in chosen]
     return candidates + (_landmarks(kernel, components, random_state) if maps is None else [])
 
 
@@ -468,81 +465,62 @@ def _chosen_maps(kernel: AdditiveKernel, names: Sequence[str] | None) -> list[st
     return list(dict.fromkeys(names))
 
 
-def _map(
-    name: str, kernel: AdditiveKernel, terms: tuple[int, ...], components: tuple[int, ...], seed: int
+def _sized(
+    make: Callable[..., Features],
+    kernel: Kernel,
+    terms: tuple[int, ...],
+    components: tuple[int, ...],
+    seed: int,
+    label: str = "",
+    **settings: object,
 ) -> FeatureCandidate:
-    """Return a map of the catalogue; the size of one without terms is its number of features in all."""
-    make = MAPS[name]
-    if "n_terms" not in inspect.signature(make).parameters:
-        return FeatureCandidate(
-            make.__name__,
-            lambda size: _made(make, kernel, "n_components", size, seed),
-            kernel,
-            components,
-            "features",
-        )
+    """Return features of a kernel: of so many terms a bin if they have terms, and else of so many features in all.
+
+    They get the seed if they take one.
+    """
+    taken = inspect.signature(make).parameters
+    seeded = {"random_state": seed} if "random_state" in taken else {}
+    size_name = "n_components" if "n_components" in taken else "n_terms"
     return FeatureCandidate(
-        make.__name__,
-        lambda size: _made(make, kernel, "n_terms", size, seed),
-        kernel,
-        terms,
-        "terms",
+        label or make.__name__,
+        lambda size: make(kernel=kernel, **{size_name: size}, **seeded, **settings),
+        terms if size_name == "n_terms" else components,
+        "terms" if size_name == "n_terms" else "features",
     )
-
-
-def _made(make: Callable[..., Features], kernel: Kernel, size_name: str, size: int, seed: int) -> Features:
-    """Return an unfitted transformer of a size, with the seed if it takes one."""
-    is_random = "random_state" in inspect.signature(make).parameters
-    return make(kernel=kernel, **{size_name: size}, **({"random_state": seed} if is_random else {}))
 
 
 def _fourier(
     kernel: Exponential, names: list[str], terms: tuple[int, ...], components: tuple[int, ...], seed: int
 ) -> list[FeatureCandidate]:
     """Return the first map with every sampling, and other maps and terms with the orthogonal one."""
-    settings = [(sampling, names[0], terms[0]) for sampling in SAMPLINGS]
-    settings += [(_SAMPLING, name, n) for name in names for n in terms if (name, n) != (names[0], terms[0])]
-    return [_one_fourier(kernel, setting, components, seed) for setting in settings]
-
-
-def _one_fourier(
-    kernel: Exponential, way: tuple[str, str, int], components: tuple[int, ...], seed: int
-) -> FeatureCandidate:
-    """Return random features with one sampling, map and number of terms."""
-    sampling, name, n_terms = way
-
-    def make(size: int) -> FourierFeatures:
-        inner: Any = _made(MAPS[name], kernel.kernel, "n_terms", n_terms, seed)
-        return FourierFeatures(kernel, size, map=inner, n_terms=n_terms, sampling=sampling, random_state=seed)
-
-    label = f"FourierFeatures, {sampling}"
-    if (name, n_terms) != _USUAL:
-        label += f", {MAPS[name].__name__} with {n_terms} term{'s' if n_terms > 1 else ''}"
-    return FeatureCandidate(label, make, kernel, components, "features")
+    ways = [(sampling, names[0], terms[0]) for sampling in SAMPLINGS]
+    ways += [(_SAMPLING, name, n) for name in names for n in terms if (name, n) != (names[0], terms[0])]
+    candidates = []
+    for sampling, name, n in ways:
+        label = f"FourierFeatures, {sampling}"
+        if (name, n) != _USUAL:
+            label += f", {MAPS[name].__name__} with {n} term{'s' if n > 1 else ''}"
+        inner = _sized(MAPS[name], kernel.kernel, terms, components, seed).make(n)
+        settings: JSON = {"map": inner, "n_terms": n, "sampling": sampling}
+        candidates.append(_sized(FourierFeatures, kernel, (), components, seed, label, **settings))
+    return candidates
 
 
 def _without_map(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[FeatureCandidate]:
     """Return random features of a Gaussian or skewed kernel, with every sampling they take, or the Dirichlet map."""
-    if isinstance(kernel, Exponential):
-        make: Callable[..., Features] = FourierFeatures
-        samplings: Sequence[str] = tuple(SAMPLINGS)
-    elif isinstance(kernel, Skewed):
-        make, samplings = SkewedFourierFeatures, tuple(BY_QUANTILE)
-    elif isinstance(kernel, DirichletKernel):
-        return [FeatureCandidate("DirichletMap", lambda size: DirichletMap(kernel), kernel, (1,), "terms")]
+    if isinstance(kernel, DirichletKernel):
+        return [FeatureCandidate("DirichletMap", lambda size: DirichletMap(kernel), (1,), "terms")]
+    if isinstance(kernel, Skewed):
+        make: Callable[..., Features] = SkewedFourierFeatures
+        samplings = tuple(BY_QUANTILE)
+    elif isinstance(kernel, Exponential):
+        make, samplings = FourierFeatures, tuple(SAMPLINGS)
     else:
         return []
-
-    def one(sampling: str) -> FeatureCandidate:
-        return FeatureCandidate(
-            f"{make.__name__}, {sampling}",
-            lambda size: make(kernel, n_components=size, sampling=sampling, random_state=seed),
-            kernel,
-            components,
-            "features",
-        )
-
-    return [one(sampling) for sampling in samplings]
+    return [
+        _sized(make, kernel, (), components, seed, f"{make.__name__}, {sampling}", sampling=sampling)
+        for sampling in samplings
+    ]
 
 
 def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[FeatureCandidate]:
@@ -550,21 +528,11 @@ def _landmarks(kernel: Kernel, components: tuple[int, ...], seed: int) -> list[F
     families: list[Callable[..., Features]] = [NystroemFeatures]
     if LandmarkFeatures.takes(kernel):
         families.insert(0, LandmarkFeatures)
-    candidates = [_of_rows(make, kernel, components, seed) for make in families]
+    candidates = [replace(_sized(make, kernel, (), components, seed), takes_rows=True) for make in families]
     if isinstance(kernel, MinMax):
         bits = lambda size: MinMaxFeatures(n_components=size, random_state=seed)  # noqa: E731
-        candidates.insert(0, FeatureCandidate("MinMaxFeatures", bits, kernel, components, "features"))
+        candidates.insert(0, FeatureCandidate("MinMaxFeatures", bits, components, "features"))
     return candidates
-
-
-def _of_rows(
-    make: Callable[..., Features], kernel: Kernel, components: tuple[int, ...], seed: int
-) -> FeatureCandidate:
-    """Return a candidate whose features are made of rows."""
-    return FeatureCandidate(
-        make.__name__, lambda size: make(kernel, n_components=size, random_state=seed), kernel, components,
-        "features", takes_rows=True,
-    )  # fmt: skip
 
 
 # --- errors, and the smallest possible ones

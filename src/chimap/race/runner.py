@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 from warnings import catch_warnings, simplefilter
 
 import numpy as np
@@ -43,7 +42,7 @@ from chimap.race.rows import (
     shared_tasks,
 )
 from chimap.race.shared import BestSetting, SharedMachines
-from chimap.race.trials import Candidate, Outcome, RaceResult, Trial, is_behind, trial_of
+from chimap.race.trials import Candidate, Outcome, RaceResult, is_behind, trial_of
 from chimap.recipe import Recipe, is_auto
 from chimap.selection import SelectionResult
 from chimap.selection.climb import Setting
@@ -69,65 +68,50 @@ _READING = 3e-3  # seconds by which a pass over features in memory exceeds its p
 _SPARSE_IN_KERNEL, _SPARSE_IN_FEATURES = 20, 50
 
 
-class FittedCandidate(Protocol):
-    """What a race reads of the model that a fit returns."""
+@dataclass(frozen=True)
+class FittedCandidate:
+    """What a race reads of the model that a fit returns.
 
-    @property
-    def codec(self) -> Codec:
-        """How labels became numbers."""
-        ...
+    Parameters
+    ----------
+    codec : Codec
+        How labels became numbers.
+    alpha : float
+        The strength.
+    gamma : float or None
+        Gamma of the kernel; None for a kernel without one.
+    features : Features
+        The features.
+    coef : array of shape (t, D)
+        Their weights.
+    selection : SelectionResult or None
+        Scores of the settings that were compared.
+    n_passes : int
+        Passes over the rows; 0 for those of LIBLINEAR.
+    keeps_rows : bool
+        Whether it is an exact machine.
+    stage_seconds : mapping of str to float
+        Seconds of each stage of the fit.
+    outputs : callable
+        Returns linear outputs (n, t) of the rows of a source.
+    prepared : callable
+        Returns rows as they enter the features.
+    mapped : callable
+        Returns the outputs as a function of mapped rows; None if they are not such a function.
+    """
 
-    @property
-    def alpha(self) -> float:
-        """The strength."""
-        ...
-
-    @property
-    def gamma(self) -> float | None:
-        """Gamma of the kernel; None for a kernel without one."""
-        ...
-
-    @property
-    def features(self) -> Features:
-        """The features."""
-        ...
-
-    @property
-    def coef(self) -> np.ndarray:
-        """Their weights, (t, D)."""
-        ...
-
-    @property
-    def selection(self) -> SelectionResult | None:
-        """Scores of the settings that were compared."""
-        ...
-
-    @property
-    def n_passes(self) -> int:
-        """Passes over the rows; 0 for those of LIBLINEAR."""
-        ...
-
-    @property
-    def keeps_rows(self) -> bool:
-        """Whether it is an exact machine."""
-        ...
-
-    @property
-    def stage_seconds(self) -> Mapping[str, float]:
-        """Seconds of each stage of the fit."""
-        ...
-
-    def outputs(self, source: Source) -> np.ndarray:
-        """Return linear outputs (n, t) of rows."""
-        ...
-
-    def prepared(self, rows: Rows) -> Rows:
-        """Return rows as they enter the features."""
-        ...
-
-    def mapped(self) -> MappedModel | None:
-        """Return the outputs as a function of mapped rows; None if they are not such a function."""
-        ...
+    codec: Codec
+    alpha: float
+    gamma: float | None
+    features: Features
+    coef: np.ndarray
+    selection: SelectionResult | None
+    n_passes: int
+    keeps_rows: bool
+    stage_seconds: Mapping[str, float]
+    outputs: Callable[[Source], np.ndarray]
+    prepared: Callable[[Rows], Rows]
+    mapped: Callable[[], MappedModel | None]
 
 
 Fit = Callable[[Recipe, Source, np.ndarray | None], FittedCandidate]
@@ -272,31 +256,18 @@ class Race:
         """Return the splits of the round that learns from ``n_rows`` rows."""
         return rows_of_round(self.splits, self.splits_of, n_rows)
 
-    def run(
-        self,
-        entered: Sequence[Candidate],
-        progress: Progress,
-        on_trial: Callable[[Trial], None] | None = None,
-    ) -> RaceResult:
-        """Race some candidates."""
+    def run(self, entered: Sequence[Candidate], progress: Progress) -> RaceResult:
+        """Race some candidates until a share of the user's seconds is over, or a fixed amount of work is done."""
         progress.stage("race", None, "fits")
-
-        def tell(trial: Trial) -> None:
-            progress.advance()
-            if on_trial is not None:
-                on_trial(trial)
-
+        limit = self.asked.time_limit
         return successive_halving(
-            entered, self, sorted(self.splits_of), measure=self.measure,
-            n_held_out=self.n_held_out, families_to_the_end=len(self.splits) > 1, on_trial=tell,
-            work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2, **self._end(),
+            entered, self, sorted(self.splits_of), measure=self.measure, n_held_out=self.n_held_out,
+            families_to_the_end=len(self.splits) > 1,
+            seconds=MOST_SECONDS if limit is None else RACE_SHARE * limit,
+            clock=(lambda: self.work) if limit is None else None,
+            work_of_round=lambda n_rows: self.splits_of[n_rows] * float(n_rows) ** 2,
+            on_trial=lambda trial: progress.advance(),
         )  # fmt: skip
-
-    def _end(self) -> Parameters:
-        """Return when to stop starting trials: after a share of the user's seconds, or after a fixed amount of work."""
-        if self.asked.time_limit is not None:
-            return {"seconds": RACE_SHARE * self.asked.time_limit}
-        return {"seconds": MOST_SECONDS, "clock": lambda: self.work}
 
     def machines_of(self, recipe: Recipe) -> SharedMachines | None:
         """Return the machines that share their products if they take the recipe of a candidate, else None."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -46,22 +46,21 @@ from chimap.race.machines import (
 )
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.recipe import checked_alpha
-from chimap.selection.climb import Scored, Setting, climb, mean_square
+from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
 from chimap.solvers.kernel_matrix import has_exact_machine
 
-_HALF_DECADES = 12  # how far strengths may move from the scale of the machine
 # Neighbours of a setting, the cheapest first: half a decade of the strength reuses the matrix, an octave of gamma
 # computes another one.
-_NEXT = ((-1, 0), (1, 0), (0, 1), (0, -1))
+_STEPS = ((-1, 0), (1, 0), (0, 1), (0, -1))
 _UNTHREADED_ROWS = 1200  # rows whose machine is solved before two threads could have synchronised
-_LOOKED_AT = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
-_MANY = 2000  # dense rows whose maps have a feature a bin in trials
+_COUNTED_ROWS = 1000  # rows whose frequent columns are counted to estimate the size of mapped rows
+_MANY_ROWS = 2000  # dense rows whose maps have a feature a bin in trials
 _WELL_FILLED = (
     0.15  # share of entries: pictures and descriptors have more, words, species and substructures less
 )
-_EACH = 0.05  # seconds of a trial that are not counted as operations: maps, scores
+_UNCOUNTED_SECONDS = 0.05  # of a trial, which are not counted as operations: maps, scores
 _NOTHING: tuple[object, Scale, list[Products]] = (None, Scale(), [])
 
 LooksOn = Callable[[float, Sequence[np.ndarray]], bool]
@@ -114,38 +113,29 @@ class BestSetting:
 
 @dataclass
 class Search:
-    """Search for the setting of the machines with the best mean score on the rows to score.
+    """Search for the setting of machines with the best mean score on the rows to score.
 
     Parameters
     ----------
+    shared : SharedMachines
+        Has the targets, and the score of outputs for rows. Ties go to the smaller squared error.
     machines : sequence of Machine
         A machine for each split.
     splits : sequence of (array, array)
         Rows to learn from and rows to score, in the order of the machines.
-    Y : array of shape (n, t)
-        Targets less ``shift``.
-    shift : array of shape (t,)
-        Shift of the targets.
-    score : OutputScore
-        Score of outputs for rows. Ties go to the smaller squared error.
-    alphas : sequence of float or None
-        Strengths to choose from, or None for half decades about the scale of the first machine.
-    chooses_gamma : bool
+    gamma : float or None, default=None
+        Gamma at 0 octaves, for rows before they are scaled; None if the kernel has none.
+    chooses_gamma : bool, default=False
         Whether gamma is chosen too.
-    units : array of shape (t,) or None, default=None
-        Units of the targets, which outputs are multiplied by before they are scored; None for 1.
     by_error : bool, default=False
         Whether the setting with the least squared error is the best, whatever its score.
     """
 
+    shared: SharedMachines
     machines: Sequence[Machine]
     splits: Sequence[Split]
-    Y: np.ndarray
-    shift: np.ndarray
-    score: OutputScore
-    alphas: Sequence[float] | None
-    chooses_gamma: bool
-    units: np.ndarray | None = None
+    gamma: float | None = None
+    chooses_gamma: bool = False
     by_error: bool = False
 
     def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
@@ -156,37 +146,23 @@ class Search:
         """
         self._scale = self.machines[0].scale()
         self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
-        if start is not None:
-            start = self._solved_from(start)
-        start_trial = None if start is None else self._trial(start)
-        if (
-            start is not None
-            and start_trial is not None
-            and start_trial[1]
-            and not looks_on(start_trial[0].score, start_trial[1])
-        ):
-            fitted = start
-        else:
-            fitted = climb(
-                self._better, start or self._downhill(), _NEXT if self.chooses_gamma else _NEXT[:2]
-            )
-        trial = self._trial(fitted)
-        if trial is None or not np.isfinite(trial[0].score):
+        setting = None if start is None else self._solved_from(start)
+        first = None if setting is None else self._trial(setting)
+        if setting is None or first is None or not first[1] or looks_on(first[0].score, first[1]):
+            steps = _STEPS if self.chooses_gamma else _STEPS[:2]
+            setting = climb(self._better, setting or self._downhill(), steps)
+        trial, alpha = self._trial(setting), self._alpha(setting[0])
+        if trial is None or alpha is None or not np.isfinite(trial[0].score):
             raise DataError(
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
-        alpha = self._alpha(fitted[0])
-        tried = [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs]
+        n_scored = sum(test.size for _, test in self.splits)
         return BestSetting(
-            fitted,
-            trial[0].score,
-            trial[1],
-            np.nan if alpha is None else alpha,
-            None,
-            0.0,
-            self.machines,
-            tried,
-        )
+            setting, trial[0].score, trial[1], alpha,
+            None if self.gamma is None else self.gamma * 2.0 ** setting[1],
+            sum(machine.seconds for machine in self.machines) / max(1, n_scored), self.machines,
+            [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs],
+        )  # fmt: skip
 
     def _solved_from(self, start: Setting) -> Setting:
         """Return the smallest strength, from that of ``start`` upwards, that can be solved; ``start`` if there is none.
@@ -202,8 +178,8 @@ class Search:
 
     def _downhill(self) -> Setting:
         """Return the setting to climb from: the largest of given strengths, or the best of a descent by decades."""
-        if self.alphas is not None:
-            return len(self.alphas) - 1, 0
+        if self.shared.alphas is not None:
+            return len(self.shared.alphas) - 1, 0
         best = (self.machines[0].begins_at, 0)
         while self._better((best[0] - 2, 0), best):
             best = best[0] - 2, 0
@@ -211,9 +187,7 @@ class Search:
 
     def _alpha(self, place: int) -> float | None:
         """Return the strength at a place, or None out of range."""
-        if self.alphas is None:
-            return self._scale * 10 ** (place / 2) if abs(place) <= _HALF_DECADES else None
-        return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
+        return strength_at(place, self._scale, self.shared.alphas)
 
     def _better(self, setting: Setting, best: Setting) -> bool:
         """Whether a setting is in range and beats the best one so far."""
@@ -243,20 +217,18 @@ class Search:
             # A machine that LIBLINEAR stopped early remains a candidate: its score on the held-out rows decides.
             warnings.simplefilter("ignore", ConvergenceWarning)
             answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
-        units = 1.0 if self.units is None else self.units
-        outputs = [(output + self.shift) * units for output in answers if output is not None]
+        shared = self.shared
+        units = 1.0 if shared.codec.units is None else shared.codec.units
+        outputs = [(output + shared.codec.shift) * units for output in answers if output is not None]
         if len(outputs) < len(answers):
             return Scored(-np.inf, np.inf), []
-        tests = [test for _, test in self.splits]
-        pairs = list(zip(outputs, tests, strict=True))
-        error = np.mean([self._error(output / units - self.shift, test) for output, test in pairs])
-        score = float(np.mean([self.score(output, test) for output, test in pairs]))
-        return Scored(score if np.isfinite(score) else -np.inf, float(error)), outputs
-
-    def _error(self, outputs: np.ndarray, rows: np.ndarray) -> float:
-        """Return the mean squared error of the rows, by their weights."""
-        weights = None if self.score.sample_weight is None else self.score.sample_weight[rows]
-        return mean_square(outputs - self.Y[rows], weights)
+        weights, errors, scores = shared.score.sample_weight, [], []
+        for (_, test), output in zip(self.splits, outputs, strict=True):
+            residuals = output / units - shared.codec.shift - shared.Y[test]
+            errors.append(mean_square(residuals, None if weights is None else weights[test]))
+            scores.append(shared.score(output, test))
+        score = float(np.mean(scores))
+        return Scored(score if np.isfinite(score) else -np.inf, float(np.mean(errors))), outputs
 
 
 @dataclass
@@ -300,7 +272,7 @@ class SharedMachines:
     def __post_init__(self) -> None:
         self.Y = np.asarray(self.codec.encode(self.y), dtype=np.float64)
         alphas = checked_alpha(self.asked.alpha)
-        self._alphas = None if alphas is None else sorted(np.atleast_1d(alphas).tolist())
+        self.alphas = None if alphas is None else sorted(np.atleast_1d(alphas).tolist())
 
     def let_go(self) -> None:
         """Free what trials share; the next trial computes it again."""
@@ -312,7 +284,7 @@ class SharedMachines:
         They are the kernel values and mapped rows of each split, one block of mapped rows to score, and a copy of it.
         """
         row, size, total = (
-            KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms),
+            KeptRows.bytes_of(self.rows[:_COUNTED_ROWS], self._terms),
             self.asked.dtype.itemsize,
             0.0,
         )
@@ -323,7 +295,7 @@ class SharedMachines:
     def weighing_bytes(self, splits: Sequence[Split]) -> int:
         """Return the bytes of machines on these splits, and of learning bin weights from one of them at a time."""
         n = max(train.size for train, _ in splits)
-        row = KeptRows.bytes_of(self.rows[:_LOOKED_AT], self._terms)
+        row = KeptRows.bytes_of(self.rows[:_COUNTED_ROWS], self._terms)
         return self.footprint(splits) + int(
             n * (self.asked.dtype.itemsize * KernelMachine.RELEVANCE * n + row)
         )
@@ -403,26 +375,10 @@ class SharedMachines:
     ) -> BestSetting:
         """Return the best setting of machines, one for each split."""
         chooses = gamma is not None and is_auto(recipe.gamma)
-        search = Search(
-            machines,
-            splits,
-            self.Y,
-            self.codec.shift,
-            self.score,
-            self._alphas,
-            chooses,
-            self.codec.units,
-            by_error,
-        )
         try:
-            fitted = search.best(start, looks_on)
+            return Search(self, machines, splits, gamma, chooses, by_error).best(start, looks_on)
         finally:
-            self.work += _EACH + sum(machine.work for machine in machines)
-        n_scored = sum(test.size for _, test in splits)
-        return replace(
-            fitted, gamma=None if gamma is None else gamma * 2.0 ** fitted.setting[1],
-            seconds=sum(machine.seconds for machine in machines) / max(1, n_scored),
-        )  # fmt: skip
+            self.work += _UNCOUNTED_SECONDS + sum(machine.work for machine in machines)
 
     def _kernels(self, recipe: Recipe, splits: Sequence[Split]) -> tuple[list[Machine], float | None]:
         """Return the machines, and the gamma of unscaled rows that corresponds to 0 octaves."""
@@ -484,7 +440,7 @@ class SharedMachines:
         """
         if not isinstance(self.asked.n_terms, str):
             return self.asked.n_terms
-        if self.rows.shape[0] < _MANY:
+        if self.rows.shape[0] < _MANY_ROWS:
             return 2
         n_filled, (n, n_bins) = np.count_nonzero(_arrays.stored_values(self.rows)), self.rows.shape
         return 1 if n_filled > _WELL_FILLED * n * n_bins else 2

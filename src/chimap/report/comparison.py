@@ -12,16 +12,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import measure_in_words, number, one_line, percent, plain, seconds
 from chimap._memory import format_bytes, parse_memory
 from chimap._threads import threads
-from chimap._types import Parameters
+from chimap._types import JSON, Parameters
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.features.kernel_errors import KernelErrors
 from chimap.race.compare import SIZES, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
-from chimap.report import formatting
 from chimap.report.figures import (
     INK,
     LINES,
@@ -29,15 +30,21 @@ from chimap.report.figures import (
     MUTED,
     RULE,
     SIZE,
-    house_style,
+    drawing,
     legend_below,
     log_axis,
-    new_figure,
     to_svg,
 )
-from chimap.report.formatting import measure_in_words, number, one_line, percent, plain, seconds
 from chimap.report.kernel_errors import gram_error, value_error
-from chimap.report.page import LISTED, as_markup, date_in_words, now, package_versions, render, write_page
+from chimap.report.page import (
+    LISTED,
+    captioned,
+    date_in_words,
+    now,
+    package_versions,
+    render,
+    write_page,
+)
 from chimap.selection.jackknife import standard_error
 
 if TYPE_CHECKING:
@@ -393,25 +400,38 @@ def render_comparison(
     errors : KernelErrors or None, default=None
         The kernel errors to show.
     """
+    facts: JSON = {
+        "data": {},
+        "settings": {},
+        "versions": {},
+        "stages": {},
+        "created": "",
+        "advice": None,
+        "figures": [],
+    }
+    if comparison is not None:
+        facts = {
+            "data": _formatting.plain({k: v for k, v in comparison.data.items() if v is not None}),
+            "settings": _formatting.plain(comparison.settings),
+            "versions": _formatting.plain(comparison.versions),
+            "stages": {name: _formatting.seconds(time) for name, time in comparison.stages.items()},
+            "created": date_in_words(comparison.created),
+            "advice": comparison.recommendation,
+            "figures": _figures(comparison),
+        }
     return render(
         "comparison.html",
         title=_title(comparison, errors),
         comparison=comparison,
         errors=errors,
-        advice=None if comparison is None else comparison.recommendation,
         listed=LISTED,
         command=command,
-        figures=[] if comparison is None else _figures(comparison),
         error_figures=[] if errors is None else _error_figures(errors),
         has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
         score=lambda value: _score(comparison, value),
         between=lambda entrant: _between(comparison, entrant),
         stored=_stored,
-        data={} if comparison is None else formatting.plain(_without_none(comparison.data)),
-        settings={} if comparison is None else formatting.plain(comparison.settings),
-        versions={} if comparison is None else formatting.plain(comparison.versions),
-        stages={} if comparison is None else {n: formatting.seconds(t) for n, t in comparison.stages.items()},
-        created="" if comparison is None else date_in_words(comparison.created),
+        **facts,
     )
 
 
@@ -422,51 +442,44 @@ def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
     return f"Features of {errors.kernel}"
 
 
-def _without_none(values: Mapping[str, object]) -> Parameters:
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _figures(comparison: Comparison) -> list[Parameters]:
-    """Return title, caption and SVG of each figure of the race."""
-
+def _figures(comparison: Comparison) -> list[JSON]:
+    """Return the figures of the race."""
     name = comparison.metric[0].upper() + comparison.metric[1:]
-    figures = [
-        (f"{name} by prediction time", score_by_prediction(comparison),
-         "The line joins the models that no other beats in both score and speed. The ring marks the recommended one."),
-    ]  # fmt: skip
+    caption = (
+        "The line joins the models that no other beats in both score and speed. The ring marks the recommended "
+        "one."
+    )
+    figures = [captioned(f"{name} by prediction time", score_by_prediction(comparison), caption)]
     if max(len(e.runs) for e in comparison.ranked) > 1:
-        figures.insert(
-            0,
-            (f"{name} by rows", score_by_rows(comparison),
-             "Each line is a model, each point a round; models that did not reach the last round are grey. The bars "
-             "are one standard error."),
-        )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
+        caption = (
+            "Each line is a model, each point a round; models that did not reach the last round are grey. The bars are "
+            "one standard error."
+        )
+        figures.insert(0, captioned(f"{name} by rows", score_by_rows(comparison), caption))
+    return figures
 
 
-def _error_figures(errors: KernelErrors) -> list[Parameters]:
-
-    rows = f"{errors.n_gram_rows:,} rows"
+def _error_figures(errors: KernelErrors) -> list[JSON]:
+    of_matrix = f"Relative Frobenius error of the kernel matrix of {errors.n_gram_rows:,} rows."
     if errors.bound_of == "values":
-        figures = [
-            ("Kernel error by terms", value_error(errors),
-             "Relative error over pairs of non-zero entries. No map that is the same in every bin can be below the "
-             "dashed line (Eckart and Young)."),
-            ("Error of the kernel matrix", gram_error(errors),
-             f"Relative Frobenius error of the kernel matrix of {rows}."),
-        ]  # fmt: skip
-    else:
-        figures = [
-            ("Kernel error by features", gram_error(errors),
-             f"Relative Frobenius error of the kernel matrix of {rows}. No features of any kind can be below the "
-             "dashed line (Eckart and Young), which is drawn where it is not zero."),
-        ]  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
+        caption = (
+            "Relative error over pairs of non-zero entries. No map that is the same in every bin can be below the "
+            "dashed line (Eckart and Young)."
+        )
+        return [
+            captioned("Kernel error by terms", value_error(errors), caption),
+            captioned("Error of the kernel matrix", gram_error(errors), of_matrix),
+        ]
+    caption = (
+        f"{of_matrix} No features of any kind can be below the dashed line (Eckart and Young), which is drawn where it "
+        "is not zero."
+    )
+    return [captioned("Kernel error by features", gram_error(errors), caption)]
 
 
 def _score(comparison: Comparison | None, value: float) -> str:
     is_share = comparison is not None and comparison.measure == "accuracy"
-    return formatting.percent(value) if is_share else formatting.number(value, 3)
+    return _formatting.percent(value) if is_share else _formatting.number(value, 3)
 
 
 def _between(comparison: Comparison | None, entrant: Entrant) -> str:
@@ -481,8 +494,7 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
 
 def _stored(n_bytes: float | None) -> str:
     """Return the bytes of a row as text, with a unit."""
-
-    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", formatting.NARROW_SPACE)
+    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _formatting.NARROW_SPACE)
 
 
 _MOST = 8  # largest number of finalists that are drawn in colour
@@ -492,9 +504,7 @@ def score_by_rows(comparison: Comparison) -> str:
     """Draw the score over the number of training rows, round by round."""
     from matplotlib.ticker import NullLocator
 
-    with house_style():
-        figure = new_figure(*SIZE)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(*SIZE) as (figure, axes):
         axes.set_xscale("log")
         coloured = styled(comparison)
         names = {entrant.name for entrant, _ in coloured}
@@ -518,9 +528,7 @@ def score_by_rows(comparison: Comparison) -> str:
 
 def score_by_prediction(comparison: Comparison) -> str:
     """Draw the score of the finalists over their prediction time, with the Pareto front of both."""
-    with house_style():
-        figure = new_figure(*SIZE)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(*SIZE) as (figure, axes):
         axes.set_xscale("log")
         for entrant, style in styled(comparison):
             x, y = _points([entrant.last], lambda run: 1e6 * run.predict_seconds)
@@ -530,9 +538,15 @@ def score_by_prediction(comparison: Comparison) -> str:
         axes.plot(x, y, color=MUTED, linewidth=1.2, zorder=1, drawstyle="steps-post")
         chosen = comparison.recommendation.chosen.last
         axes.plot(
-            [1e6 * max(chosen.predict_seconds, 1e-9)], [chosen.score], "o", markersize=15, markerfacecolor="none",
-            markeredgecolor=INK, markeredgewidth=1.6, label="recommended",
-        )  # fmt: skip
+            [1e6 * max(chosen.predict_seconds, 1e-9)],
+            [chosen.score],
+            "o",
+            markersize=15,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            markeredgewidth=1.6,
+            label="recommended",
+        )
         log_axis(axes.xaxis, *_wide(axes, [1e6 * e.last.predict_seconds for e in comparison.finalists]))
         return _finished(figure, axes, comparison, "prediction", "prediction time per row (µs)")
 
@@ -549,12 +563,18 @@ def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
 def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
     """Return the best finalists with their colour and marker."""
     return [
-        (entrant, {
-            "color": LINES[i % len(LINES)], "marker": MARKERS[i % len(MARKERS)], "markersize": 6, "linewidth": 1.7,
-            "linestyle": ":" if entrant.is_linear else "-",
-        })
+        (
+            entrant,
+            {
+                "color": LINES[i % len(LINES)],
+                "marker": MARKERS[i % len(MARKERS)],
+                "markersize": 6,
+                "linewidth": 1.7,
+                "linestyle": ":" if entrant.is_linear else "-",
+            },
+        )
         for i, entrant in enumerate(comparison.finalists[:_MOST])
-    ]  # fmt: skip
+    ]
 
 
 def _rows(run: Run) -> float:
@@ -585,8 +605,7 @@ def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_l
     )
     axes.grid(axis="y")
     y_label = f"{comparison.metric} on held-out rows"
-    axes.set_xlabel(x_label, labelpad=8)
-    axes.set_ylabel(y_label, labelpad=8)
+    axes.set(xlabel=x_label, ylabel=y_label)
     legend_below(axes)
     listed = ", ".join(one_line(e.words) for e in comparison.ranked)
     return to_svg(figure, f"comparison-{name}", f"{y_label} over {x_label}: {listed}.")

@@ -1,13 +1,14 @@
-"""``Evaluation``: everything that a report shows, as one frozen value."""
+"""``Evaluation``: everything that a report shows, as one frozen value, and how a model is scored on a source."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
+from chimap._formatting import plain
 from chimap._types import JSON
-from chimap.report.formatting import plain
 from chimap.report.insight import Insight
 from chimap.report.measures import (
     Baseline,
@@ -17,10 +18,14 @@ from chimap.report.measures import (
     TaskMetrics,
 )
 from chimap.report.page import now, package_versions
-from chimap.report.pictures import Examples
+from chimap.report.pictures import Examples, examples, images_of
 from chimap.report.ranking import RankingMetrics
+from chimap.report.score import Score
 from chimap.report.selection import ComponentScores, StrengthCurve
 from chimap.report.splits import SplitScores
+
+if TYPE_CHECKING:
+    from chimap.data import Source
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,3 +104,89 @@ class Evaluation:
             "settings": plain(self.settings),
             "versions": plain(self.versions),
         }
+
+
+def evaluation_of(
+    model: Any,
+    source: Source,
+    score: Score,
+    which: str,
+    *,
+    splits: SplitScores | None = None,
+    insight: Insight | None = None,
+) -> Evaluation:
+    """Return everything that the page of an evaluation shows.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    source : Source
+        Rows that the model was scored on.
+    score : Score
+        Its score on them; see ``score_of``.
+    which : str
+        Which rows these are, in words.
+    splits : SplitScores or None, default=None
+        Scores of the model retrained on random splits.
+    insight : Insight or None, default=None
+        What is known besides the score; see ``insight_of``.
+
+    Returns
+    -------
+    Evaluation
+    """
+    # for a compiled model: the model that it was made from, if it was kept
+    fitted = getattr(model, "exact_", model)
+    training = getattr(model, "training_", None) or {}
+    seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
+    data = {
+        "file": source.name.partition(",")[0],
+        "rows": source.n_rows,
+        "which rows": which,
+        "rows left out, without a label": source.n_left_out or None,
+        "bins": source.n_features,
+        "rows trained on": getattr(fitted, "n_rows_", None),
+        "trained on": training.get("file"),
+        "trained at": training.get("date"),
+    }
+    selection = None if fitted is None else fitted.selection_
+    return Evaluation(
+        title=f"{model.describe()['kernel']} on {data['file']}",
+        model_name=type(model).__name__,
+        data={name: value for name, value in data.items() if value is not None},
+        metrics=score.metrics,
+        baseline=score.baseline,
+        curve=StrengthCurve.of(selection, fitted is not None and isinstance(fitted.alpha, str)),
+        components=ComponentScores.of(selection),
+        stages=seconds | {"predict": score.seconds},
+        settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
+        ranking=score.ranking,
+        examples=_examples(source, score),
+        splits=splits,
+        insight=insight,
+        reliability=score.reliability,
+    )
+
+
+def _examples(source: Source, score: Score) -> Examples | None:
+    """Return the most confused images and the top-ranked images of each class, or None if the rows are not images."""
+    images = images_of(source)
+    if not isinstance(score.metrics, ClassificationMetrics) or score.ranking is None or score.outcome is None:
+        return None
+    return (
+        None if images is None else examples(score.metrics, score.ranking, *score.outcome, read=images.read)
+    )
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """Return the parameters of the estimator, with learned values in place of instructions such as "auto"."""
+    parameters = model.get_params(deep=False)
+    left_out = ("verbose", "kernel", "gamma", "alpha", "map")
+    learned = {
+        "kernel": model.kernel_.name,
+        "gamma": getattr(model.kernel_, "gamma", None),
+        "alpha": model.alpha_,
+        "features": model.coef_.shape[1],
+    }
+    return learned | {name: value for name, value in parameters.items() if name not in left_out}

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import measure_in_words, number, one_line, percent, seconds
 from chimap._types import JSON
-from chimap.report import formatting
 from chimap.report.evaluation import Evaluation
 from chimap.report.figures import (
     BAD,
@@ -22,12 +23,13 @@ from chimap.report.figures import (
     MUTED,
     ON_SHADE,
     RULE,
+    drawing,
+    horizontal_bars,
     house_style,
     log_axis,
     new_figure,
     to_svg,
 )
-from chimap.report.formatting import measure_in_words, number, one_line, percent, seconds
 from chimap.report.insight import Insight, TwoClasses
 from chimap.report.measures import (
     ClassificationMetrics,
@@ -104,9 +106,9 @@ def _common_parts(evaluation: Evaluation) -> JSON:
 
     stages = {name: float(time) for name, time in evaluation.stages.items()}
     return {
-        "data": formatting.plain(evaluation.data),
-        "settings": {k: v for k, v in formatting.plain(evaluation.settings).items() if v is not None},
-        "versions": formatting.plain(evaluation.versions),
+        "data": _formatting.plain(evaluation.data),
+        "settings": {k: v for k, v in _formatting.plain(evaluation.settings).items() if v is not None},
+        "versions": _formatting.plain(evaluation.versions),
         "created": date_in_words(evaluation.created),
         "stages": stages,
         "stages_total": sum(stages.values()),
@@ -156,7 +158,6 @@ def _has_roc(evaluation: Evaluation) -> bool:
 
 def _insight_parts(insight: Insight, auc: float | None) -> JSON:
     """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
-
     two, curve = insight.two, insight.curve
     bands = [] if two is None else two.reliability()
     return {
@@ -170,7 +171,6 @@ def _insight_parts(insight: Insight, auc: float | None) -> JSON:
 
 def _calibration_parts(evaluation: Evaluation) -> JSON:
     """Return the calibration error, with figure and table unless the section of two classes shows the reliability."""
-
     reliability, insight = evaluation.reliability, evaluation.insight
     is_shown = insight is not None and insight.two is not None and bool(insight.two.reliability())
     drawn = None if is_shown else reliability
@@ -183,7 +183,6 @@ def _calibration_parts(evaluation: Evaluation) -> JSON:
 
 def _ranking_parts(ranking: RankingMetrics) -> JSON:
     """Return the figure and the best and worst classes; if there are few, all of them count as best."""
-
     order = ranking.ordered()
     values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
     all_fit = len(values) <= 2 * EXTREME
@@ -218,7 +217,7 @@ def _task_parts(metrics: TaskMetrics) -> JSON:
         "task": "tasks",
         "metrics": metrics,
         "noun": "target" if metrics.n_positive is None else "task",
-        "in_words": {name: formatting.measure_in_words(name) for name in metrics.measures},
+        "in_words": {name: _formatting.measure_in_words(name) for name in metrics.measures},
         "first_tasks": places[:LISTED] if is_folded else places,
         "folded_tasks": places[LISTED:] if is_folded else [],
         "unmeasured": unmeasured,
@@ -246,19 +245,13 @@ def stage_times(stages: Mapping[str, float]) -> str:
     names, times = list(stages), np.asarray(list(stages.values()), np.float64)
     total = times.sum()
     shares = times / total if total > 0 else np.zeros(len(names))
-    with house_style():
-        figure = new_figure(200, 28 * len(names))
-        axes = figure.add_axes((0, 0, 1, 1))
-        places = np.arange(len(names))
-        axes.barh(places, shares, height=0.62, color=GOOD)
+    with drawing(200, 28 * len(names)) as (figure, axes):
+        places = horizontal_bars(axes, names, shares)
         for place, time, share in zip(places, times, shares, strict=True):
             text = f"{seconds(time)} · {percent(share, 0 if share >= 0.1 else 1)}"
             axes.annotate(
                 text, (share, place), xytext=(7, 0), textcoords="offset points", va="center", color=INK
             )
-        axes.set(xlim=(0, max(shares.max(), 1e-9)), ylim=(len(names) - 0.5, -0.5), xticks=[])
-        axes.set_yticks(places, [one_line(name, 28) for name in names])
-        axes.spines["bottom"].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {seconds(t)}" for n, t in zip(names, times, strict=True))
         return to_svg(figure, "stages", f"Time per stage: {listed}; {seconds(total)} in total.")
 
@@ -267,23 +260,28 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
     """Draw predicted over true values: a dot per row, or for more than 500 rows their density in hexagons."""
     y, p = metrics.targets, metrics.predictions
     low, high = _range(np.concatenate([y, p]), pad=0.05)
-    with house_style():
-        figure = new_figure(330, 330)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(330, 330) as (figure, axes):
         if y.size <= DOTTED:
             axes.plot(y, p, "o", markersize=5, color=GOOD, alpha=0.55, markeredgewidth=0)
         else:
             _draw_hexagons(axes, y, p, (low, high, low, high))
         axes.plot([low, high], [low, high], color=BAD, linewidth=1.3, dashes=(4, 3))
         axes.annotate(
-            "no error", (1, 1), xycoords="axes fraction", xytext=(-24, -18), textcoords="offset points",
-            ha="right", va="bottom", rotation=45, rotation_mode="anchor", color=BAD,
-        )  # fmt: skip
+            "no error",
+            (1, 1),
+            xycoords="axes fraction",
+            xytext=(-24, -18),
+            textcoords="offset points",
+            ha="right",
+            va="bottom",
+            rotation=45,
+            rotation_mode="anchor",
+            color=BAD,
+        )
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         _plain_ticks(axes, share_y=True)
         axes.grid()
-        axes.set_xlabel("true", labelpad=8)
-        axes.set_ylabel("predicted", labelpad=8)
+        axes.set(xlabel="true", ylabel="predicted")
         alt = (
             f"Predicted against true values of {y.size} rows, both from {number(low)} to {number(high)}. "
             f"R² {number(metrics.r2, 3)}."
@@ -306,9 +304,7 @@ def _draw_hexagons(
 def residual_histogram(metrics: RegressionMetrics) -> str:
     """Draw the histogram of prediction - target, with zero marked."""
     residuals = metrics.residuals
-    with house_style():
-        figure = new_figure(350, 240)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(350, 240) as (figure, axes):
         low, high = _range(residuals, tails=0.005)
         edges = np.linspace(low, high, min(60, max(12, int(2 * np.cbrt(residuals.size)))) + 1)
         counts, _ = np.histogram(residuals, edges)
@@ -319,8 +315,7 @@ def residual_histogram(metrics: RegressionMetrics) -> str:
         _plain_ticks(axes)
         axes.grid(axis="y")
         note = f" ({outside:,} rows are outside)" if outside else ""
-        axes.set_xlabel(f"prediction − target{note}", labelpad=8)
-        axes.set_ylabel("rows", labelpad=8)
+        axes.set(xlabel=f"prediction − target{note}", ylabel="rows")
         alt = (
             f"Histogram of {residuals.size} errors, prediction minus target: "
             f"mean {number(residuals.mean(), 3)}, "
@@ -365,9 +360,7 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
     """
     k = len(metrics.classes)
     cell = _cell_size(k)
-    with house_style():
-        figure = new_figure(cell * k, cell * k)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(cell * k, cell * k) as (figure, axes):
         shares = _row_shares(metrics)
         image = _shades(_largest_in_blocks(shares, classes_a_cell(k)))
         axes.imshow(
@@ -380,8 +373,7 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
             _name_classes(axes, metrics.classes, cell)
         else:
             _number_classes(axes, k)
-        axes.set_xlabel("predicted class", labelpad=8)
-        axes.set_ylabel("true class", labelpad=8)
+        axes.set(xlabel="predicted class", ylabel="true class")
         _key(figure, cell * k)
         alt = (
             f"Confusion matrix of {k} classes: {metrics.n_correct} of {metrics.n_rows} rows "
@@ -503,9 +495,7 @@ def drawn_classes(ranking: RankingMetrics) -> list[int]:
 
 def precision_recall_figure(ranking: RankingMetrics) -> str:
     """Draw the best precision at each recall or beyond: the mean of all classes (thick) and single classes (thin)."""
-    with house_style():
-        figure = new_figure(380, 300)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(380, 300) as (figure, axes):
         has_mean = ranking.ordered().size > 1
         if has_mean:
             mean = ranking.mean_curve
@@ -522,8 +512,7 @@ def precision_recall_figure(ranking: RankingMetrics) -> str:
         axes.set_xticklabels([percent(t, 0) for t in axes.get_xticks()])
         axes.set_yticklabels([percent(t, 0) for t in axes.get_yticks()])
         axes.grid()
-        axes.set_xlabel("recall", labelpad=8)
-        axes.set_ylabel("precision", labelpad=8)
+        axes.set(xlabel="recall", ylabel="precision")
         axes.legend(loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, labelspacing=0.6)
         alt = (
             f"Precision over recall of {ranking.ordered().size} classes; the mean average precision is "
@@ -535,16 +524,13 @@ def precision_recall_figure(ranking: RankingMetrics) -> str:
 def learning_curve(curve: LearningCurve) -> str:
     """Draw the held-out score over the number of training rows (logarithmic)."""
     measure = measure_in_words(curve.measure)
-    with house_style():
-        figure = new_figure(330, 210)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(330, 210) as (figure, axes):
         axes.plot(curve.rows, curve.scores, color=GOOD, linewidth=2, marker="o", markersize=4)
         axes.set(xscale="log", xlim=(curve.rows[0] / 1.1, curve.rows[-1] * 1.1))
         axes.margins(y=0.2)
         log_axis(axes.xaxis, *axes.get_xlim())
         axes.grid(axis="y")
-        axes.set_xlabel("training rows", labelpad=8)
-        axes.set_ylabel(measure, labelpad=8)
+        axes.set(xlabel="training rows", ylabel=measure)
         steps = ", ".join(f"{n:,} rows {number(s, 3)}" for n, s in zip(curve.rows, curve.scores, strict=True))
         return to_svg(figure, "learning", f"Held-out {measure} by number of training rows: {steps}.")
 
@@ -557,8 +543,7 @@ def roc_figure(two: TwoClasses, auc: float) -> str:
         axes = _square(figure)
         axes.plot(false_positives, true_positives, color=GOOD, linewidth=2)
         axes.annotate(f"AUC {auc:.3f}", (0.95, 0.06), ha="right", color=INK, weight="bold")
-        axes.set_xlabel("false positive rate", labelpad=8)
-        axes.set_ylabel("true positive rate", labelpad=8)
+        axes.set(xlabel="false positive rate", ylabel="true positive rate")
         return to_svg(figure, "roc", f"ROC curve, with an area of {auc:.3f} below it.")
 
 
@@ -585,8 +570,7 @@ def _shares(bands: Sequence[tuple[float, float, int]], name: str, x: str, y: str
         axes = _square(figure)
         axes.plot(probabilities, shares, color=GOOD, linewidth=1.5)
         axes.scatter(probabilities, shares, 12 + 90 * rows / rows.max(), color=GOOD, zorder=3)
-        axes.set_xlabel(x, labelpad=8)
-        axes.set_ylabel(y, labelpad=8)
+        axes.set(xlabel=x, ylabel=y)
         steps = ", ".join(f"{percent(p, 0)}: {percent(t, 0)}" for p, t, _ in bands)
         return to_svg(figure, name, f"{title}: {steps}.")
 

@@ -9,12 +9,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import number, one_line
 from chimap._types import JSON
 from chimap.explain.effects import BinEffect
-from chimap.report import formatting
 from chimap.report.explanation import ExplainedRow, ModelExplanation
-from chimap.report.figures import BAD, GOOD, INK, LINES, MUTED, PALETTE, house_style, new_figure, to_svg
-from chimap.report.formatting import number, one_line
+from chimap.report.figures import (
+    BAD,
+    GOOD,
+    INK,
+    LINES,
+    MUTED,
+    PALETTE,
+    drawing,
+    horizontal_bars,
+    house_style,
+    new_figure,
+    to_svg,
+)
 from chimap.report.page import as_markup, date_in_words, render, write_page
 
 if TYPE_CHECKING:
@@ -73,7 +85,6 @@ def render_explanation(explanation: ModelExplanation) -> str:
     explanation : ModelExplanation
         What to show.
     """
-
     top = explanation.importance.top(TOP)
     return render(
         "explanation.html",
@@ -86,8 +97,8 @@ def render_explanation(explanation: ModelExplanation) -> str:
         ),
         effects=_effects(explanation),
         rows=[_row(explanation, row, i) for i, row in enumerate(explanation.rows)],
-        data=formatting.plain(explanation.data),
-        versions=formatting.plain(explanation.versions),
+        data=_formatting.plain(explanation.data),
+        versions=_formatting.plain(explanation.versions),
         created=date_in_words(explanation.created),
     )
 
@@ -129,33 +140,28 @@ _LONGEST = 30  # largest number of characters of a name next to its bar
 
 def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
     """Draw the importance of bins as horizontal bars, the first on top."""
-    with house_style():
-        figure = new_figure(250, 22 * len(names))
-        axes = figure.add_axes((0, 0, 1, 1))
-        places = np.arange(len(names))
-        axes.barh(places, values, height=0.66, color=GOOD)
-        axes.set(
-            xlim=(0, max(float(values.max(initial=0.0)), 1e-300)), ylim=(len(names) - 0.5, -0.5), xticks=[]
-        )
-        axes.set_yticks(places, [one_line(name, _LONGEST) for name in names])
-        axes.spines["bottom"].set_visible(False)
+    with drawing(250, 22 * len(names)) as (figure, axes):
+        horizontal_bars(axes, names, values, height=0.66, longest=_LONGEST)
         listed = ", ".join(f"{one_line(n)} {number(v, 3)}" for n, v in zip(names, values, strict=True))
         return to_svg(figure, "importance", f"Importance of bins: {listed}.")
 
 
 def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> str:
     """Draw positive (blue) and negative (orange) contributions of bins as horizontal bars."""
-    with house_style():
-        figure = new_figure(250, 22 * len(names))
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(250, 22 * len(names)) as (figure, axes):
         places = np.arange(len(names))
         axes.barh(places, values, height=0.66, color=[GOOD if v >= 0 else BAD for v in values])
         low, high = min(float(values.min()), 0.0), max(float(values.max()), 0.0)
         for place, value in zip(places, values, strict=True):
             axes.annotate(
-                number(value, 2), (value, place), xytext=(5 if value >= 0 else -5, 0), textcoords="offset points",
-                va="center", ha="left" if value >= 0 else "right", color=INK,
-            )  # fmt: skip
+                number(value, 2),
+                (value, place),
+                xytext=(5 if value >= 0 else -5, 0),
+                textcoords="offset points",
+                va="center",
+                ha="left" if value >= 0 else "right",
+                color=INK,
+            )
         axes.axvline(0, color=MUTED, linewidth=0.8)
         margin = 0.34 * (high - low)  # space for the numbers
         axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])

@@ -9,14 +9,14 @@ from __future__ import annotations
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 import numpy as np
 
-from chimap.report.formatting import number, power_of_ten
+from chimap._formatting import number, one_line, power_of_ten
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +57,7 @@ _STYLE = {
     "ytick.labelsize": 12,
     "axes.edgecolor": MUTED,
     "axes.labelcolor": MUTED,
+    "axes.labelpad": 8,
     "axes.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -95,6 +96,14 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width / _UNITS_PER_INCH, height / _UNITS_PER_INCH), dpi=_UNITS_PER_INCH)
+
+
+@contextmanager
+def drawing(width: float, height: float) -> Iterator[tuple[Figure, Axes]]:
+    """Yield a figure of the report's style and its axes of width x height pixels."""
+    with house_style():
+        figure = new_figure(width, height)
+        yield figure, figure.add_axes((0, 0, 1, 1))
 
 
 def to_svg(figure: Figure, name: str, alt: str) -> str:
@@ -209,6 +218,30 @@ def legend_below(axes: Axes) -> None:
     labels = axes.get_legend_handles_labels()[1]
     is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW
     axes.legend(
-        loc="upper left", bbox_to_anchor=(-0.02, -0.2), borderaxespad=0, fontsize=11.5, handlelength=2.2,
-        labelspacing=0.45, ncols=2 if is_long else 1,
-    )  # fmt: skip
+        loc="upper left",
+        bbox_to_anchor=(-0.02, -0.2),
+        borderaxespad=0,
+        fontsize=11.5,
+        handlelength=2.2,
+        labelspacing=0.45,
+        ncols=2 if is_long else 1,
+    )
+
+
+def horizontal_bars(
+    axes: Axes,
+    names: Sequence[object],
+    values: np.ndarray,
+    *,
+    height: float = 0.62,
+    room: float = 1.0,
+    longest: int = 28,
+) -> np.ndarray:
+    """Draw non-negative values as named bars, the first on top, with room for numbers; return their places."""
+    places = np.arange(len(names))
+    axes.barh(places, values, height=height, color=GOOD)
+    largest = max(float(values.max(initial=0.0)), 1e-300)
+    axes.set(xlim=(0, largest * room), ylim=(len(names) - 0.5, -0.5), xticks=[])
+    axes.set_yticks(places, [one_line(name, longest) for name in names])
+    axes.spines["bottom"].set_visible(False)
+    return places

@@ -11,11 +11,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
+from chimap._formatting import number, one_line, percent, plain
 from chimap._types import JSON
-from chimap.report import formatting
-from chimap.report.figures import BAD, GOOD, INK, LINES, MUTED, house_style, log_axis, new_figure, to_svg
-from chimap.report.formatting import number, one_line, percent, plain
-from chimap.report.page import LISTED, as_markup, date_in_words, render, write_page
+from chimap.report.figures import (
+    BAD,
+    GOOD,
+    INK,
+    LINES,
+    MUTED,
+    drawing,
+    horizontal_bars,
+    house_style,
+    log_axis,
+    new_figure,
+    to_svg,
+)
+from chimap.report.page import LISTED, captioned, date_in_words, render, write_page
 from chimap.report.selection import StrengthCurve, strength_curve
 
 if TYPE_CHECKING:
@@ -155,10 +167,13 @@ class LearnedKernel:
     def as_dict(self) -> JSON:
         """Return the result as JSON types, without the widths of each iteration."""
         facts: JSON = {
-            "method": self.method, "data": self.data, "settings": self.settings, "stopped": self.stopped,
+            "method": self.method,
+            "data": self.data,
+            "settings": self.settings,
+            "stopped": self.stopped,
             "history": [{k: v for k, v in step.items() if k != "widths"} for step in self.history],
             "seconds": self.stages,
-        }  # fmt: skip
+        }
         if self.widths is not None:
             rows = zip(self.widths.names, self.widths.start, self.widths.found, strict=True)
             facts["widths"] = [{"name": n, "start": s, "found": f} for n, s, f in rows]
@@ -214,50 +229,51 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
         first_rows=widths[:LISTED],
         folded_rows=widths[LISTED:],
         best=_best(learned),
-        data=formatting.plain(learned.data),
-        settings={k: v for k, v in formatting.plain(learned.settings).items() if v is not None},
-        versions=formatting.plain(learned.versions),
-        stages={name: formatting.seconds(time) for name, time in learned.stages.items()},
+        data=_formatting.plain(learned.data),
+        settings={k: v for k, v in _formatting.plain(learned.settings).items() if v is not None},
+        versions=_formatting.plain(learned.versions),
+        stages={name: _formatting.seconds(time) for name, time in learned.stages.items()},
         created=date_in_words(learned.created),
     )
 
 
 def _figures(learned: LearnedKernel) -> list[JSON]:
-    """Return title, caption and SVG of each figure for which there is data."""
-
+    """Return the figures for which there is data."""
     figures = []
     if learned.widths is not None:
-        figures.append(
-            ("Learned widths", width_ratios(learned.widths),
-             "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. "
-             "The search starts at 1, where every block has the same share of the mean exponent.")
-        )  # fmt: skip
+        caption = (
+            "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. "
+            "The search starts at 1, where every block has the same share of the mean exponent."
+        )
+        figures.append(captioned("Learned widths", width_ratios(learned.widths), caption))
     if learned.history:
-        figures.append(
-            ("Learning curve", learning_curve(learned.history, learned.metric),
-             "Objective and score by iteration. "
-             + ("The validation rows are not learned from; the widths with the smallest error on them are kept."
-                if learned.history[0]["validation_score"] is not None else "No rows were kept for validation."))
-        )  # fmt: skip
+        is_validated = learned.history[0]["validation_score"] is not None
+        caption = "Objective and score by iteration. " + (
+            "The validation rows are not learned from; the widths with the smallest error on them are kept."
+            if is_validated
+            else "No rows were kept for validation."
+        )
+        svg = learning_curve(learned.history, learned.metric)
+        figures.append(captioned("Learning curve", svg, caption))
     if learned.channels is not None:
-        figures.append(
-            ("Channel weights", channel_weights(learned.channels),
-             "Share of each channel in the sum of the kernel weights over all outputs.")
-        )  # fmt: skip
+        caption = "Share of each channel in the sum of the kernel weights over all outputs."
+        figures.append(captioned("Channel weights", channel_weights(learned.channels), caption))
     if learned.path is not None:
-        figures.append(
-            ("Regularisation path", channel_path(learned.path),
-             "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks "
-             "the chosen strength.")
-        )  # fmt: skip
+        caption = (
+            "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks the "
+            "chosen strength."
+        )
+        figures.append(captioned("Regularisation path", channel_path(learned.path), caption))
     if learned.curve is not None:
+        band = " The band is one standard error." if learned.curve.standard_errors.any() else ""
+        caption = (
+            f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
+            f"{learned.curve.method}.{band}"
+        )
         figures.append(
-            ("Regularisation path of the last fit", strength_curve(learned.curve),
-             f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
-             f"{learned.curve.method}."
-             + (" The band is one standard error." if learned.curve.standard_errors.any() else ""))
-        )  # fmt: skip
-    return [{"title": title, "svg": as_markup(svg), "caption": caption} for title, svg, caption in figures]
+            captioned("Regularisation path of the last fit", strength_curve(learned.curve), caption)
+        )
+    return figures
 
 
 def _width_rows(learned: LearnedKernel) -> list[JSON]:
@@ -279,7 +295,7 @@ def _best(learned: LearnedKernel) -> dict[str, str] | None:
     scores = [step["validation_score"] for step in learned.history]
     if not scores or scores[0] is None:
         return None
-    as_text = formatting.percent if learned.metric == "accuracy" else lambda v: formatting.number(v, 4)
+    as_text = _formatting.percent if learned.metric == "accuracy" else lambda v: _formatting.number(v, 4)
     errors = [step["validation_error"] for step in learned.history]
     chosen = errors.index(min(errors))
     texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}
@@ -314,12 +330,17 @@ def width_ratios(widths: Widths) -> str:
         axes.axvline(1, color=INK, linewidth=0.8)
         for place, ratio in zip(places, ratios, strict=True):
             axes.annotate(
-                f"{number(ratio, 2)} ×", (ratio, place), xytext=(6 if ratio >= 1 else -6, 0),
-                textcoords="offset points", va="center", ha="left" if ratio >= 1 else "right", color=INK,
-            )  # fmt: skip
+                f"{number(ratio, 2)} ×",
+                (ratio, place),
+                xytext=(6 if ratio >= 1 else -6, 0),
+                textcoords="offset points",
+                va="center",
+                ha="left" if ratio >= 1 else "right",
+                color=INK,
+            )
         axes.set_yticks(places, [one_line(name, 28) for name in widths.names])
         axes.grid(axis="x")
-        axes.set_xlabel("wider  ←  learned over initial inverse width  →  narrower", labelpad=8)
+        axes.set_xlabel("wider  ←  learned over initial inverse width  →  narrower")
         return to_svg(figure, "widths", alt)
 
 
@@ -332,8 +353,7 @@ def _ratio_line(ratios: np.ndarray) -> Figure:
     axes.axhline(1, color=INK, linewidth=0.8)
     axes.vlines(np.arange(ratios.size), 1, ratios, color=np.where(ratios >= 1, GOOD, BAD), linewidth=1)
     axes.grid(axis="y")
-    axes.set_xlabel("group of columns", labelpad=8)
-    axes.set_ylabel("learned / initial inverse width", labelpad=8)
+    axes.set(xlabel="group of columns", ylabel="learned / initial inverse width")
     return figure
 
 
@@ -351,10 +371,10 @@ def learning_curve(history: Sequence[JSON], metric: str) -> str:
             axes = figure.add_axes((0, 1 - height - place * 1.24 * height, 1, height))
             axes.plot(iterations, values, color=colour, linewidth=2, marker="o", markersize=4)
             axes.grid(axis="y")
-            axes.set_ylabel(label, labelpad=8)
+            axes.set_ylabel(label)
             _few_ticks(axes, label.endswith("accuracy"))
             if place == len(panels) - 1:
-                axes.set_xlabel("iteration", labelpad=8)
+                axes.set_xlabel("iteration")
         best = scores.index(max(scores)) if len(panels) > 1 else len(history) - 1
         alt = (
             f"Objective from {number(history[0]['objective'])} to {number(history[-1]['objective'])} in "
@@ -374,35 +394,34 @@ def _few_ticks(axes: Axes, is_share: bool) -> None:
 def channel_weights(channels: ChannelWeights) -> str:
     """Draw the share of each channel in the sum of all kernel weights as bars."""
     shares = channels.shares
-    with house_style():
-        figure = new_figure(360, 26 * shares.size + 10)
-        axes = figure.add_axes((0, 0, 1, 1))
-        places = np.arange(shares.size)
-        axes.barh(places, shares, height=0.62, color=GOOD)
+    with drawing(360, 26 * shares.size + 10) as (figure, axes):
+        places = horizontal_bars(axes, channels.names, shares, room=1.2)
         for place, share in zip(places, shares, strict=True):
             axes.annotate(
-                percent(share) if share > 0 else "not used", (share, place), xytext=(6, 0),
-                textcoords="offset points", va="center", color=INK if share > 0 else MUTED,
-            )  # fmt: skip
-        axes.set(xlim=(0, max(float(shares.max()), 1e-9) * 1.2), ylim=(shares.size - 0.5, -0.5), xticks=[])
-        axes.set_yticks(places, [one_line(name, 28) for name in channels.names])
-        axes.spines["bottom"].set_visible(False)
+                percent(share) if share > 0 else "not used",
+                (share, place),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                color=INK if share > 0 else MUTED,
+            )
         listed = ", ".join(f"{one_line(n)} {percent(s)}" for n, s in zip(channels.names, shares, strict=True))
         return to_svg(figure, "channels", f"Share of each channel in the kernel weights: {listed}.")
 
 
 def channel_path(path: ChannelPath) -> str:
     """Draw the weight of each channel over descending strength, starting where none is used; the choice is marked."""
-    with house_style():
-        figure = new_figure(520, 280)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(520, 280) as (figure, axes):
         by_weight = np.argsort(-path.totals.max(axis=0), kind="stable")
         for rank, j in enumerate(by_weight):
             is_named = rank < len(LINES)
             axes.plot(
-                path.alphas, path.totals[:, j], color=LINES[rank] if is_named else MUTED,
-                linewidth=2 if is_named else 1, label=one_line(path.names[j], 24) if is_named else None,
-            )  # fmt: skip
+                path.alphas,
+                path.totals[:, j],
+                color=LINES[rank] if is_named else MUTED,
+                linewidth=2 if is_named else 1,
+                label=one_line(path.names[j], 24) if is_named else None,
+            )
         chosen = path.alphas[path.chosen]
         axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3))
         low, high = float(path.alphas.min()), float(path.alphas.max())
@@ -412,8 +431,7 @@ def channel_path(path: ChannelPath) -> str:
         axes.set_ylim(bottom=0)
         axes.grid(axis="y")
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
-        axes.set_xlabel("strength of the penalty (weaker to the right)", labelpad=8)
-        axes.set_ylabel("weight of the channel", labelpad=8)
+        axes.set(xlabel="strength of the penalty (weaker to the right)", ylabel="weight of the channel")
         alt = (
             f"Weights of {len(path.names)} channels at {path.alphas.size} strengths from {number(high)} to "
             f"{number(low)}; the chosen strength is {number(chosen)}."

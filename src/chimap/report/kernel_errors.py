@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from chimap._formatting import one_line
 from chimap._types import JSON
 from chimap.features.kernel_errors import FeatureError, KernelErrors
 from chimap.report.figures import (
@@ -13,13 +14,11 @@ from chimap.report.figures import (
     LINES,
     MARKERS,
     SIZE,
-    house_style,
+    drawing,
     legend_below,
     log_axis,
-    new_figure,
     to_svg,
 )
-from chimap.report.formatting import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,9 +51,7 @@ def _error_figure(
     has_bound: bool,
 ) -> str:
     unit = "terms" if errors.bound_of == "values" else "features"
-    with house_style():
-        figure = new_figure(*SIZE)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(*SIZE) as (figure, axes):
         sizes: list[int] = []
         heights: list[float] = []
         for family, style in _styles(errors).items():
@@ -93,11 +90,14 @@ def _styles(errors: KernelErrors) -> dict[str, JSON]:
     families = list(dict.fromkeys(m.family for m in errors.measured))
     return {
         family: {
-            "color": LINES[i % len(LINES)], "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
-            "markersize": 6, "linewidth": 1.7, "linestyle": "-" if i < len(LINES) else ":",
+            "color": LINES[i % len(LINES)],
+            "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
+            "markersize": 6,
+            "linewidth": 1.7,
+            "linestyle": "-" if i < len(LINES) else ":",
         }
         for i, family in enumerate(families)
-    }  # fmt: skip
+    }
 
 
 def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
@@ -116,8 +116,7 @@ def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
 
 def _finished(figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str) -> str:
     axes.grid(axis="y")
-    axes.set_xlabel(x_label, labelpad=8)
-    axes.set_ylabel(y_label, labelpad=8)
+    axes.set(xlabel=x_label, ylabel=y_label)
     legend_below(axes)
     listed = ", ".join(one_line(m.name) for m in errors.ranked)
     return to_svg(figure, f"errors-{name}", f"{y_label} by {x_label}: {listed}.")

@@ -23,10 +23,10 @@ from sklearn.metrics import (
 )
 
 from chimap._errors import InputError
+from chimap._formatting import plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, kind_of
-from chimap.report.formatting import plain
 
 NAMES = ("y_true", "y_pred")
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _formatting
 from chimap._files import check_free, check_writable, replacing
-from chimap.report import formatting
+from chimap._types import JSON
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -40,9 +41,9 @@ def render(template: str, **parts: object) -> str:
         "words",
         "measure_in_words",
     ):
-        environment.filters[name] = getattr(formatting, name)
+        environment.filters[name] = getattr(_formatting, name)
     environment.filters["thousands"] = lambda n: (
-        f"{n:,}" if isinstance(n, int | np.integer) else formatting.words(n)
+        f"{n:,}" if isinstance(n, int | np.integer) else _formatting.words(n)
     )
     return environment.get_template(template).render(**parts).strip() + "\n"
 
@@ -63,6 +64,11 @@ def as_markup(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup(text)
+
+
+def captioned(title: str, svg: str, caption: str) -> JSON:
+    """Return a figure as a template takes it."""
+    return {"title": title, "svg": as_markup(svg), "caption": caption}
 
 
 def date_in_words(moment: datetime) -> str:

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap._formatting import one_line, percent
 from chimap._messages import Message
 from chimap._validation import DataError
+from chimap.data.source import Source
+from chimap.data.split import PartSource
+from chimap.images.histogram_source import ImageSource
+from chimap.images.reading.image_set import ImageSet
 from chimap.report.figures import BAD, GOOD
-from chimap.report.formatting import one_line, percent
 from chimap.report.measures import ClassificationMetrics, most_confused
 from chimap.report.ranking import RankingMetrics
 
@@ -211,9 +215,11 @@ def check_shape(shape: Shape, n_bins: int) -> None:
         raise DataError(
             Message(
                 "{shape=!s} has {:,} pixels, but a row has {:,} bins.",
-                f"{shape[0]}x{shape[1]}", shape[0] * shape[1], n_bins,
+                f"{shape[0]}x{shape[1]}",
+                shape[0] * shape[1],
+                n_bins,
             )
-        )  # fmt: skip
+        )
 
 
 def grey(values: np.ndarray, shape: Shape) -> str:
@@ -274,3 +280,11 @@ def _png(pixels: np.ndarray) -> str:
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
+def images_of(source: Source) -> ImageSet | None:
+    """Return the images that the rows describe, in the order of the rows, or None if the rows are not of images."""
+    if isinstance(source, PartSource):
+        images = images_of(source.whole)
+        return None if images is None else images.take(source.places)
+    return source.images if isinstance(source, ImageSource) else None

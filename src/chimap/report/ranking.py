@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.metrics import precision_recall_curve
 
+from chimap._formatting import plain
 from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError, check_choice
-from chimap.report.formatting import plain
 
 GRID = np.linspace(0, 1, 101)  # recalls at which curves of several classes are averaged
 
@@ -109,8 +109,10 @@ def _steps(curve: PrecisionRecall) -> float:
 
 
 METHODS: dict[str, Callable[[PrecisionRecall], float]] = {
-    "area": _area, "11-point": _eleven_points, "steps": _steps,
-}  # fmt: skip
+    "area": _area,
+    "11-point": _eleven_points,
+    "steps": _steps,
+}
 
 
 def average_precision(is_class: ArrayLike, scores: ArrayLike, method: str = "area") -> float:

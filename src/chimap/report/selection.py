@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._errors import InputError
+from chimap._formatting import measure_in_words, number, percent, plain
 from chimap._messages import Message
 from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.estimators.component_curves import ComponentCurves
-from chimap.report.figures import BAD, GOOD, LINES, MUTED, house_style, log_axis, new_figure, to_svg
-from chimap.report.formatting import measure_in_words, number, percent, plain
-from chimap.report.page import as_markup, date_in_words, now, package_versions, render, write_page
+from chimap.report.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
+from chimap.report.page import captioned, date_in_words, now, package_versions, render, write_page
 from chimap.selection import SelectionResult
 
 if TYPE_CHECKING:
@@ -115,10 +115,14 @@ class StrengthCurve:
             values = result.settings[name]
             result = result.of(np.flatnonzero(values == values[result.chosen]))
         return cls(
-            result.alphas, result.means, result.standard_errors, result.best["alpha"],
-            _MEASURES.get(result.measure, f"{measure_in_words(result.measure)} on held-out rows"), _chosen_by(result),
+            result.alphas,
+            result.means,
+            result.standard_errors,
+            result.best["alpha"],
+            _MEASURES.get(result.measure, f"{measure_in_words(result.measure)} on held-out rows"),
+            _chosen_by(result),
             is_searched,
-        )  # fmt: skip
+        )
 
     def as_dict(self) -> JSON:
         """Return strengths, scores and choice as JSON types."""
@@ -189,9 +193,7 @@ class ComponentScores:
 
 def strength_curve(curve: StrengthCurve) -> str:
     """Draw held-out error over the strength (logarithmic), with a band of one standard error and the choice marked."""
-    with house_style():
-        figure = new_figure(350, 230)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(350, 230) as (figure, axes):
         low, high = curve.errors - curve.standard_errors, curve.errors + curve.standard_errors
         first, last = min(curve.alphas[0], curve.chosen), max(curve.alphas[-1], curve.chosen)
         margin = max(1.2, (last / first) ** 0.04)
@@ -211,8 +213,7 @@ def strength_curve(curve: StrengthCurve) -> str:
         if axes.get_yscale() == "log":
             log_axis(axes.yaxis, *axes.get_ylim())
         axes.grid(axis="y")
-        axes.set_xlabel("strength of the penalty", labelpad=8)
-        axes.set_ylabel(curve.measure, labelpad=8)
+        axes.set(xlabel="strength of the penalty", ylabel=curve.measure)
         alt = (
             f"{curve.measure[0].upper()}{curve.measure[1:]} at {curve.alphas.size} strengths from "
             f"{number(curve.alphas[0])} to {number(curve.alphas[-1])}. The chosen strength is {number(curve.chosen)}, "
@@ -266,13 +267,18 @@ def scores_by_components(
         The chosen number of components and strength.
     """
     best = None if chosen is None else int(np.argmin(np.abs(alphas - chosen[1])))
-    with house_style():
-        figure = new_figure(380, 250)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(380, 250) as (figure, axes):
         for colour, s in zip(LINES, _drawn(alphas.size, best), strict=False):
             width = 2.6 if s == best else 1.6
-            axes.plot(n_components, scores[:, s], color=colour, linewidth=width, marker="o", markersize=4,
-                      label=number(alphas[s], 2))  # fmt: skip
+            axes.plot(
+                n_components,
+                scores[:, s],
+                color=colour,
+                linewidth=width,
+                marker="o",
+                markersize=4,
+                label=number(alphas[s], 2),
+            )
         if chosen is not None and best is not None:
             p = int(np.argmin(np.abs(n_components - chosen[0])))
             axes.plot(
@@ -287,8 +293,7 @@ def scores_by_components(
             axes.set(xscale="log", xlim=(n_components[0] / 1.1, n_components[-1] * 1.1))
             log_axis(axes.xaxis, *axes.get_xlim())
         axes.grid(axis="y")
-        axes.set_xlabel("principal components", labelpad=8)
-        axes.set_ylabel(name, labelpad=8)
+        axes.set(xlabel="principal components", ylabel=name)
         axes.legend(title="alpha", loc="upper left", bbox_to_anchor=(1.01, 1.02), labelcolor=MUTED)
         alt = f"{name} over {n_components.size} numbers of components at {alphas.size} strengths."
         if chosen is not None:
@@ -297,15 +302,19 @@ def scores_by_components(
 
 
 def along_path(
-    alphas: np.ndarray, values: np.ndarray, name: str, chosen: float, *, band: np.ndarray | None = None,
-    logarithmic: bool = False, id: str = "path",
-) -> str:  # fmt: skip
+    alphas: np.ndarray,
+    values: np.ndarray,
+    name: str,
+    chosen: float,
+    *,
+    band: np.ndarray | None = None,
+    logarithmic: bool = False,
+    id: str = "path",
+) -> str:
     """Draw values (S,) over strengths (S,), with ``band`` (S,) to either side; a dashed line marks the choice."""
     order = np.argsort(alphas)
     x, y = alphas[order], np.maximum(values[order], _ROUNDING) if logarithmic else values[order]
-    with house_style():
-        figure = new_figure(330, 220)
-        axes = figure.add_axes((0, 0, 1, 1))
+    with drawing(330, 220) as (figure, axes):
         axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3), zorder=1)
         if band is not None:
             axes.fill_between(x, y - band[order], y + band[order], color=GOOD, alpha=0.2, linewidth=0)
@@ -316,8 +325,7 @@ def along_path(
             axes.set(yscale="log", ylim=(y.min() / 3, y.max() * 3))
             log_axis(axes.yaxis, *axes.get_ylim())
         axes.grid(axis="y")
-        axes.set_xlabel("strength of the penalty", labelpad=8)
-        axes.set_ylabel(name, labelpad=8)
+        axes.set(xlabel="strength of the penalty", ylabel=name)
         alt = f"{name} at {x.size} strengths from {number(x[0])} to {number(x[-1])}; {number(chosen, 3)} is chosen."
         return to_svg(figure, id, alt)
 
@@ -398,7 +406,7 @@ def write_selection(
             title=title or type(model).__name__,
             name=type(model).__name__,
             facts=_facts(model),
-            figures=[{"title": t, "caption": caption, "svg": as_markup(svg)} for t, caption, svg in figures],
+            figures=figures,
             settings=plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"}),
             versions=plain(package_versions()),
             created=date_in_words(now()),
@@ -408,7 +416,7 @@ def write_selection(
     )
 
 
-def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[tuple[str, str, str]]:
+def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[JSON]:
     figures = []
     scores = ComponentScores.of(model.selection_)
     number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
@@ -420,7 +428,7 @@ def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> 
             "from moments alone."
         )
         svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
-        figures.append(("Cross-validated R²", fold_caption, svg))
+        figures.append(captioned("Cross-validated R²", svg, fold_caption))
     if curves is not None:
         row_caption = (
             f"Scores on {curves.n_rows:,} other rows, with components and weights from all rows of the fit."
@@ -428,27 +436,25 @@ def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> 
         for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
             if values is not None:
                 svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
-                figures.append((f"{name[0].upper()}{name[1:]} on other rows", row_caption, svg))
+                title = f"{name[0].upper()}{name[1:]} on other rows"
+                figures.append(captioned(title, svg, row_caption))
     return figures
 
 
-def _path_figures(model: BaseEstimator) -> list[tuple[str, str, str]]:
+def _path_figures(model: BaseEstimator) -> list[JSON]:
     path, figures = model.path_, []
     if model.selection_ is not None:
         band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
         svg = along_path(path.alphas, mean, "held-out squared error", model.alpha_, band=band, id="error")
-        figures.append(
-            ("Cross-validated error", "Mean over the held-out folds. The band is one standard error.", svg)
-        )
-    used = along_path(path.alphas, path.n_used.astype(float), "used features", model.alpha_, id="used")
-    figures.append(("Used features", "Number of features with a non-zero weight.", used))
-    residuals = along_path(
-        path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual"
-    )
+        caption = "Mean over the held-out folds. The band is one standard error."
+        figures.append(captioned("Cross-validated error", svg, caption))
+    svg = along_path(path.alphas, path.n_used.astype(float), "used features", model.alpha_, id="used")
+    figures.append(captioned("Used features", svg, "Number of features with a non-zero weight."))
+    svg = along_path(path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual")
     caption = (
         "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
     )
-    figures.append(("Optimality", caption, residuals))
+    figures.append(captioned("Optimality", svg, caption))
     return figures
 
 

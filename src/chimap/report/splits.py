@@ -6,13 +6,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+import sklearn.base
+from sklearn.base import clone
+from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
 from chimap import _arrays
+from chimap._errors import DataError, InputError
+from chimap._formatting import plain
+from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
-from chimap.report.formatting import plain
+from chimap.data import PerClassSplits
+from chimap.estimators.targets import task_names
 from chimap.report.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.report.ranking import ranking_metrics
+from chimap.report.score import is_classifier
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -69,6 +76,67 @@ class SplitScores:
         return {"n_splits": self.n_splits, "n_train": self.n_train, "n_test": self.n_test, **scores}
 
 
+def splits_of(
+    model: BaseEstimator, n_splits: int, per_class: int | None = None, by_group: bool = False
+) -> BaseCrossValidator:
+    """Return the random splits that show how much the score of a model depends on its training rows.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    n_splits : int
+        Number of splits.
+    per_class : int or None, default=None
+        Training rows of each class; None takes 70 % of the rows or groups, and classes of a single task keep their
+        shares.
+    by_group : bool, default=False
+        Whether groups of rows stay together.
+
+    Raises
+    ------
+    InputError
+        If ``per_class`` is given but the model has no classes to draw from.
+    """
+    has_classes = is_classifier(model) and task_names(model) is None
+    if per_class is not None and not has_classes:
+        what = "several tasks" if is_classifier(model) else "numbers"
+        raise InputError(
+            Message("{n_train} needs classes, but the model predicts {}: leave {n_train} out.", what)
+        )
+    if by_group:
+        return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
+    if per_class is not None:
+        return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
+    kind = StratifiedShuffleSplit if has_classes else ShuffleSplit
+    return kind(n_splits, test_size=0.3, random_state=0)
+
+
+def check_splits(
+    model: BaseEstimator,
+    y: np.ndarray,
+    name: str,
+    splits: BaseCrossValidator,
+    groups: np.ndarray | None = None,
+) -> None:
+    """Raise DataError, which names the rows ``name``, if their labels and groups cannot be split."""
+    has_classes = is_classifier(model) and y.ndim == 1
+    try:
+        for train, test in splits.split(y, y, groups):
+            lost = np.setdiff1d(y[test], y[train]) if has_classes else y[:0]
+            if lost.size:
+                raise DataError(
+                    f"a split has all rows of class {lost[0]!s} in its test part. Name a column with more groups."
+                )
+    except ValueError as error:
+        of_each = " of every class" if has_classes else ""
+        if isinstance(error, DataError):
+            raise DataError(f"{name}: {error}") from error
+        raise DataError(
+            Message("{}: {} {n_splits} needs at least two rows{}.", name, error, of_each)
+        ) from error
+
+
 def repeated_splits(
     estimator: BaseEstimator,
     X: Rows,
@@ -109,7 +177,9 @@ def repeated_splits(
     (300, True, True)
     """
     y = np.asarray(y)
-    measure = _of_tasks if y.ndim == 2 else _of_classes if is_classifier(estimator) else _of_numbers
+    measure = (
+        _of_tasks if y.ndim == 2 else _of_classes if sklearn.base.is_classifier(estimator) else _of_numbers
+    )
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
         fit_params = {} if groups is None else {"groups": np.asarray(groups)[train]}

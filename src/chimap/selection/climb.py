@@ -11,6 +11,7 @@ from chimap.moments import of_entries
 
 Setting = tuple[int, int]  # (place of the strength, octaves of gamma)
 
+HALF_DECADES = 12  # how far strengths may move from their scale
 _LESS = 0.999  # of equal scores, the better one has an error below this share of the other's
 
 
@@ -44,6 +45,13 @@ def climb(
                 break
         else:
             return best
+
+
+def strength_at(place: int, scale: float, alphas: Sequence[float] | None) -> float | None:
+    """Return the strength at a place among those given, or in half decades of a scale; None out of range."""
+    if alphas is None:
+        return scale * 10 ** (place / 2) if abs(place) <= HALF_DECADES else None
+    return float(alphas[place]) if 0 <= place < len(alphas) else None
 
 
 def mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, SelectionResult
-from chimap.selection.climb import Scored, Setting, climb, mean_square
+from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
 from chimap.selection.learning_curve import leading_sizes, score_if_any
 from chimap.solvers.base import Asked, Problem, within
 from chimap.solvers.blocks import BlockProblem
@@ -236,7 +236,6 @@ _MOST_ALPHA = (
 )
 _RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
-_HALF_DECADES = 12  # distance from the scale of the kernel within which strengths are searched
 
 
 @dataclass
@@ -372,9 +371,7 @@ class LeaveOut:
 
     def alpha(self, place: int, scale: float) -> float | None:
         """Return the strength at a place; None out of range."""
-        if self.alphas is None:
-            return scale * 10 ** (place / 2) if abs(place) <= _HALF_DECADES else None
-        return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
+        return strength_at(place, scale, self.alphas)
 
 
 def _spread(n: int, n_some: int) -> np.ndarray | None:

@@ -129,7 +129,7 @@ def test_the_most_frequent_words_are_kept_and_a_vocabulary_is_not_learned_anew()
 
 
 def test_large_vocabularies_forget_words_of_a_single_text(monkeypatch):
-    monkeypatch.setattr("chimap.data.formats.words._MOST_COUNTED", 3)
+    monkeypatch.setattr("chimap.data.formats.words._MOST_WORDS_COUNTED", 3)
     assert WordCounts().source(TEXTS).column_names == WordCounts().source(TEXTS).column_names
     assert "fox" in WordCounts().source(TEXTS).column_names
 
@@ -168,7 +168,7 @@ def test_columns_that_are_not_there(tmp_path):
 def test_tables_of_text_that_are_damaged(tmp_path):
     path = write_csv(tmp_path)
     path.write_text(path.read_text() + "text 150,only two\n")
-    with pytest.raises(DataError, match="record 151: 2 fields, expected 3 as in the heading"):
+    with pytest.raises(DataError, match=r"line \d+: 2 fields, expected 3 as in the first line"):
         WordCounts("body").source(str(path))
     path.write_text('id,body,kind\na,"cut off')
     with pytest.raises(DataError, match=r"cannot be read .*cut off"):

@@ -7,10 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from chimap._errors import InputError
-from chimap.cli import data_rows, flag_values, held_out_rows, messages, options, outputs, show
+from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
@@ -41,41 +39,36 @@ def _listed(tried: str) -> str:
 
 @dataclasses.dataclass(frozen=True)
 class CompareSettings:
-    """The options of ``chimap compare`` that set what runs and how it is scored."""
+    """The options of ``chimap compare`` that set what runs and how it is scored.
 
-    kernel: Annotated[
-        str | None,
-        options.optional(
-            "NAME",
-            "Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.",
-        ),
-    ] = None
-    gamma: Annotated[
-        str,
-        options.value("G", "Scale of an exponential --kernel: a number, or auto to let each fit choose it."),
-    ] = "auto"
-    components: Annotated[
-        str, options.value("N,N", "Numbers of landmarks and of random features to try.")
-    ] = _listed("components")
+    Parameters
+    ----------
+    kernel : NAME
+        Compare the features of one kernel, named as for 'chimap fit'. By default, compare all kernels.
+    gamma : G
+        Scale of an exponential --kernel: a number, or auto to let each fit choose it.
+    components : N,N
+        Numbers of landmarks and of random features to try.
+    kernel_errors
+        Also measure how far maps and features of --kernel are from the exact kernel. Without labels, measure only
+        this.
+    maps : A,B
+        Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for an
+        exponential one.
+    memory : SIZE
+        Memory budget of the comparison and of the recommended fit.
+    precision
+        Precision of the features.
+    """
+
+    kernel: str | None = None
+    gamma: str = "auto"
+    components: str = _listed("components")
     normalization: options.Normalization = None
     scoring: options.Scoring = None
     class_weight: options.ClassWeight = None
-    kernel_errors: Annotated[
-        bool,
-        typer.Option(
-            "--kernel-errors",
-            help="Also measure how far maps and features of --kernel are from the exact kernel. Without labels, "
-            "measure only this.",
-        ),
-    ] = False
-    maps: Annotated[
-        str | None,
-        options.optional(
-            "A,B",
-            "Maps that --kernel-errors tries. The default is every map for an additive kernel, and optimal for "
-            "an exponential one.",
-        ),
-    ] = None
+    kernel_errors: bool = False
+    maps: str | None = None
     terms: Annotated[
         str | None,
         options.optional(
@@ -86,12 +79,8 @@ class CompareSettings:
     ] = None
     time_limit: options.TimeLimit = None
     task: options.TaskOption = Task.auto
-    memory: Annotated[
-        str, options.value("SIZE", "Memory budget of the comparison and of the recommended fit.")
-    ] = Settings.memory
-    precision: Annotated[ComparedPrecision, typer.Option(help="Precision of the features.")] = (
-        ComparedPrecision.float32
-    )
+    memory: str = Settings.memory
+    precision: ComparedPrecision = ComparedPrecision.float32
     jobs: options.Jobs = Settings.jobs
     seed: options.Seed = Settings.seed
 
@@ -151,17 +140,23 @@ class CompareSettings:
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
-        from chimap.data.labelling import with_numbers
+        from chimap.cli.data_rows import decide_task
+        from chimap.data.labelling import labels_of, with_numbers
         from chimap.report import compare
 
-        y = data_rows.labels_of(source)
-        task, _ = data_rows.decide_task(y, self.task, source.name)
+        y = labels_of(source)
+        task, _ = decide_task(y, self.task, source.name)
         source = with_numbers(source) if task is Task.regress else source
         return compare(
-            self._estimator(task, y, source.name), source, kernel=self.kernel, gamma=flag_values.gamma_of(self.gamma),
-            normalize=flag_values.normalization_of(self.normalization), sizes=self.sizes, groups=groups,
+            self._estimator(task, y, source.name),
+            source,
+            kernel=self.kernel,
+            gamma=flag_values.gamma_of(self.gamma),
+            normalize=flag_values.normalization_of(self.normalization),
+            sizes=self.sizes,
+            groups=groups,
             progress=progress,
-        )  # fmt: skip
+        )
 
     def errors(self, source: Source, progress: Progress) -> KernelErrors:
         """Measure how far the features are from the exact kernel."""
@@ -216,9 +211,7 @@ def compare(
     *,
     labels: options.Labels = None,
     table: TableOptions,
-    output: Annotated[
-        Path | None, options.output("PAGE", "Write the table and curves as one HTML page.")
-    ] = None,
+    output: Path | None = None,
     settings: CompareSettings,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -230,6 +223,11 @@ def compare(
     --kernel, the race compares the exact machine of one kernel with its features. The recommendation weighs the score
     against the prediction time, and says how long a fit on all rows takes.
 
+    Parameters
+    ----------
+    output : PAGE
+        Write the table and curves as one HTML page.
+
     \b
     Examples:
       chimap compare data.npz
@@ -240,6 +238,8 @@ def compare(
       chimap compare rows.npy --kernel intersection --kernel-errors --maps optimal,homogeneous
     """
     from chimap._validation import DataError
+    from chimap.cli import data_rows, held_out_rows
+    from chimap.data.labelling import labels_of
     from chimap.report import write_comparison
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
@@ -250,7 +250,7 @@ def compare(
     errors_by_kernel: KernelErrors | None = None
     try:
         if source.has_labels or not settings.kernel_errors:
-            data_rows.labels_of(source)  # without labels, its error says how to name them
+            labels_of(source)  # without labels, its error says how to name them
             held_out_rows.warn_of_groups(source, table)
             parts = held_out_rows.Parts.of(source, 0.0, settings.seed, table)
             result = settings.race(parts.training, parts.groups, show.progress(json))
@@ -269,12 +269,13 @@ def compare(
     if json:
         show.as_json(
             {
-                "command": "compare", "page": output and str(output),
+                "command": "compare",
+                "page": output and str(output),
                 "fit_command": next(iter(commands.values()), None),
                 **({} if result is None else result.as_dict()),
                 "kernel_errors": None if errors_by_kernel is None else errors_by_kernel.as_dict(),
             }
-        )  # fmt: skip
+        )
         return
     _print(result, errors_by_kernel, output, commands)
 
@@ -286,7 +287,6 @@ def _commands(
 
     The keys say what each command is for.
     """
-
     advice, shared_flags = result.recommendation, settings.for_fit()
     entrants = {"To fit it on all rows:": advice.chosen}
     if advice.best is not advice.chosen:
@@ -359,8 +359,9 @@ def fit_command(
     """
     parts = ["chimap fit", show.quoted(data)]
     flags: Parameters = {
-        "labels": labels, **{name.replace("_", "-"): value for name, value in table.given().items()}
-    }  # fmt: skip
+        "labels": labels,
+        **{name.replace("_", "-"): value for name, value in table.given().items()},
+    }
     flags |= {
         name: value for name, value in given.items() if value != getattr(Settings, name.replace("-", "_"))
     }
@@ -388,9 +389,11 @@ def print_comparison(comparison: Comparison) -> None:
     from rich.table import Table
 
     table = Table(
-        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
         title=f"{comparison.metric} on {comparison.n_held_out:,} held-out rows of {comparison.data['file']}",
-    )  # fmt: skip
+    )
     table.add_column("")
     table.add_column("method", no_wrap=True)
     for name in (comparison.metric, "±", "rows", "fit", "predict/row"):
@@ -408,14 +411,14 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def _cells(comparison: Comparison, e: Entrant) -> list[str]:
-    from chimap.report import formatting
+    from chimap import _formatting
     from chimap.report.comparison import SURE
 
     run, is_share = e.last, comparison.measure == "accuracy"
     half = SURE * run.standard_error
     error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
     score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
-    per_row = _words(formatting.microseconds(run.predict_seconds))
+    per_row = _words(_formatting.microseconds(run.predict_seconds))
     return [score, error, f"{run.n_rows:,}", show.duration(run.seconds), per_row]
 
 
@@ -434,36 +437,42 @@ def print_errors(errors: KernelErrors) -> None:
     """
     from rich.table import Table
 
-    from chimap.report import formatting
+    from chimap import _formatting
 
     gamma = "" if errors.gamma is None else f", gamma {errors.gamma:.4g}"
     table = Table(
-        box=None, padding=(0, 1, 0, 0), title_justify="left",
+        box=None,
+        padding=(0, 1, 0, 0),
+        title_justify="left",
         title=f"error of the kernel, {errors.kernel}{gamma}, on {errors.n_gram_rows:,} rows",
-    )  # fmt: skip
+    )
     table.add_column("")
     for name in ("features", "matrix", "worst", "map/row", "stored row"):
         table.add_column(name, justify="right", no_wrap=True)
     for m in errors.ranked:
         name = m.family if m.unit == "features" else m.name
         table.add_row(
-            f"  {name}", f"{m.n_features:,}", formatting.short(m.error_relative), formatting.short(m.error_worst),
-            _words(formatting.microseconds(m.map_seconds)), show.size(int(m.row_bytes)) or "-",
-        )  # fmt: skip
+            f"  {name}",
+            f"{m.n_features:,}",
+            _formatting.short(m.error_relative),
+            _formatting.short(m.error_worst),
+            _words(_formatting.microseconds(m.map_seconds)),
+            show.size(int(m.row_bytes)) or "-",
+        )
     show.console().print(table, end="\n\n")
 
 
 def bound_line(errors: KernelErrors) -> str:
     """Return the smallest error possible at each of the sizes tried."""
-    from chimap.report import formatting
+    from chimap import _formatting
 
-    listed = ", ".join(f"{size:,}: {formatting.short(error)}" for size, error in errors.bounds.items())
+    listed = ", ".join(f"{size:,}: {_formatting.short(error)}" for size, error in errors.bounds.items())
     if errors.bound_of == "values":
         return f"smallest possible relative error over pairs of values, by terms: {listed}"
     return f"smallest possible error of the kernel matrix, by features: {listed}"
 
 
 def _words(text: str) -> str:
-    from chimap.report import formatting
+    from chimap import _formatting
 
-    return text.replace(formatting.NARROW_SPACE, " ")
+    return text.replace(_formatting.NARROW_SPACE, " ")

@@ -5,19 +5,17 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from chimap.cli import flag_values, messages, options, outputs, show, training
+from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.commands import evaluate
-from chimap.cli.evaluated import Evaluated, page_of
 from chimap.cli.fit_settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
 
     from chimap._types import Rows
+    from chimap.cli import training
     from chimap.data.split import PartSource
 
 ABOUT = (
@@ -28,13 +26,9 @@ FILES = ("digits.npz", "digits.model", "report.html")
 
 
 def demo(
-    output: Annotated[
-        Path, options.value("FOLDER", "Folder to write to; created if missing.", "--output", "-o")
-    ] = Path("chimap-demo"),
+    output: Path = Path("chimap-demo"),
     seed: options.Seed = 0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files with these names that the demo did not write.")
-    ] = False,
+    overwrite: bool = False,
     json: options.Json = False,
 ) -> None:
     """Run a complete example on handwritten digits.
@@ -42,11 +36,20 @@ def demo(
     The demo fits and evaluates a model on 1797 scans, and compares it with a linear model and an exact kernel machine.
     It writes digits.npz, digits.model and report.html to FOLDER; a second run replaces them.
 
+    Parameters
+    ----------
+    output : FOLDER
+        Folder to write to; created if missing.
+    overwrite
+        Replace files with these names that the demo did not write.
+
     \b
     Examples:
       chimap demo
       chimap demo --output /tmp/digits --seed 1
     """
+    from chimap.cli import training
+
     began = time.perf_counter()
     flag_values.check_least(seed, "--seed", 0)
     data, model, report = (output / name for name in FILES)
@@ -67,7 +70,7 @@ def demo(
                 "seconds": seconds,
                 "fit_seconds": sum(fitted.model.stage_seconds_.values()),
                 "reference_accuracy": others,
-                **page_of(evaluated).as_dict(),
+                **evaluate.page_of(evaluated).as_dict(),
             }
         )
         return
@@ -146,7 +149,7 @@ def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
 
 
 def _summary(
-    evaluated: Evaluated, fitted: training.FittedModel, others: dict[str, float], report: Path
+    evaluated: evaluate.Evaluated, fitted: training.FittedModel, others: dict[str, float], report: Path
 ) -> dict[str, str | None]:
     metrics: Any = evaluated.score.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)

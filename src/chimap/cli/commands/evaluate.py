@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from chimap._errors import InputError
-from chimap.cli import data_rows, flag_values, held_out_rows, image_rows, messages, options, outputs, show
-from chimap.cli.evaluated import Evaluated, page_of
+from chimap.cli import flag_values, image_rows, messages, options, outputs, show
 from chimap.cli.options import AS_IT_IS, TableOptions, Without
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from chimap.cli.evaluated import Evaluated
-    from chimap.cli.score import Score
-    from chimap.report import ClassificationMetrics, RankingMetrics, RegressionMetrics, SplitScores
+    from chimap.cli.held_out_rows import Chosen
+    from chimap.report import (
+        ClassificationMetrics,
+        Evaluation,
+        Insight,
+        RankingMetrics,
+        RegressionMetrics,
+        SplitScores,
+        TaskMetrics,
+    )
+    from chimap.report.score import Score
+
+
+class Evaluated(NamedTuple):
+    """A model, the rows it was evaluated on, and its score."""
+
+    model: Any
+    chosen: Chosen
+    score: Score
+    splits: SplitScores | None = None
+    insight: Insight | None = None
+
+
+def page_of(evaluated: Evaluated) -> Evaluation:
+    """Return everything that the page and ``--json`` show."""
+    from chimap.report.evaluation import evaluation_of
+
+    chosen = evaluated.chosen
+    return evaluation_of(
+        evaluated.model,
+        chosen.source,
+        evaluated.score,
+        chosen.which,
+        splits=evaluated.splits,
+        insight=evaluated.insight,
+    )
 
 
 def evaluate(
@@ -26,27 +57,11 @@ def evaluate(
     *,
     labels: options.Labels = None,
     table: Annotated[TableOptions, Without("sample_weight")],
-    output: Annotated[Path | None, options.output("REPORT", "Write a report as one HTML page.")] = None,
-    all_rows: Annotated[
-        bool, typer.Option("--all-rows", help="Include the rows that the model was trained on.")
-    ] = False,
+    output: Path | None = None,
+    all_rows: bool = False,
     part: image_rows.ImagePart = None,
-    splits: Annotated[
-        int | None,
-        options.optional(
-            "N",
-            "Also train the model anew on N random splits of DATA, in memory, and report the mean and "
-            "standard deviation.",
-        ),
-    ] = None,
-    per_class: Annotated[
-        int | None,
-        options.optional(
-            "N",
-            "Training rows of each class in a split; the rest are test rows. By default, 70 % of the "
-            "rows are training rows.",
-        ),
-    ] = None,
+    splits: int | None = None,
+    per_class: int | None = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
@@ -55,6 +70,18 @@ def evaluate(
     If MODEL was fitted on DATA with --test-fraction or --split, only the held-out rows are scored. For any other file,
     all rows are scored, or with --split its test rows. With --splits, --groups keeps rows that belong together on the
     same side of each split.
+
+    Parameters
+    ----------
+    output : REPORT
+        Write a report as one HTML page.
+    all_rows
+        Include the rows that the model was trained on.
+    splits : N
+        Also train the model anew on N random splits of DATA, in memory, and report the mean and standard deviation.
+    per_class : N
+        Training rows of each class in a split; the rest are test rows. By default, 70 % of the rows are training
+        rows.
 
     \b
     Examples:
@@ -67,9 +94,18 @@ def evaluate(
       chimap evaluate photos.model photos/ --splits 5 --per-class 15
     """
     evaluated = measure(
-        model, data, labels, output, all_rows=all_rows, part=part, overwrite=overwrite, silent=json,
-        splits=splits, per_class=per_class, table=table,
-    )  # fmt: skip
+        model,
+        data,
+        labels,
+        output,
+        all_rows=all_rows,
+        part=part,
+        overwrite=overwrite,
+        silent=json,
+        splits=splits,
+        per_class=per_class,
+        table=table,
+    )
     if json:
         show.as_json(
             {"command": "evaluate", "report": output and str(output), **page_of(evaluated).as_dict()}
@@ -96,10 +132,15 @@ def measure(
 
     The path of the report is checked before any work.
     """
+    import numpy as np
+
     from chimap import load
     from chimap._validation import DataError
-    from chimap.cli.score import as_answers, check_splits, repeated, score, splitter, true_answers
-    from chimap.report import write_report
+    from chimap.cli import data_rows, held_out_rows
+    from chimap.data.labelling import present
+    from chimap.report import repeated_splits, write_report
+    from chimap.report.score import as_answers, score_of, true_answers
+    from chimap.report.splits import check_splits, splits_of
 
     flag_values.check_least(splits, "--splits")
     flag_values.check_least(per_class, "--per-class")
@@ -115,10 +156,10 @@ def measure(
         )
     outputs.check_outputs({"--output": output}, (model, data, labels), overwrite)
     fitted = load(model, kind="model")
-    drawn = None if splits is None else splitter(fitted, splits, per_class, table.groups is not None)
+    drawn = None if splits is None else splits_of(fitted, splits, per_class, table.groups is not None)
 
     def check_labels(y: np.ndarray | None, name: str) -> None:
-        y_true = as_answers(fitted, data_rows.present(y, name, fitted), name)
+        y_true = as_answers(fitted, present(y, name, fitted), name)
         if drawn is not None and table.groups is None:
             check_splits(fitted, y_true, name, drawn)
 
@@ -135,15 +176,17 @@ def measure(
         messages.say("warning", chosen.warning)
     held_out_rows.warn_of_repeats(chosen.training, chosen.source)
     try:
-        evaluated = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
+        evaluated = Evaluated(fitted, chosen, score_of(fitted, chosen.source, show.progress(silent)))
     except DataError:
         # names the row of the file, not that of a part of it
         data_rows.check_every_row(source, fitted.precision_)
         raise
     if drawn is not None:
-        evaluated = evaluated._replace(splits=repeated(fitted, source, drawn, groups))
+        with show.busy(f"training on {splits} splits"):
+            rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
+            evaluated = evaluated._replace(splits=repeated_splits(fitted, rows, y, drawn, groups))
     if output is not None:
-        from chimap.cli.insights import insight_of
+        from chimap.report.insight import insight_of
 
         with show.busy("drawing the report"):
             evaluated = evaluated._replace(
@@ -170,7 +213,7 @@ def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
         "report": None if output is None else str(output),
     }
     if isinstance(metrics, TaskMetrics):
-        return head | data_rows.task_lines(metrics) | tail
+        return head | _task_lines(metrics) | tail
     lines = _metric_lines(metrics, score.ranking)
     if score.reliability is not None:
         off = show.percent(score.reliability.error)
@@ -288,3 +331,29 @@ def rare_class(metrics: ClassificationMetrics) -> str:
         f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[rare]} found ({show.percent(n_found / n_rows)}), "
         f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
     )
+
+
+_MOST_TASKS = 20  # tasks shown on the terminal
+
+
+_SHORT_NAMES = {"average precision": "avg precision", "balanced accuracy": "bal accuracy"}
+
+
+def _task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
+    """Return the measures as a small table: their means, then one line for each task."""
+    heads = [f"{_SHORT_NAMES.get(name, name):>8}" for name in metrics.measures]
+    names = metrics.names[:_MOST_TASKS]
+    width = max(map(len, (*names, "mean")))
+
+    def line(name: str, cells: Iterable[str], rows: str) -> str:
+        numbers = (f"{cell:>{len(head)}}" for head, cell in zip(heads, cells, strict=True))
+        return "  ".join((f"{name:<{width}}", *numbers, f"{rows:>7}"))
+
+    table = [line("", heads, "rows")]
+    table.append(line("mean", (f"{metrics.mean(name):#.4g}" for name in metrics.measures), ""))
+    for i, name in enumerate(names):
+        values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
+        table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
+    if len(metrics.names) > _MOST_TASKS:
+        table.append(f"and {len(metrics.names) - _MOST_TASKS} more; --json and --output show all tasks")
+    return {"tasks": "\n".join(row.rstrip() for row in table)}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
-from chimap.cli import data_rows, held_out_rows, image_rows, messages, options, outputs, show
+from chimap.cli import flag_values, image_rows, messages, options, outputs, show
 from chimap.cli.declared import names
 from chimap.cli.options import TableOptions, Without
 
@@ -39,35 +39,10 @@ def explain(
     *,
     labels: options.Labels = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
-    output: Annotated[
-        Path | None,
-        options.output(
-            "FILE", "Write a page (.html), or the contributions and importances as arrays (.npz)."
-        ),
-    ] = None,
-    rows: Annotated[
-        str | None,
-        options.optional(
-            "ROWS",
-            "Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if "
-            "there are labels, else the least certain predictions; for .npz, all rows.",
-        ),
-    ] = None,
-    kind: Annotated[
-        str,
-        options.value(
-            "NAME",
-            "How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is "
-            "variance for additive kernels and gradient for others.",
-        ),
-    ] = "auto",
-    shape: Annotated[
-        str | None,
-        options.optional(
-            "HxW",
-            "Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.",
-        ),
-    ] = None,
+    output: Path | None = None,
+    rows: str | None = None,
+    kind: str = "auto",
+    shape: str | None = None,
     part: image_rows.ImagePart = None,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -78,6 +53,19 @@ def explain(
     The contributions of the bins of a row and the score of the mean row add up to the score of the row. If MODEL was
     fitted on DATA with --test-fraction, only the held-out rows are used.
 
+    Parameters
+    ----------
+    output : FILE
+        Write a page (.html), or the contributions and importances as arrays (.npz).
+    rows : ROWS
+        Rows to explain, by id or by number from 0, such as 3,17. The default is the worst mistakes if there are
+        labels, else the least certain predictions; for .npz, all rows.
+    kind : NAME
+        How to rank the bins: gradient, variance, removal, permutation (needs labels) or auto. auto is variance for
+        additive kernels and gradient for others.
+    shape : HxW
+        Height and width of the picture whose pixels are the bins, such as 28x28. Squares are recognised.
+
     \b
     Examples:
       chimap explain my.model
@@ -86,11 +74,12 @@ def explain(
       chimap explain my.model data.npz --rows 0,1,2 --output contributions.npz
       chimap explain digits.model digits.npz --shape 28x28 --output why.html
       chimap explain my.model data.npz --kind permutation --json
-    """  # fmt: skip
+    """
     from chimap import load
     from chimap._validation import check_choice
-    from chimap.cli import explained
-    from chimap.cli.score import as_answers, true_answers
+    from chimap.cli import data_rows, held_out_rows
+    from chimap.report import explanation as explained
+    from chimap.report.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
@@ -130,7 +119,9 @@ def explain(
         if source is not None and places is not None:
             explained.check_room(places.size, exact.n_features_in_, exact.intercept_.size)
             explained_rows, explanation = explained.explained_rows(exact, source, places, y, pixels)
-        page = explained.page_of(exact, model.name, source, sample, importance, explained_rows, which, pixels)
+        page = explained.explanation_of(
+            exact, model.name, source, sample, importance, explained_rows, which, pixels
+        )
     _write(page, explanation, output, overwrite)
     if json:
         show.as_json({"command": "explain", "output": output and str(output), **page.as_dict()})
@@ -160,14 +151,15 @@ def _chosen(
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
 
-    from chimap.cli import explained
-    from chimap.cli.margins import margins
+    from chimap.report import explanation as explained
 
     if rows is not None:
-        return explained.named_rows(source, rows), "The rows named with --rows."
+        return explained.named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
     if output is not None and output.suffix.lower() in _ARRAYS:
         return np.arange(source.n_rows), "All rows."
-    worst = np.argsort(margins(model, source, y, silent), kind="stable")[: explained.MISTAKES]
+    worst = np.argsort(explained.margins(model, source, y, show.progress(silent)), kind="stable")[
+        : explained.MISTAKES_EXPLAINED
+    ]
     which = "The worst mistakes first." if y is not None else "The least certain predictions first."
     return worst, which
 
@@ -212,14 +204,16 @@ def _write(
     else:
         ranked = page.importance
         arrays: JSON = {
-            "importance": ranked.by_bin, "bin_names": page.bin_names.astype(str),
+            "importance": ranked.by_bin,
+            "bin_names": page.bin_names.astype(str),
             "output_names": np.asarray(page.output_names).astype(str),
-        }  # fmt: skip
+        }
         if explanation is not None:
             arrays |= {
-                "contributions": explanation.contributions, "base": explanation.base,
+                "contributions": explanation.contributions,
+                "base": explanation.base,
                 "rows": np.array([row.name for row in page.rows]),
-            }  # fmt: skip
+            }
         with replacing(output) as unfinished, unfinished.open("wb") as file:
             np.savez_compressed(file, **arrays)
     messages.written.append(str(output))

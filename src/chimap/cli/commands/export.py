@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from chimap.cli import messages, options, outputs, show
 from chimap.cli.declared import default, names
@@ -22,32 +20,27 @@ Format = StrEnum("Format", [(name, name) for name in names("formats of export")]
 
 def export(
     model: options.Model,
-    output: Annotated[
-        Path,
-        options.output(
-            "FILE", "File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights."
-        ),
-    ],
-    format: Annotated[
-        Format | None,
-        typer.Option(help="What to write. By default, the ending of FILE decides.", show_default=False),
-    ] = None,
-    tolerance: Annotated[
-        float,
-        options.value("T", "Error allowed in tables, relative to the largest values of the bin functions."),
-    ] = default("tolerance", "export_model"),
-    check: Annotated[
-        bool,
-        typer.Option(
-            help="Compare the file with the model. ONNX files need onnxruntime for this; weights are not compared."
-        ),
-    ] = True,
+    output: Path,
+    format: Format | None = None,
+    tolerance: float = default("tolerance", "export_model"),
+    check: bool = True,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
 ) -> None:
     """Export MODEL as ONNX, tables or weights.
 
     The exported file can be used without chimap.
+
+    Parameters
+    ----------
+    output : FILE
+        File to write: .onnx; .npz, .csv or .json for tables; .npz or .safetensors for weights.
+    format
+        What to write. By default, the ending of FILE decides.
+    tolerance : T
+        Error allowed in tables, relative to the largest values of the bin functions.
+    check
+        Compare the file with the model. ONNX files need onnxruntime for this; weights are not compared.
 
     \b
     onnx     Map, features and linear model as one graph. The input is X (rows,

@@ -27,18 +27,11 @@ def features(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, options.output("FILE", "File to write: .parquet or .zarr.")],
+    output: Path,
     *,
     labels: options.Labels = None,
     settings: ImageSettings,
-    like: Annotated[
-        Path | None,
-        options.optional(
-            "FILE.words",
-            "Use the visual words of an earlier run instead of learning them. Leave out the other image "
-            "options.",
-        ),
-    ] = None,
+    like: Path | None = None,
     jobs: options.Jobs = None,
     seed: options.Seed = 0,
     overwrite: options.Overwrite = False,
@@ -49,6 +42,13 @@ def features(
     The histograms are written with the labels and names of the images. The visual words are learned from IMAGES and
     written next to the histograms, as FILE.words; use --like to describe new images with the same words. Rerun an
     interrupted command to resume it.
+
+    Parameters
+    ----------
+    output : FILE
+        File to write: .parquet or .zarr.
+    like : FILE.words
+        Use the visual words of an earlier run instead of learning them. Leave out the other image options.
 
     \b
     Examples:
@@ -86,12 +86,19 @@ def features(
     if json:
         show.as_json(
             {
-                "command": "features", "output": str(output), "words": str(like or words_file), "rows": table.n_rows,
-                "bins": table.histograms.n_columns, "broken": table.broken, "resumed": table.n_resumed,
-                "seconds": seconds, "images_per_second": described / max(seconds, 1e-9),
-                "output_bytes": _size(output), "peak_memory_bytes": show.peak_memory(),
+                "command": "features",
+                "output": str(output),
+                "words": str(like or words_file),
+                "rows": table.n_rows,
+                "bins": table.histograms.n_columns,
+                "broken": table.broken,
+                "resumed": table.n_resumed,
+                "seconds": seconds,
+                "images_per_second": described / max(seconds, 1e-9),
+                "output_bytes": _size(output),
+                "peak_memory_bytes": show.peak_memory(),
             }
-        )  # fmt: skip
+        )
         return
     before = f", {table.n_resumed:,} described earlier" if table.n_resumed else ""
     show.facts(

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from chimap._errors import InputError
-from chimap.cli import data_rows, options, outputs, show
+from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
+from chimap.cli import options, outputs, show
 from chimap.cli.commands import evaluate
 from chimap.cli.commands.evaluate import score_line
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
 from chimap.cli.options import CountedColumn, TableOptions
-from chimap.cli.training import FittedModel, cross_validated_r2, train
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
+    from chimap.cli.training import FittedModel
     from chimap.data import Source
 
 
@@ -34,35 +35,12 @@ def fit(
     table: TableOptions,
     counted: CountedColumn,
     settings: Settings,
-    scheduler: Annotated[
-        str | None,
-        options.optional(
-            "ADDRESS",
-            "Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.",
-        ),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None,
-        options.optional(
-            "FILE", "File to save progress to. Rerun the command to resume an interrupted fit from it."
-        ),
-    ] = None,
-    checkpoint_every: Annotated[
-        float, options.value("SECONDS", "Seconds between two writes of the checkpoint.")
-    ] = default("seconds", "Checkpoint"),
-    unlabelled: Annotated[
-        str | None,
-        options.optional("DATA", "Unlabelled rows to include in the principal components."),
-    ] = None,
+    scheduler: str | None = None,
+    checkpoint: Path | None = None,
+    checkpoint_every: float = default("seconds", "Checkpoint"),
+    unlabelled: str | None = None,
     images: ImageSettings,
-    report: Annotated[
-        Path | None,
-        options.optional(
-            "REPORT",
-            "Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or "
-            "--split.",
-        ),
-    ] = None,
+    report: Path | None = None,
     config_file: options.Config = None,
     save_config: options.SaveConfig = None,
     overwrite: options.Overwrite = False,
@@ -73,6 +51,19 @@ def fit(
     The labels decide between classification and regression. DATA is read in chunks: once for the square loss, and
     several times for other losses unless the features fit in memory. Memory use does not grow with the number of rows,
     except with the hinge loss. The model file opens safely on any machine.
+
+    Parameters
+    ----------
+    scheduler : ADDRESS
+        Address of a Dask cluster, such as tcp://host:8786. By default, workers start on this machine.
+    checkpoint : FILE
+        File to save progress to. Rerun the command to resume an interrupted fit from it.
+    checkpoint_every : SECONDS
+        Seconds between two writes of the checkpoint.
+    unlabelled : DATA
+        Unlabelled rows to include in the principal components.
+    report : REPORT
+        Also write a report on the held-out rows, as 'chimap evaluate' does. It needs --test-fraction or --split.
 
     \b
     Examples:
@@ -99,6 +90,8 @@ def fit(
       chimap fit molecules.csv --smiles smiles --labels toxic --output molecules.model
       chimap fit archive.npz::x_train --labels ::y_train --output my.model
     """
+    from chimap.cli.training import train
+
     outputs.check_outputs(
         {"--output": output, "--save-config": save_config, "--report": report},
         (data, labels, unlabelled, config_file),
@@ -111,14 +104,25 @@ def fit(
         )
     options.save_config(context, save_config)
     fitted = train(
-        data, labels, output, settings, overwrite=overwrite, silent=json, unlabelled=unlabelled, scheduler=scheduler,
-        checkpoint=checkpoint, checkpoint_every=checkpoint_every, images=images, table=table,
-        reading=counted.reading(), learning_curve=report is not None,
-    )  # fmt: skip
+        data,
+        labels,
+        output,
+        settings,
+        overwrite=overwrite,
+        silent=json,
+        unlabelled=unlabelled,
+        scheduler=scheduler,
+        checkpoint=checkpoint,
+        checkpoint_every=checkpoint_every,
+        images=images,
+        table=table,
+        reading=counted.reading(),
+        learning_curve=report is not None,
+    )
     if report is not None:
         evaluate.measure(
-            output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table,
-        )  # fmt: skip
+            output, data, labels, report, part=images.part, overwrite=overwrite, silent=json, table=table
+        )
     if json:
         show.as_json(fit_as_dict(fitted, output))
         return
@@ -164,6 +168,8 @@ _LISTED = 5  # candidates of the race to show
 
 def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     """Return the lines of the terminal summary of a fit."""
+    from chimap.estimators.targets import task_names
+
     model, source = fitted.model, fitted.source
     if model.selection_ is not None:
         chosen = model.selection_.describe()
@@ -177,7 +183,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
-    rows = f"{model.n_rows_:,}{show.in_blocks(getattr(model, 'block_rows_', None))}"
+    rows = f"{model.n_rows_:,}{blocks_in_words(getattr(model, 'block_rows_', None))}"
     rows += f" plus {held_out:,} held out" if held_out else ""
     unlearned = getattr(model, "n_unlearned_", 0)
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
@@ -185,7 +191,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
-    if data_rows.task_names_of(model) is not None:
+    if task_names(model) is not None:
         task = f"{model.n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
     n_features = model.coef_.shape[1]
     about = model.describe()
@@ -197,7 +203,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "histograms": None if model.histograms_ is None else model.histograms_.describe(),
         "task": f"{task} ({fitted.task_reason})",
         "race": race_lines(model),
-        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": f"{n_features:,}{in_precision}: {about['features']}",
         "loss": loss_line(model),
         "alpha": f"{model.alpha_:.4g} ({chosen})",
@@ -232,8 +238,8 @@ def race_lines(model: BaseEstimator) -> str | None:
     result = getattr(model, "race_", None)
     if result is None:
         return None
+    from chimap._formatting import measure_in_words
     from chimap.race.trials import SAME
-    from chimap.report.formatting import measure_in_words
 
     best, linear = result.trials[0], result.baseline
     lines = [
@@ -266,7 +272,9 @@ def bin_weights_line(model: BaseEstimator) -> str | None:
     asked = getattr(model, "bin_weights", None)
     if isinstance(asked, str) and asked == "learn" and not hasattr(model, "race_"):
         return "equal, as --memory is too small to learn them"
-    return show.bin_weights(getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None))
+    return bin_weights_in_words(
+        getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None)
+    )
 
 
 def weights_line(fitted: FittedModel) -> str | None:
@@ -275,7 +283,7 @@ def weights_line(fitted: FittedModel) -> str | None:
 
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
     names = task_names(model) or getattr(model, "classes_", None)
-    by_class = show.class_weights(names, getattr(model, "class_weight_", None))
+    by_class = class_weights_in_words(names, getattr(model, "class_weight_", None))
     of_rows = f"rows by {by}, numbers of equal rows" if model.weights == "frequency" else f"rows by {by}"
     kinds = [of_rows if by else None, f"classes {by_class}" if by_class else None]
     return "; ".join(kind for kind in kinds if kind) or None
@@ -334,3 +342,11 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "settings": model.training_["settings"],
         "version": model.training_["version"],
     }
+
+
+def cross_validated_r2(model: BaseEstimator) -> float | None:
+    """Return R², 1 - error / total, at the chosen strength, or None if the strength was given."""
+    scores = model.selection_
+    if scores is None or not scores.baseline > 0:
+        return None
+    return float(scores.r2[scores.chosen])

@@ -32,23 +32,20 @@ def info(
     labels: options.Labels = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
     counted: CountedColumn,
-    memory: Annotated[
-        str | None,
-        options.optional("SIZE", "Plan a fit on a data file within this much memory."),
-    ] = None,
-    components: Annotated[
-        str,
-        typer.Option(
-            metavar="N",
-            help="Landmarks or random features of the fit planned by --memory.",
-            show_default=True,
-        ),
-    ] = "auto",
+    memory: str | None = None,
+    components: str = "auto",
     json: options.Json = False,
 ) -> None:
     """Describe a model, a data file or this machine.
 
     Without PATH, show versions, the BLAS and its kernels, cores and memory.
+
+    Parameters
+    ----------
+    memory : SIZE
+        Plan a fit on a data file within this much memory.
+    components : N
+        Landmarks or random features of the fit planned by --memory.
 
     \b
     Examples:

@@ -11,19 +11,19 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from chimap._errors import InputError
+from chimap._formatting import kernel_in_words
 from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.commands.evaluate import score_line
 from chimap.cli.declared import default
-from chimap.cli.evaluated import strength_curve
 from chimap.cli.fit_settings import Settings
 from chimap.cli.options import Task, Without
-from chimap.cli.training import FittedModel, train
 
 if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON, Parameters
+    from chimap.cli.training import FittedModel
     from chimap.report import LearnedKernel
     from chimap.report.kernel import ChannelPath, ChannelWeights
 
@@ -60,22 +60,51 @@ COMPONENTS = {
 _WIDTHS = WidthsOf(default("widths", "FourierKernelLearner"))
 _OBJECTIVE = ObjectiveOption(default("objective", "FourierKernelLearner"))
 _OF_WIDTHS = (
-    "widths", "objective", "width_strength", "tune_components", "tune_rows", "validation_fraction", "iterations"
-)  # fmt: skip
+    "widths",
+    "objective",
+    "width_strength",
+    "tune_components",
+    "tune_rows",
+    "validation_fraction",
+    "iterations",
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class KernelSettings(Settings):
-    """The options of ``chimap learn-kernel`` and their defaults."""
+    """The options of ``chimap learn-kernel`` and their defaults.
 
-    kernel: Annotated[
-        str,
-        options.value(
-            "NAME",
-            "Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method "
-            "multiple takes any kernel, or a list with one for each block.",
-        ),
-    ] = default("kernel", "FourierKernelLearner")
+    Parameters
+    ----------
+    kernel : NAME
+        Kernel: an exponential one such as exp-chi2, gaussian, skewed-chi2 or skewed-intersection. --method multiple
+        takes any kernel, or a list with one for each block.
+    loss : NAME
+        Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss.
+    blocks : SPEC
+        Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all columns
+        form one block.
+    method
+        What to learn: widths fits one kernel with a width for each block; multiple fits a kernel for each block and
+        their weights, many of them 0.
+    widths
+        Which columns share a width: those of a block, none (bin), or all (one).
+    tune_components : N
+        Random features to learn the widths with.
+    tune_rows : N
+        Rows to learn the widths on. The weights are learned on all rows.
+    validation_fraction : F
+        Share of those rows that scores each iteration, for early stopping.
+    iterations : N
+        Maximum number of iterations of the search.
+    objective
+        How to find the widths: held-out minimises the error on held-out folds; training minimises it on the
+        training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation rows.
+    width_strength : RHO
+        Strength of a penalty on the squared widths, in units of the initial widths.
+    """
+
+    kernel: str = default("kernel", "FourierKernelLearner")
     components: Annotated[
         str,
         options.optional(
@@ -84,57 +113,16 @@ class KernelSettings(Settings):
             f"{COMPONENTS[Method.widths]}; for multiple {COMPONENTS[Method.multiple]}]",
         ),
     ] = "auto"
-    loss: Annotated[
-        str,
-        options.value(
-            "NAME", "Loss of the weights, as in 'chimap fit'. Widths always minimise the square loss."
-        ),
-    ] = Settings.loss
-    blocks: Annotated[
-        str | None,
-        options.optional(
-            "SPEC",
-            "Blocks of columns, such as sift=0:300,hog=300:500, with each column in one block. By default, all "
-            "columns form one block.",
-        ),
-    ] = None
-    method: Annotated[
-        Method,
-        typer.Option(
-            help="What to learn: widths fits one kernel with a width for each block; multiple fits a kernel for each "
-            "block and their weights, many of them 0."
-        ),
-    ] = Method.widths
-    widths: Annotated[
-        WidthsOf,
-        typer.Option(help="Which columns share a width: those of a block, none (bin), or all (one)."),
-    ] = _WIDTHS
-    tune_components: Annotated[int, options.value("N", "Random features to learn the widths with.")] = (
-        default("n_tune_components", "FourierKernelLearner")
-    )
-    tune_rows: Annotated[
-        int,
-        options.value("N", "Rows to learn the widths on. The weights are learned on all rows."),
-    ] = default("n_tune_rows", "FourierKernelLearner")
-    validation_fraction: Annotated[
-        float,
-        options.value("F", "Share of those rows that scores each iteration, for early stopping."),
-    ] = default("validation_fraction", "FourierKernelLearner")
-    iterations: Annotated[int, options.value("N", "Maximum number of iterations of the search.")] = default(
-        "max_iter", "FourierKernelLearner"
-    )
-    objective: Annotated[
-        ObjectiveOption,
-        typer.Option(
-            help="How to find the widths: held-out minimises the error on held-out folds; training minimises it on the "
-            "training rows; gradients takes the widths from the slopes of the model, in rounds scored on validation "
-            "rows."
-        ),
-    ] = _OBJECTIVE
-    width_strength: Annotated[
-        float,
-        options.value("RHO", "Strength of a penalty on the squared widths, in units of the initial widths."),
-    ] = default("width_strength", "FourierKernelLearner")
+    loss: str = Settings.loss
+    blocks: str | None = None
+    method: Method = Method.widths
+    widths: WidthsOf = _WIDTHS
+    tune_components: int = default("n_tune_components", "FourierKernelLearner")
+    tune_rows: int = default("n_tune_rows", "FourierKernelLearner")
+    validation_fraction: float = default("validation_fraction", "FourierKernelLearner")
+    iterations: int = default("max_iter", "FourierKernelLearner")
+    objective: ObjectiveOption = _OBJECTIVE
+    width_strength: float = default("width_strength", "FourierKernelLearner")
 
     def complete(self) -> KernelSettings:
         """Return these settings with ``components`` set to the default of the method where it is "auto"."""
@@ -148,9 +136,10 @@ class KernelSettings(Settings):
         """Raise ValueError, naming the flag, before any row is read, for settings that the fit would refuse later."""
         super().check(n_descriptors)
         for flag, value in (
-            ("--tune-components", self.tune_components), ("--tune-rows", self.tune_rows),
+            ("--tune-components", self.tune_components),
+            ("--tune-rows", self.tune_rows),
             ("--iterations", self.iterations),
-        ):  # fmt: skip
+        ):
             flag_values.check_least(value, flag)
         flag_values.check_share(self.validation_fraction, "--validation-fraction")
         if not 0 <= self.width_strength < float("inf"):
@@ -224,10 +213,7 @@ def learn_kernel(
     data: options.Data,
     output: options.Output,
     *,
-    page: Annotated[
-        Path | None,
-        options.optional("PAGE", "Write the learned kernel as one HTML page."),
-    ] = None,
+    page: Path | None = None,
     labels: options.Labels = None,
     settings: Annotated[
         KernelSettings,
@@ -259,6 +245,11 @@ def learn_kernel(
 
     The model works like any other with chimap predict, evaluate and info.
 
+    Parameters
+    ----------
+    page : PAGE
+        Write the learned kernel as one HTML page.
+
     \b
     Examples:
       chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --output my.model --page kernel.html
@@ -266,7 +257,9 @@ def learn_kernel(
       chimap learn-kernel data.npz --blocks sift=0:300,hog=300:500 --method multiple --output my.model
       chimap learn-kernel big.parquet --labels species --tune-rows 30000 --tune-components 1024 --output my.model
       chimap predict my.model new.npz --output predictions.csv
-    """  # fmt: skip
+    """
+    from chimap.cli.training import train
+
     outputs.check_outputs(
         {"--output": output, "--page": page, "--save-config": save_config},
         (data, labels, config_file),
@@ -293,9 +286,9 @@ def learn_kernel(
 
 def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
+    from chimap._formatting import counted
     from chimap.kernel_learning.widths import tune_components
-    from chimap.report import LearnedKernel, Widths, package_versions
-    from chimap.report.formatting import counted
+    from chimap.report import LearnedKernel, StrengthCurve, Widths, package_versions
 
     model, source = fitted.model, fitted.source
     is_classifier = hasattr(model, "classes_")
@@ -331,10 +324,15 @@ def learned(fitted: FittedModel) -> LearnedKernel:
         f"random features. The weights were learned on {model.n_rows_:,} rows with {model.n_components:,}."
     )
     return LearnedKernel(
-        method=method, widths=Widths(model.width_names_, model.start_widths_, model.widths_),
-        history=model.history_, stopped=model.stopped_,
-        curve=None if hasattr(model, "path_") else strength_curve(model), **common,
-    )  # fmt: skip
+        method=method,
+        widths=Widths(model.width_names_, model.start_widths_, model.widths_),
+        history=model.history_,
+        stopped=model.stopped_,
+        curve=None
+        if hasattr(model, "path_")
+        else StrengthCurve.of(model.selection_, isinstance(model.alpha, str)),
+        **common,
+    )
 
 
 def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
@@ -357,7 +355,7 @@ def summary(
     lines: dict[str, str | None] = {
         "data": f"{fitted.source.name}, {model.n_rows_:,} training rows",
         "task": model.training_["task"] + f" ({fitted.task_reason})",
-        "kernel": show.kernel(about["kernel"], about["gamma"]),
+        "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
     }
     if kernel.widths is not None:

@@ -6,10 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from chimap._errors import InputError
-from chimap.cli import data_rows, image_rows, messages, options, outputs, show
+from chimap.cli import image_rows, messages, options, outputs, show
 from chimap.cli.options import Json, Overwrite, TableOptions, Without
 
 if TYPE_CHECKING:
@@ -19,44 +17,15 @@ if TYPE_CHECKING:
 def predict(
     model: options.Model,
     data: options.DataOrImages,
-    output: Annotated[
-        Path, options.output("FILE", "File to write: .csv, .npy or .npz; - writes CSV to stdout.")
-    ],
+    output: Path,
     *,
-    labels: Annotated[
-        str | None,
-        options.optional("NAME", "Column of labels in DATA, which is ignored."),
-    ] = None,
+    labels: str | None = None,
     table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
-    scores: Annotated[
-        bool,
-        typer.Option(
-            "--scores",
-            help="Add the score of every class. The prediction is the class with the largest score.",
-        ),
-    ] = False,
-    probabilities: Annotated[
-        bool,
-        typer.Option("--probabilities", help="Add the probability of every class. Probabilities sum to 1."),
-    ] = False,
-    sets: Annotated[
-        bool,
-        typer.Option(
-            "--sets",
-            help="Add a set of possible classes, which holds the true class for a --coverage share of the rows.",
-        ),
-    ] = False,
-    intervals: Annotated[
-        bool,
-        typer.Option(
-            "--intervals",
-            help="Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the "
-            "rows.",
-        ),
-    ] = False,
-    coverage: Annotated[
-        float, options.value("SHARE", "Share of the rows whose set or interval holds the truth.")
-    ] = 0.9,
+    scores: bool = False,
+    probabilities: bool = False,
+    sets: bool = False,
+    intervals: bool = False,
+    coverage: float = 0.9,
     part: image_rows.ImagePart = None,
     overwrite: Overwrite = False,
     json: Json = False,
@@ -67,6 +36,23 @@ def predict(
     writes one column for each task. DATA needs no labels: if a table has a column of labels that is not called y or
     label, name it with --labels so that it is not read as a bin. Predictions for images carry the names of the images.
 
+    Parameters
+    ----------
+    output : FILE
+        File to write: .csv, .npy or .npz; - writes CSV to stdout.
+    labels : NAME
+        Column of labels in DATA, which is ignored.
+    scores
+        Add the score of every class. The prediction is the class with the largest score.
+    probabilities
+        Add the probability of every class. Probabilities sum to 1.
+    sets
+        Add a set of possible classes, which holds the true class for a --coverage share of the rows.
+    intervals
+        Add the ends of an interval, for regressions, which holds the truth for a --coverage share of the rows.
+    coverage : SHARE
+        Share of the rows whose set or interval holds the truth.
+
     \b
     Examples:
       chimap predict my.model new.npz --output predictions.csv
@@ -76,8 +62,9 @@ def predict(
       chimap predict my.model new.csv --sets --coverage 0.95 --output predictions.csv
       chimap predict my.model huge.parquet --labels species --output predictions.csv
       chimap predict photos.model new-photos/ --output predictions.csv
-    """  # fmt: skip
+    """
     from chimap import load
+    from chimap.cli import data_rows
     from chimap.cli.predictions import writer
 
     to_stdout = str(output) == "-"

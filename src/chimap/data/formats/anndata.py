@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from anndata import AnnData
 
 # What to do about ids of cells, and about names of genes, that come twice.
-UNIQUE = (
+REMEDIES_FOR_REPEATS = (
     "Make them unique, adata.obs_names_make_unique(), and write the file again.",
     "Make them unique, adata.var_names_make_unique(), and write the file again.",
 )
@@ -49,33 +49,11 @@ class AnnDataSource(KeyedSource):
 
     The matrix is ``X`` by default; others are ``file.h5ad::layers/counts``, ``file.h5ad::raw/X`` and
     ``file.h5ad::obsm/X_pca``. Each may be CSR, CSC (converted to rows on a temporary file when it is opened) or dense.
-    Ids of rows are ``obs_names``, names of columns ``var_names``; ``raw`` has its own.
-
-    Parameters
-    ----------
-    path : str or path
-        A ``.h5ad`` file, or a Zarr store that AnnData wrote; addresses work too.
-    labels : str, array or file of labels, default=None
-        A column of ``obs``, whose categories are labels by name, or an array or file, see ``read_labels``. None takes
-        ``y`` or ``label`` from ``obs`` if it is there.
-    member : str, default=None
-        The matrix, an alternative to ``::member``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ImportError
-        Without h5py or zarr.
-    DataError
-        For parts that are damaged, cut off or missing (the message lists what there is), and for ids that come twice.
-
-    References
-    ----------
-    anndata.readthedocs.io, "On-disk format".
+    Ids of rows are ``obs_names``, names of columns ``var_names``; ``raw`` has its own. Labels are a column of ``obs``,
+    ``y`` or ``label`` by default; categories are labels by name. Reference: anndata.readthedocs.io, "On-disk format".
     """
 
-    _unique: ClassVar[tuple[str, str]] = UNIQUE
+    _remedies_for_repeats: ClassVar[tuple[str, str]] = REMEDIES_FOR_REPEATS
 
     def _container_at(self, address: str) -> Container:
         return container_of(address)
@@ -226,7 +204,7 @@ class AnnDataObject(ArraySource):
             *(() if data.raw is None else ("raw/X",)),
         )
         self.is_logged = "log1p" in data.uns
-        ids, names = UNIQUE
+        ids, names = REMEDIES_FOR_REPEATS
         self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names", ids)
         self.column_names = tuple(
             checked_names(np.asarray(data.var_names), self.n_features, "var_names", names).tolist()

@@ -35,12 +35,16 @@ if TYPE_CHECKING:
     import biom
 
 _FIRST_LINE = b"# Constructed from biom file"
-_IDS = (b"#otuid", b"#asvid", b"#featureid")  # the first word of a heading, in lower case without blanks
+_ID_HEADINGS = (
+    b"#otuid",
+    b"#asvid",
+    b"#featureid",
+)  # the first word of a heading, in lower case without blanks
 _ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
 _BOM = b"\xef\xbb\xbf"
 
 # What to do about ids of samples, and about ids of observations, that come twice.
-UNIQUE = (
+REMEDIES_FOR_REPEATS = (
     "Rename one of the samples, or add their counts up.",
     "Rename one of the observations, or add their counts up.",
 )
@@ -51,20 +55,6 @@ class BiomTextSource(OrderedSource):
 
     Opening the table reads it once, onto a temporary file. A last column of metadata (taxonomy), lines of '#' before
     the heading and comments are skipped.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
-    labels : array or file of labels, default=None
-        Labels of the samples, see ``read_labels``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    DataError
-        For damaged lines, naming line and field, and for ids that come twice.
     """
 
     dtype = np.dtype(np.float64)
@@ -82,13 +72,17 @@ class BiomTextSource(OrderedSource):
         if not samples:
             raise DataError(f"{self.path}, line {number}: no samples in the heading. Write the table again.")
         self.n_rows = len(samples)
-        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, line {number}", UNIQUE[0])
+        self.row_ids = checked_names(
+            np.array(samples), self.n_rows, f"{self.path}, line {number}", REMEDIES_FOR_REPEATS[0]
+        )
         names = [name for name, _ in self._lines()]
         self.n_features = len(names)
         if not names:
             raise DataError(f"{self.path}: no observations, only a heading. Write the table again.")
         self.column_names = tuple(
-            checked_names(np.array(names), self.n_features, f"{self.path}, observations", UNIQUE[1]).tolist()
+            checked_names(
+                np.array(names), self.n_features, f"{self.path}, observations", REMEDIES_FOR_REPEATS[1]
+            ).tolist()
         )
         self._y = read_labels(labels, self.n_rows)
         self._open()
@@ -145,7 +139,7 @@ def is_biom_text(address: str) -> bool:
             return True
         while line.startswith(b"#") and b"\t" not in line:
             number, line = number + 1, read_piece(file, stream, 0, f"line {number + 1}")
-    return b"\t" in line and line.split(b"\t")[0].lower().replace(b" ", b"") in _IDS
+    return b"\t" in line and line.split(b"\t")[0].lower().replace(b" ", b"") in _ID_HEADINGS
 
 
 def _heading(file: DataFile, stream: IO[bytes]) -> tuple[list[str], int]:
@@ -177,34 +171,16 @@ def _number(text: str) -> float | None:
         return None
 
 
-_REQUIRED = ("format", "matrix_type", "shape", "data", "rows", "columns")
+_REQUIRED_MEMBERS = ("format", "matrix_type", "shape", "data", "rows", "columns")
 _LARGEST_JSON = 2**27  # bytes of a file that is read
 _PARSED_BYTES = 12  # of Python's lists and numbers, for each byte of their text
 
 
 class BiomJsonSource(WholeSource):
-    """The samples of a BIOM file of version 1 (JSON).
+    """The samples of a BIOM file of version 1 (JSON), see biom-format.org, "The biom file format: Version 1.0".
 
     JSON is parsed as a whole, which takes some twelve times the bytes of the file (``held_bytes``) for a moment; files
     of more than 128 MiB are refused. Those of version 2 (HDF5) are read chunk by chunk.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; addresses work too.
-    labels : array or file of labels, default=None
-        Labels of the samples, see ``read_labels``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    DataError
-        For another version, for parts that are damaged, cut off or missing, and for ids that come twice.
-
-    References
-    ----------
-    biom-format.org, "The biom file format: Version 1.0".
     """
 
     dtype = np.dtype(np.float64)
@@ -227,8 +203,12 @@ class BiomJsonSource(WholeSource):
                 "it again."
             )
         self.n_rows, self.n_features = matrix_shape((len(samples), len(observations)), str(self.path))
-        self.row_ids = checked_names(np.array(samples), self.n_rows, f"{self.path}, columns", UNIQUE[0])
-        names = checked_names(np.array(observations), self.n_features, f"{self.path}, rows", UNIQUE[1])
+        self.row_ids = checked_names(
+            np.array(samples), self.n_rows, f"{self.path}, columns", REMEDIES_FOR_REPEATS[0]
+        )
+        names = checked_names(
+            np.array(observations), self.n_features, f"{self.path}, rows", REMEDIES_FOR_REPEATS[1]
+        )
         self.column_names = tuple(names.tolist())
         self._y = read_labels(labels, self.n_rows)
         matrix = self._X = self._matrix(table)
@@ -251,7 +231,7 @@ class BiomJsonSource(WholeSource):
             raise DataError(
                 f"{self.path}: not JSON ({error}). It is cut off or damaged; copy it again."
             ) from error
-        missing = [key for key in _REQUIRED if key not in table]
+        missing = [key for key in _REQUIRED_MEMBERS if key not in table]
         if missing:
             raise DataError(
                 f"{self.path}: no {', '.join(missing)}; there are {shown(sorted(table))}. Write it again."
@@ -317,34 +297,12 @@ def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
 
 
 class BiomSource(KeyedSource):
-    """The samples of a BIOM file of version 2 (HDF5).
+    """The samples of a BIOM file of version 2 (HDF5), see biom-format.org, "The biom file format: Version 2.1".
 
-    Ids of rows are the ids of samples, names of columns the ids of observations.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; addresses work too.
-    labels : array or file of labels, default=None
-        Labels of the samples, see ``read_labels``.
-    member : str, default=None
-        Not used: a BIOM file holds a single table.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ImportError
-        Without h5py.
-    DataError
-        For another version, for parts that are damaged, cut off or missing, and for ids that come twice.
-
-    References
-    ----------
-    biom-format.org, "The biom file format: Version 2.1".
+    Ids of rows are the ids of samples, names of columns the ids of observations. The file holds a single table.
     """
 
-    _unique: ClassVar[tuple[str, str]] = UNIQUE
+    _remedies_for_repeats: ClassVar[tuple[str, str]] = REMEDIES_FOR_REPEATS
 
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
@@ -387,7 +345,7 @@ class BiomObject(ArraySource):
     def __init__(self, table: biom.Table, labels: Labels = None) -> None:
         check_order(table.ids(), labels, "biom.Table", "table.ids()")
         super().__init__(table.matrix_data.T, _labels_of(table, labels), "biom.Table")
-        samples, observations = UNIQUE
+        samples, observations = REMEDIES_FOR_REPEATS
         self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples", samples)
         names = table.ids(axis="observation")
         self.column_names = tuple(

@@ -20,7 +20,7 @@ from chimap.data.labels import UNREAD, Labels, clean_labels, labels_elsewhere, n
 from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.table import ColumnChoice, checked_ids
 
-_UNIQUE = Message("Give each record an id of its own, or name another column of ids with {id}.")
+_REMEDY_FOR_REPEATS = Message("Give each record an id of its own, or name another column of ids with {id}.")
 
 
 Fields: TypeAlias = list[Any]
@@ -156,23 +156,9 @@ class FieldSource(OrderedSource):
     """Rows that a reading makes from one column of a table.
 
     A first pass counts the rows, reads labels and ids and lets the reading learn, unless it has already. A second pass
-    makes the rows and writes them as CSR to a temporary file, from which all later passes read.
-
-    Parameters
-    ----------
-    records : Records
-        The table.
-    reading : Reading
-        How to make the rows.
-    labels : str, array or file of labels, default=None
-        Name of a column, or an array or file, see ``read_labels``. None takes ``y`` or ``label``.
-    id : str or int, default=None
-        The column of ids. None takes ``id`` if it is there, or else the first column if it is text without repeats.
-
-    Raises
-    ------
-    DataError
-        If a record cannot be read; the message names record and column.
+    makes the rows and writes them as CSR to a temporary file, from which all later passes read. Without ``labels`` the
+    column ``y`` or ``label`` is taken, without ``id`` a column ``id``, or else the first column if it is text without
+    repeats.
     """
 
     def __init__(
@@ -211,7 +197,7 @@ class FieldSource(OrderedSource):
         if id is not None and not (is_guess and not _may_be_ids(ids, records.has_types)):
             where = f"{records.address}, column {id!r}"
             self.row_ids = checked_names(
-                checked_ids(np.array(ids, object), where), self.n_rows, where, _UNIQUE
+                checked_ids(np.array(ids, object), where), self.n_rows, where, _REMEDY_FOR_REPEATS
             )
         if label is not None:
             self._y = self._labels_of(texts, label)
@@ -222,10 +208,10 @@ class FieldSource(OrderedSource):
 
     def _first_pass(self, label: str | None, id: str | None, labels: Fields, ids: Fields) -> Iterator[Fields]:
         """Yield the fields in batches, and append labels and ids to the lists."""
-        beside = [name for name in (label, id) if name is not None]
-        for batch in self._records.batches([self._field, *beside]):
+        others_read = [name for name in (label, id) if name is not None]
+        for batch in self._records.batches([self._field, *others_read]):
             self.n_rows += len(batch)
-            for place, column in enumerate(beside, 1):
+            for place, column in enumerate(others_read, 1):
                 (labels if column == label and place == 1 else ids).extend(record[place] for record in batch)
             yield [record[0] for record in batch]
 

@@ -15,7 +15,7 @@ from chimap.data.formats.stored_arrays import label_beside, named_array, names_b
 from chimap.data.io.files import split_member
 from chimap.data.io.numpy_files import Archive
 from chimap.data.labels import Labels, read_labels
-from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, matrix_shape, row_ranges
+from chimap.data.rows import check_columns, chunk_dtype, csr_row_bytes, csr_rows, matrix_shape, row_ranges
 from chimap.data.source import Chunk, StoredSource
 
 CSR_PARTS = ("data", "indices", "indptr", "shape")
@@ -81,9 +81,13 @@ class NpzSource(StoredSource):
         )
         if labels is None:
             label, self.notes = label_beside(
-                archive.members, lambda name: archive.header(name).shape, self.n_rows, "", member or "X",
+                archive.members,
+                lambda name: archive.header(name).shape,
+                self.n_rows,
+                "",
+                member or "X",
                 str(self.path),
-            )  # fmt: skip
+            )
             labels = None if label is None else f"::{label}"
         elif isinstance(labels, str) and named_array(archive.members, labels)[0] in archive.members:
             labels = f"::{labels}"
@@ -219,18 +223,8 @@ class _CsrMember:
                 indptr = self._indptr[start : stop + 1]
                 count = int(indptr[-1] - indptr[0])
                 data, indices = values.take(count), columns.take(count)
-                self._check_columns(indices, indptr, start)
+                check_columns(indices, indptr, start, self.n_features, str(self._archive.path))
                 yield csr_rows(data, indices, indptr, self.n_features, self.dtype)
-
-    def _check_columns(self, indices: np.ndarray, indptr: np.ndarray, start: int) -> None:
-        if indices.size == 0 or (indices.min() >= 0 and indices.max() < self.n_features):
-            return
-        place = int(np.flatnonzero((indices < 0) | (indices >= self.n_features))[0])
-        row = start + int(np.searchsorted(indptr - indptr[0], place, side="right")) - 1
-        raise DataError(
-            f"{self._archive.path}, row {row}: column {indices[place]} lies outside the {self.n_features} "
-            "columns that 'shape' promises. Write the file again, or correct 'shape'."
-        )
 
 
 def _whole_numbers(archive: Archive, member: str) -> np.ndarray:

@@ -14,12 +14,12 @@ from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
+from chimap.data.formats.stored_matrices import ContainerSource, DenseRows
 from chimap.data.io.containers import Container, Hdf5Container, ZarrContainer, is_group
 from chimap.data.io.files import base_name, is_address, split_member
 from chimap.data.label_kinds import texts_of
 from chimap.data.labels import Labels, clean_labels, one_column, read_labels, split_column
-from chimap.data.rows import chunk_dtype, digest, matrix_shape
-from chimap.data.source import BLOCK_BYTES, SeekableStream
+from chimap.data.rows import digest
 from chimap.data.table import ID_NAMES, LABEL_NAMES, only_label, unique_ids
 
 COLUMN_NAMES = ("column_names", "feature_names", "columns", "vocabulary")
@@ -108,17 +108,13 @@ def _first(
     return None
 
 
-_SCATTERED_BYTES = 2**16  # bytes read at a time where single rows are needed from an array without chunks
-
-
-class StoredArraySource(SeekableStream):
+class StoredArraySource(ContainerSource):
     """An array of rows and an array of labels in a container whose arrays are sliced like numpy arrays.
 
     Reading follows the chunks of the storage: each is decoded once in a pass. A storage chunk with more rows than a
     chunk of the pass is in memory as a whole; ``held_bytes`` counts it.
     """
 
-    is_sparse = False
     _kind: Callable[[str], Container]
 
     def __init__(
@@ -131,7 +127,7 @@ class StoredArraySource(SeekableStream):
     ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
-        self._container = self._stored = self._kind(address)
+        self._container = self._kind(address)
         self.path = self._container.address
         base = base_name(address)
         self.name = base if member is None else f"{base}::{member}"
@@ -151,21 +147,12 @@ class StoredArraySource(SeekableStream):
         if rows.shape is None:
             raise DataError(f"{where}: holds nothing, not even a shape. Name another array.")
         self._check_array(rows)
-        self.n_rows, self.n_features = matrix_shape(tuple(rows.shape), where)
-        self.dtype = chunk_dtype(rows.dtype, where)
-        stored = self.n_features * np.dtype(rows.dtype).itemsize
         chunked = getattr(rows, "chunks", None)
         if chunked is not None and min(chunked) < 1:
             raise DataError(
                 f"{where}: stored in chunks of shape {tuple(chunked)}. It is damaged; write it again."
             )
-        unit = 1 if chunked is None else min(int(chunked[0]), self.n_rows)
-        self.stored_rows = unit
-        self._block_rows = min(self.n_rows, unit * max(1, BLOCK_BYTES // (unit * stored)))
-        self._scattered_rows = unit if chunked is not None else max(1, _SCATTERED_BYTES // stored)
-        self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        # A block is held as it is stored, as floats, and as a copy in the decoder.
-        self.held_bytes = self._block_rows * (2.0 * stored + self.row_bytes)
+        self._take_rows_of(self._container, DenseRows(rows, self._member, where))
         group, shape = self._member[: self._member.rfind("/") + 1], (self.n_rows, self.n_features)
         self.column_names, self.row_ids = names_beside(
             names, lambda name: self._values_of(root[name]), shape, address, id, group
@@ -177,35 +164,6 @@ class StoredArraySource(SeekableStream):
             )
         self._has_label_here = label is not None
         self._y = None if label is None else self._labels_of(root[label], column, f"{address}::{label}")
-
-    def take(self, rows: np.ndarray) -> np.ndarray:
-        """Return the rows with these increasing indices; storage chunks without any of them are not read."""
-        out = np.empty((len(rows), self.n_features), self.dtype)
-        blocks = np.asarray(rows) // self._scattered_rows
-        with self._opened() as root:
-            array = self._array(root)
-            for block in np.unique(blocks):
-                first, last = np.searchsorted(blocks, (block, block + 1))
-                start = int(block) * self._scattered_rows
-                stop = min(start + self._scattered_rows, self.n_rows)
-                out[first:last] = self._read(array, start, stop)[np.asarray(rows)[first:last] - start]
-        return out
-
-    def _blocks_between(self, first: int, stop: int) -> Iterator[np.ndarray]:
-        step = self._block_rows
-        with self._opened() as root:
-            array = self._array(root)
-            for start in range(first - first % step, stop, step):
-                yield self._read(array, max(start, first), min(start + step, stop))
-
-    def _read(self, array: StoredArray, start: int, stop: int) -> np.ndarray:
-        with self._container.naming(f", rows {start} to {stop}"):
-            rows = np.asarray(array[start:stop])
-        return _arrays.as_rows(rows.reshape(rows.shape[0], -1), self.dtype)
-
-    def _array(self, root: Group) -> StoredArray:
-        with self._container.naming():
-            return root[self._member]
 
     def _check_array(self, array: StoredArray) -> None:
         """Refuse an array that the library would misread; nothing to check by default."""
@@ -364,4 +322,4 @@ class ZarrSource(StoredArraySource):
 
     def _content(self) -> JSON:
         rows = self.take(np.unique(np.linspace(0, self.n_rows - 1, 16).astype(np.int64)))
-        return {"bytes": self._container.n_bytes, "digest": digest(rows)}
+        return {"bytes": self._container.n_bytes, "digest": digest(_arrays.to_dense(rows))}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,10 +20,10 @@ from chimap.data.io.files import split_member
 from chimap.data.label_kinds import texts_of
 from chimap.data.labels import Labels, clean_labels, labels_elsewhere
 from chimap.data.row_file import RowFile
-from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
-from chimap.data.source import RangeSource, Read
+from chimap.data.rows import check_columns, chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
+from chimap.data.source import BLOCK_BYTES, RangeSource, Read
 
-PIECE_BYTES = 2**20  # bytes read from the container at a time; at least a storage chunk
+PIECE_BYTES = 2**20  # bytes of a sparse part read from the container at a time; at least a storage chunk
 PARTS = ("data", "indices", "indptr")
 
 
@@ -78,11 +78,11 @@ class DenseRows(StoredRows):
         self._key = key
         self.stored_rows = min(_unit(array), self.n_rows)
         self.row_bytes = float(self.n_features * self.dtype.itemsize)
-        self.held_bytes = _piece_bytes(array)
+        self.held_bytes = _piece_bytes(array, BLOCK_BYTES)
 
     def reader(self, root: Group) -> Read:
         """Return a reader as ``StoredRows`` does."""
-        pieces = _Pieces(root[self._key], self.dtype)
+        pieces = _Pieces(root[self._key], self.dtype, BLOCK_BYTES)
         return lambda start, stop: pieces.between(start, stop).reshape(stop - start, -1)
 
 
@@ -95,7 +95,7 @@ class CsrRows(StoredRows):
         self._borders = _borders(group, self.n_rows, where)
         self.row_bytes = csr_row_bytes(int(self._borders[-1]), self.n_rows, self.dtype)
         self.held_bytes = (
-            sum(_piece_bytes(group[part]) for part in ("data", "indices")) + self._borders.nbytes
+            sum(_piece_bytes(group[part], PIECE_BYTES) for part in ("data", "indices")) + self._borders.nbytes
         )
 
     def reader(self, root: Group) -> Read:
@@ -106,20 +106,10 @@ class CsrRows(StoredRows):
             borders = self._borders[start : stop + 1]
             ends = int(borders[0]), int(borders[-1])
             indices = columns.between(*ends)
-            self._check_columns(indices, borders, start)
+            check_columns(indices, borders, start, self.n_features, self.where)
             return csr_rows(values.between(*ends), indices, borders, self.n_features, self.dtype)
 
         return read
-
-    def _check_columns(self, indices: np.ndarray, borders: np.ndarray, start: int) -> None:
-        if not indices.size or (indices.min() >= 0 and indices.max() < self.n_features):
-            return
-        place = int(np.flatnonzero((indices < 0) | (indices >= self.n_features))[0])
-        row = start + int(np.searchsorted(borders - borders[0], place, side="right")) - 1
-        raise DataError(
-            f"{self.where}, row {row}: column {indices[place]} lies outside the {self.n_features} columns of its "
-            "shape. Write the file again."
-        )
 
 
 class CscRows(StoredRows):
@@ -169,8 +159,8 @@ class _Pieces:
     The array is read in whole storage chunks, of which the last one is kept for the next range.
     """
 
-    def __init__(self, array: StoredArray, dtype: np.dtype) -> None:
-        self._array, self._dtype, self._step = array, dtype, _step(array)
+    def __init__(self, array: StoredArray, dtype: np.dtype, piece_bytes: int) -> None:
+        self._array, self._dtype, self._step = array, dtype, _step(array, piece_bytes)
         self._first, self._kept = 0, np.empty((0, *array.shape[1:]), array.dtype)
 
     def between(self, start: int, stop: int) -> np.ndarray:
@@ -197,7 +187,8 @@ def _entries(group: Group, dtype: np.dtype, where: str) -> tuple[_Pieces, _Piece
     for part in PARTS[:2]:
         _check_complete(group[part], f"{where}/{part}")
     is_short = np.can_cast(indices.dtype, np.int32)
-    return _Pieces(group["data"], dtype), _Pieces(indices, np.dtype(np.int32 if is_short else np.int64))
+    index = np.dtype(np.int32 if is_short else np.int64)
+    return _Pieces(group["data"], dtype, PIECE_BYTES), _Pieces(indices, index, PIECE_BYTES)
 
 
 def _check_complete(array: StoredArray, where: str) -> None:
@@ -219,19 +210,19 @@ def _unit(array: StoredArray) -> int:
     return 1 if not chunks else max(1, int(chunks[0]))
 
 
-def _step(array: StoredArray) -> int:
+def _step(array: StoredArray, piece_bytes: int) -> int:
     """Return the number of entries along the first axis that are read at a time: whole storage chunks."""
     unit, entry = _unit(array), _entry_bytes(array)
-    return unit * max(1, PIECE_BYTES // (unit * entry))
+    return unit * max(1, piece_bytes // (unit * entry))
 
 
 def _entry_bytes(array: StoredArray) -> int:
     return max(1, int(np.prod(array.shape[1:], dtype=np.int64)) * np.dtype(array.dtype).itemsize)
 
 
-def _piece_bytes(array: StoredArray) -> float:
+def _piece_bytes(array: StoredArray, piece_bytes: int) -> float:
     """Return the bytes that reading an array holds: a piece, and a copy in the decoder."""
-    return 2.0 * min(_step(array), array.shape[0]) * _entry_bytes(array)
+    return 2.0 * min(_step(array, piece_bytes), array.shape[0]) * _entry_bytes(array)
 
 
 def _part(group: Group, part: str, where: str) -> StoredArray:
@@ -260,21 +251,9 @@ def _borders(group: Group, n_lines: int, where: str) -> np.ndarray:
 
 
 class StoredSubset(StoredRows):
-    """The rows and columns at these positions of a stored matrix.
+    """The rows and columns at these positions of a stored matrix, in the order that they are read in.
 
     Consecutive rows that are scattered over the whole matrix cost a pass over it each time they are read.
-
-    Parameters
-    ----------
-    whole : StoredRows
-        The matrix.
-    rows, columns : ndarray of int
-        Positions in the matrix, in the order that they are read in.
-
-    Raises
-    ------
-    DataError
-        For positions that lie outside of the matrix.
     """
 
     def __init__(self, whole: StoredRows, rows: np.ndarray, columns: np.ndarray) -> None:
@@ -338,30 +317,61 @@ class Keyed:
     is_logged: bool = False
 
 
-class KeyedSource(RangeSource):
+class ContainerSource(RangeSource):
+    """The rows of one matrix of a container of arrays; a subclass opens it and calls ``_take_rows_of``."""
+
+    _container: Container
+    _rows: StoredRows
+
+    def _take_rows_of(self, container: Container, rows: StoredRows) -> None:
+        """Set the attributes of ``Source`` that the stored matrix determines."""
+        self._container = self._stored = container
+        self._rows = rows
+        self.n_rows, self.n_features = rows.n_rows, rows.n_features
+        self.dtype, self.is_sparse, self.stored_rows = rows.dtype, rows.is_sparse, rows.stored_rows
+        self.row_bytes, self.held_bytes = rows.row_bytes, rows.held_bytes
+
+    def take(self, rows: np.ndarray) -> Rows:
+        """Return the rows with these increasing indices; storage chunks without any of them are not read."""
+        with self._opened() as root, self._container.naming():
+            return self._rows.take(root, np.asarray(rows))
+
+    def _opened(self) -> AbstractContextManager[Group]:
+        """Open the group of the matrix for the block."""
+        return self._container.opened()
+
+    @contextmanager
+    def _reading(self) -> Iterator[Read]:
+        with self._opened() as root:
+            read = self._rows.reader(root)
+
+            def named(start: int, stop: int) -> Rows:
+                with self._container.naming(f", rows {start} to {stop}"):
+                    return read(start, stop)
+
+            yield named
+
+
+class KeyedSource(ContainerSource):
     """A source over one matrix of a container; a subclass finds it (``_container_at``, ``_found``).
 
-    ``_unique`` says what to do about ids of rows and about names of columns that come twice.
+    ``_remedies_for_repeats`` says what to do about ids of rows and about names of columns that come twice.
     """
 
-    _unique: ClassVar[tuple[str, str]]
+    _remedies_for_repeats: ClassVar[tuple[str, str]]
 
     def __init__(
         self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None
     ) -> None:
         address, member_of_path = split_member(path)
         member = member or member_of_path
-        self._container = self._stored = self._container_at(address)
+        self._container = self._container_at(address)
         self.name = self._container.name if member is None else f"{self._container.name}::{member}"
         with self._container.opened() as root, self._container.naming():
             arrays = self._found(root, None if member is None else member.strip("/"), labels)
-        self._rows = arrays.rows
-        self.n_rows, self.n_features = arrays.rows.n_rows, arrays.rows.n_features
-        self.dtype, self.is_sparse = arrays.rows.dtype, arrays.rows.is_sparse
-        self.row_bytes, self.held_bytes = arrays.rows.row_bytes, arrays.rows.held_bytes
-        self.stored_rows = arrays.rows.stored_rows
+        self._take_rows_of(self._container, arrays.rows)
         where = self._container.address
-        ids, names = self._unique
+        ids, names = self._remedies_for_repeats
         self.row_ids = checked_names(arrays.ids, self.n_rows, f"{where}, ids of rows", ids)
         self.column_names = tuple(
             checked_names(arrays.names, self.n_features, f"{where}, names of columns", names).tolist()
@@ -371,22 +381,6 @@ class KeyedSource(RangeSource):
         )
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
         self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
-
-    def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices; storage chunks without any of them are not read."""
-        with self._container.opened() as root, self._container.naming():
-            return self._rows.take(root, np.asarray(rows))
-
-    @contextmanager
-    def _reading(self) -> Iterator[Read]:
-        with self._container.opened() as root:
-            read = self._rows.reader(root)
-
-            def named(start: int, stop: int) -> Rows:
-                with self._container.naming(f", rows {start} to {stop}"):
-                    return read(start, stop)
-
-            yield named
 
     @abstractmethod
     def _container_at(self, address: str) -> Container:
@@ -412,9 +406,13 @@ def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.
         raise DataError(
             Message(
                 "{}: {!r} comes twice, at {} and {}. Each must occur once. {}",
-                where, str(texts[first]), first, second, remedy,
+                where,
+                str(texts[first]),
+                first,
+                second,
+                remedy,
             )
-        )  # fmt: skip
+        )
     return texts
 
 

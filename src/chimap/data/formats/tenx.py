@@ -29,8 +29,8 @@ from chimap.data.labels import Labels, shown
 
 _MATRIX, _CELLS, _FEATURES = ("matrix.mtx",), ("barcodes.tsv",), ("features.tsv", "genes.tsv")
 
-_UNIQUE_CELLS = "If runs were joined, append the name of its run to each barcode."
-_UNIQUE_GENES = "Take the file that Cell Ranger wrote, or give each feature an id of its own."
+_REMEDY_FOR_CELLS = "If runs were joined, append the name of its run to each barcode."
+_REMEDY_FOR_GENES = "Take the file that Cell Ranger wrote, or give each feature an id of its own."
 
 
 class TenXFolderSource(MatrixMarketSource):
@@ -41,20 +41,6 @@ class TenXFolderSource(MatrixMarketSource):
     memory, see ``MatrixMarketSource``; the ``.h5`` file of the same run, or ``.h5ad``, is read chunk by chunk. Ids of
     rows are the barcodes. Names of columns are the symbols of genes, or the gene ids where several genes share a
     symbol.
-
-    Parameters
-    ----------
-    path : str or path
-        The folder; addresses work too.
-    labels : array or file of labels, default=None
-        Labels of the cells, see ``read_labels``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If a file is missing.
-    DataError
-        For files that are cut off or do not fit together, for barcodes that come twice, and for several runs.
     """
 
     def __init__(self, path: str | os.PathLike[str], labels: Labels = None) -> None:
@@ -70,7 +56,7 @@ class TenXFolderSource(MatrixMarketSource):
                 f"{len(features):,} lines in {genes.name} and {len(cells):,} in {barcodes.name}. Take the three files "
                 "of one run."
             )
-        self.row_ids = checked_names(np.array(cells), self.n_rows, str(barcodes), _UNIQUE_CELLS)
+        self.row_ids = checked_names(np.array(cells), self.n_rows, str(barcodes), _REMEDY_FOR_CELLS)
         ids = np.array([line[0] for line in features])
         symbols = np.array([line[1] if len(line) > 1 else line[0] for line in features])
         self.column_names = _gene_names(ids, symbols, str(genes))
@@ -81,28 +67,11 @@ class TenXFolderSource(MatrixMarketSource):
 class TenXHdf5Source(KeyedSource):
     """The cells of a ``.h5`` file of Cell Ranger, version 3 (group ``matrix``) or 2 (a group for each genome).
 
-    Cells are rows. Ids and names are as in ``TenXFolderSource``.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; ``file.h5::GRCh38`` names the genome where version 2 has several; addresses work too.
-    labels : array or file of labels, default=None
-        Labels of the cells, see ``read_labels``.
-    member : str, default=None
-        The group, an alternative to ``::member``.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ImportError
-        Without h5py.
-    DataError
-        For parts that are damaged, cut off or missing.
+    ``file.h5::GRCh38`` names the genome where version 2 has several. Cells are rows; ids and names are as in
+    ``TenXFolderSource``.
     """
 
-    _unique: ClassVar[tuple[str, str]] = (_UNIQUE_CELLS, _UNIQUE_GENES)
+    _remedies_for_repeats: ClassVar[tuple[str, str]] = (_REMEDY_FOR_CELLS, _REMEDY_FOR_GENES)
 
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
@@ -137,9 +106,13 @@ class TenXHdf5Source(KeyedSource):
             else None
         )
         return Keyed(
-            rows, self._container.values(group["barcodes"]), names, [], None,
+            rows,
+            self._container.values(group["barcodes"]),
+            names,
+            [],
+            None,
             kinds=None if kinds is None else tuple(map(str, kinds.tolist())),
-        )  # fmt: skip
+        )
 
 
 def is_tenx_folder(address: str) -> bool:
@@ -188,7 +161,7 @@ def _features(group: Group, where: str) -> tuple[StoredArray, StoredArray]:
 
 def _gene_names(ids: np.ndarray, symbols: np.ndarray, where: str) -> tuple[str, ...]:
     """Return the symbol of each gene if no other gene has it, else its id; ids must be unique."""
-    checked_names(ids, ids.size, f"{where}, ids of features", _UNIQUE_GENES)
+    checked_names(ids, ids.size, f"{where}, ids of features", _REMEDY_FOR_GENES)
     _, place, count = np.unique(symbols, return_inverse=True, return_counts=True)
     alone = (count[place] == 1) & ~np.isin(symbols, ids)
     return composed_names(np.where(alone, symbols, ids).tolist())

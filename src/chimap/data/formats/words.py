@@ -20,7 +20,7 @@ from chimap._validation import DataError, check_choice
 from chimap.data.formats.fields import Fields, Reading
 
 _FEWEST_TEXTS = 10  # fewer texts may well have no word in common
-_MOST_COUNTED = 2**21  # most distinct words that are counted at a time
+_MOST_WORDS_COUNTED = 2**21  # most distinct words that are counted at a time
 
 
 @cache
@@ -115,7 +115,7 @@ class WordCounts(Reading):
             first += len(texts)
             for text in texts:
                 rows_with.update({*words_of(text)})
-            if len(rows_with) > _MOST_COUNTED:
+            if len(rows_with) > _MOST_WORDS_COUNTED:
                 rows_with = Counter({word: count for word, count in rows_with.items() if count > 1})
         common = [(-count, word) for word, count in rows_with.items() if count >= self.least_rows]
         if not common:
@@ -123,9 +123,11 @@ class WordCounts(Reading):
                 Message(
                     "{}, column {!r}: no word is in {} texts or more. Is this the column of text? If it has no blanks "
                     "between words, count its characters with {tokens='characters'}.",
-                    where, self.column, self.least_rows,
+                    where,
+                    self.column,
+                    self.least_rows,
                 )
-            )  # fmt: skip
+            )
         chosen = sorted(word for _, word in sorted(common)[: self.most_words])
         return replace(self, vocabulary=tuple(chosen))
 
@@ -159,8 +161,11 @@ class WordCounts(Reading):
         note = Message(
             "{}, column {!r}: {:,} of {:,} texts have no word that others have. If they have no blanks between words, "
             "count their characters with {tokens='characters'}.",
-            where, self.column, n_unknown, n_texts,
-        )  # fmt: skip
+            where,
+            self.column,
+            n_unknown,
+            n_texts,
+        )
         return (note,)
 
 

@@ -38,18 +38,7 @@ _ARCHIVES = ("zip://", "tar://", "libarchive://")  # after them, :: and the addr
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file as it was when it was first seen.
-
-    Parameters
-    ----------
-    address : str
-        Local path, or address with ``://``.
-    size : int
-        Size in bytes.
-    stamp : str
-        A text that changes when the file is rewritten: its time of modification, or what the file system has in its
-        place.
-    """
+    """A file as it was first seen: its path or address, its size, and a stamp that changes when it is rewritten."""
 
     address: str
     size: int
@@ -115,13 +104,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """Files that belong together, as one of the things that a source reads.
-
-    Parameters
-    ----------
-    files : tuple of DataFile
-        The files.
-    """
+    """Files that belong together, as one of the things that a source reads."""
 
     files: tuple[DataFile, ...]
 

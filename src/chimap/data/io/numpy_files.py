@@ -23,11 +23,19 @@ from chimap._validation import DataError
 from chimap.data.io.files import existing_file
 
 READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-PIECE = 2**22
+PIECE_BYTES = 2**22
 # Errors of numpy's header reader, which parses a Python literal, on a damaged header.
-_BROKEN = (
-    ValueError, KeyError, TypeError, SyntaxError, EOFError, OverflowError, RecursionError, TokenError, struct.error,
-)  # fmt: skip
+_HEADER_ERRORS = (
+    ValueError,
+    KeyError,
+    TypeError,
+    SyntaxError,
+    EOFError,
+    OverflowError,
+    RecursionError,
+    TokenError,
+    struct.error,
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +61,7 @@ def read_header(file: IO[bytes], where: str) -> Header:
     try:
         reader = READERS[npy.read_magic(file)]
         shape, fortran_order, dtype = reader(file)
-    except _BROKEN as error:
+    except _HEADER_ERRORS as error:
         raise DataError(f"{where}: not an .npy array, or cut off ({error}). Use numpy.save.") from error
     if dtype.hasobject or dtype.fields is not None:
         raise DataError(
@@ -68,40 +76,32 @@ def fill(file: IO[bytes], values: np.ndarray) -> None:
     view, done = values.reshape(-1).view(np.uint8).data, 0
     while done < len(view):
         # Read small pieces, because a decompressor makes a copy of each.
-        n_read = file.readinto(view[done : done + PIECE])  # type: ignore[attr-defined]
+        n_read = file.readinto(view[done : done + PIECE_BYTES])  # type: ignore[attr-defined]
         if not n_read:
             raise EOFError(f"{len(view) - done} bytes are missing")
         done += n_read
 
 
 # Errors of zipfile and the decompressors on damaged, encrypted or unknown content.
-BROKEN = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, NotImplementedError,
+ARCHIVE_ERRORS = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    OSError,
+    NotImplementedError,
     RuntimeError,
-)  # fmt: skip
+)
 HELD_BYTES = 2**26
 
 
 class Archive:
-    """The arrays of an ``.npz`` file, by name.
+    """The arrays of an ``.npz`` file, by name (``members``, in the order of the file).
 
     Only the list is read at first. Each member is read in one direction and decompressed as it goes, so that memory
-    does not grow with its size.
-
-    Parameters
-    ----------
-    path : str or path
-        The file.
-
-    Attributes
-    ----------
-    members : list of str
-        Names of the arrays, in the order of the file.
-
-    Raises
-    ------
-    DataError
-        If the file is not a complete archive of plain arrays; the message names file and member.
+    does not grow with its size. Raises DataError, naming file and member, if the file is not a complete archive of
+    plain arrays.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -110,7 +110,7 @@ class Archive:
         try:
             with self.path.open() as opened, zipfile.ZipFile(opened) as file:
                 listed = [(info.filename, info.file_size) for info in file.infolist()]
-        except BROKEN as error:
+        except ARCHIVE_ERRORS as error:
             raise DataError(
                 f"{self.path}: not an .npz archive, or cut off ({error}). "
                 "Copy it again, or write it with numpy.savez or scipy.sparse.save_npz."
@@ -187,7 +187,7 @@ class Archive:
     def _naming(self, member: str) -> Iterator[None]:
         try:
             yield
-        except BROKEN as error:
+        except ARCHIVE_ERRORS as error:
             raise DataError(
                 f"{self.path}::{member}: cannot be read ({error}). The file is damaged or cut off; "
                 "copy or write it again."

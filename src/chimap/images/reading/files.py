@@ -15,7 +15,7 @@ from typing import IO, cast
 from chimap._validation import DataError
 from chimap.data.image_names import TAR, ZIP
 from chimap.data.io.files import DataFile, existing_file, files_under, is_address, is_folder, plain_path
-from chimap.data.io.numpy_files import BROKEN
+from chimap.data.io.numpy_files import ARCHIVE_ERRORS
 from chimap.images.reading.decoding import MAX_FILE_BYTES, ImageError
 
 
@@ -80,7 +80,7 @@ class TarFiles(ImageFiles):
             self._opened = file.open() if file.name.lower().endswith(".tar") else _unpacked(file)
             with tarfile.open(fileobj=self._opened, mode="r:") as archive:
                 members = {m.name.removeprefix("./"): (m.offset_data, m.size) for m in archive if m.isfile()}
-        except (tarfile.TarError, *BROKEN) as error:
+        except (tarfile.TarError, *ARCHIVE_ERRORS) as error:
             raise DataError(
                 f"{self.name}: not a tar archive, or cut off ({error}). Copy it again."
             ) from error
@@ -106,7 +106,7 @@ class ZipFiles(ImageFiles):
         self.name = str(file)
         try:
             self._archive = zipfile.ZipFile(file.open())
-        except BROKEN as error:
+        except ARCHIVE_ERRORS as error:
             raise DataError(
                 f"{self.name}: not a zip archive, or cut off ({error}). Copy it again."
             ) from error
@@ -117,7 +117,7 @@ class ZipFiles(ImageFiles):
         try:
             with self._archive.open(path) as member:
                 return member.read(MAX_FILE_BYTES + 1)  # a limit, whatever size the archive states
-        except BROKEN as error:
+        except ARCHIVE_ERRORS as error:
             raise ImageError(
                 f"{self.where(path)}: cannot be read ({error}). The archive is damaged or encrypted; copy it again."
             ) from error

@@ -1,13 +1,15 @@
-"""Convert values to JSON types, and format them for readers."""
+"""Values as JSON types, and as readers of pages and terminals see them."""
 
 from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Mapping
-from typing import Any, TypeGuard
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
+
 
 NARROW_SPACE = "\u202f"  # narrow and non-breaking, between a number and its unit
 
@@ -20,6 +22,8 @@ def plain(value: object) -> Any:
     >>> plain({"rows": np.int64(3), "share": float("nan"), "bins": (1, 2)})
     {'rows': 3, 'share': None, 'bins': [1, 2]}
     """
+    import numpy as np
+
     if isinstance(value, np.ndarray | np.generic):
         return plain(value.tolist())
     if isinstance(value, float):
@@ -142,3 +146,60 @@ def _superscript(exponent: int) -> str:
 
 def _is_number(value: float | None) -> TypeGuard[float]:
     return value is not None and math.isfinite(value)
+
+
+_NEGLIGIBLE = 0.01  # share of the mean bin weight
+
+
+_MOST_BINS = 5  # named in a line
+
+
+def bin_weights_in_words(weights: Sequence[float] | None, names: Sequence[str] | None) -> str | None:
+    """Return the heaviest bins by name, and the number with negligible weight; None for equal weights.
+
+    >>> bin_weights_in_words([0.5, 2.5, 0.001], ["red", "green", "blue"])
+    'green 2.5, red 0.5, blue 0.001; 1 of 3 below 0.01'
+    """
+    if weights is None:
+        return None
+    ranked = sorted(range(len(weights)), key=lambda i: -weights[i])[:_MOST_BINS]
+    named = [f"{names[i] if names is not None else f'bin {i}'} {weights[i]:.3g}" for i in ranked]
+    low = sum(weight < _NEGLIGIBLE for weight in weights)
+    return f"{', '.join(named)}; {low:,} of {len(weights):,} below {_NEGLIGIBLE:g}"
+
+
+def kernel_in_words(name: str, gamma: float | None) -> str:
+    """Return a line such as 'exp-chi2, gamma 1.93'."""
+    return name if gamma is None else f"{name}, gamma {gamma:.4g}"
+
+
+def blocks_in_words(block_rows: Sequence[int] | None) -> str:
+    """Return ' in 7 blocks of up to 10,000' for the rows of each block; nothing for a machine without blocks."""
+    if block_rows is None or not len(block_rows):
+        return ""
+    return (
+        f" in {len(block_rows)} blocks of up to {max(block_rows):,}"
+        if len(block_rows) > 1
+        else " in one block"
+    )
+
+
+def class_weights_in_words(
+    classes: np.ndarray | Sequence[str] | None, weights: np.ndarray | None
+) -> str | None:
+    """Return '12.3 (active), 0.52 (inactive)' for the first five classes or tasks, or None without weights.
+
+    >>> class_weights_in_words(["active", "inactive"], [12.3, 0.52]), class_weights_in_words(["tox"], [[0.52, 12.3]])
+    ('12.3 (active), 0.52 (inactive)', '12.3 to 0.52 (tox)')
+    """
+    if classes is None or weights is None:
+        return None
+    if len(weights) and hasattr(
+        weights[0], "__len__"
+    ):  # several tasks: weights of the labels 0 and 1 of each
+        pairs = [
+            f"{of_1:.3g} to {of_0:.3g} ({name})" for name, (of_0, of_1) in zip(classes, weights, strict=True)
+        ]
+    else:
+        pairs = [f"{weight:.3g} ({name})" for name, weight in zip(classes, weights, strict=True)]
+    return ", ".join(pairs[:5]) + (", ..." if len(pairs) > 5 else "")

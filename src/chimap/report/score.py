@@ -1,33 +1,39 @@
-"""Predict the rows of a source and score the predictions, with memory that does not grow with the rows."""
+"""The score of a model on the rows of a source, with memory that does not grow with the rows."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from chimap._errors import InputError
-from chimap.cli import data_rows, show
-from chimap.cli.data_rows import labels_of
+import numpy as np
+
+from chimap._errors import DataError
+from chimap._messages import Message
+from chimap.data.label_kinds import as_targets, check_binary, known_labels
+from chimap.data.labelling import labels_of
+from chimap.estimators.targets import task_names
+from chimap.report.measures import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    Reliability,
+    TaskMetrics,
+    classification_metrics,
+    majority_baseline,
+    mean_baseline,
+    regression_metrics,
+    task_metrics,
+)
+from chimap.report.ranking import RankingMetrics, ranking_metrics
 
 if TYPE_CHECKING:
-    import numpy as np
     from sklearn.base import BaseEstimator
-    from sklearn.model_selection import BaseCrossValidator
 
     from chimap.data import Source
     from chimap.engines import Progress
-    from chimap.report import (
-        Baseline,
-        ClassificationMetrics,
-        RankingMetrics,
-        RegressionMetrics,
-        Reliability,
-        SplitScores,
-        TaskMetrics,
-    )
 
 
-_KEPT_SCORES = 2**24  # most scores to keep; beyond it, classes are not ranked, which bounds the memory
+_MOST_SCORES = 2**24  # that are kept; beyond it, classes are not ranked, which bounds the memory
 
 
 class Score(NamedTuple):
@@ -68,38 +74,26 @@ def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
 
 
 def predictions(
-    model: BaseEstimator, source: Source, progress: Progress
+    model: BaseEstimator, source: Source, progress: Progress | None = None
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Return the predictions of all rows, (n,), and for classes the linear outputs, (n, t).
 
     The outputs are None for regressions and if there are too many to keep.
     """
-    import numpy as np
-
     predicted, scores = [], []
     for _, outputs in model.predict_chunks(source, progress):
         predicted.append(answers(model, outputs))
-        if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _KEPT_SCORES:
+        if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _MOST_SCORES:
             scores.append(outputs.astype(np.float32))
     is_ranked = is_classifier(model) and len(scores) > 0
     return np.concatenate(predicted), np.concatenate(scores) if is_ranked else None
 
 
-def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
+def score_of(model: BaseEstimator, source: Source, progress: Progress | None = None) -> Score:
     """Predict the rows of a source and compare the predictions with its labels."""
-    import numpy as np
-
-    from chimap.report import (
-        Baseline,
-        classification_metrics,
-        ranking_metrics,
-        regression_metrics,
-        task_metrics,
-    )
-
     y = true_answers(model, source)
     began = time.perf_counter()
-    if (names := data_rows.task_names_of(model)) is not None:
+    if (names := task_names(model)) is not None:
         outputs = model.predict_source(source, progress)
         metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
         baseline = (
@@ -116,86 +110,22 @@ def score(model: BaseEstimator, source: Source, progress: Progress) -> Score:
         by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
         ranking = ranking_metrics(y, by_class, metrics.classes)
         return Score(
-            metrics, _baseline(model, y), seconds, ranking, (y, predicted, by_class),
+            metrics,
+            _baseline(model, y),
+            seconds,
+            ranking,
+            (y, predicted, by_class),
             _reliability(model, y, scores),
-        )  # fmt: skip
+        )
     return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
 
 
 def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
     """Return the reliability of the most probable class of each row, or None if the model has no probabilities."""
-    import numpy as np
-
-    from chimap.report import Reliability
-
     if not hasattr(model, "probabilities_of"):
         return None
     probabilities = model.probabilities_of(scores.astype(np.float64))
     return Reliability(probabilities.max(axis=1), model.classes_[probabilities.argmax(axis=1)] == y)
-
-
-def splitter(
-    model: BaseEstimator, n_splits: int, per_class: int | None, by_group: bool = False
-) -> BaseCrossValidator:
-    """Return the splitter that draws the training rows of each split.
-
-    It draws ``per_class`` rows of each class, or 70 % of the rows or groups; without groups, the classes of a single
-    task keep their shares. Raise ValueError if ``per_class`` is given but the model has no classes to draw from.
-    """
-    from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
-
-    from chimap.data import PerClassSplits
-
-    has_classes = is_classifier(model) and data_rows.task_names_of(model) is None
-    if per_class is not None and not has_classes:
-        what = "several tasks" if is_classifier(model) else "numbers"
-        raise InputError(f"--per-class needs classes, but the model predicts {what}: leave --per-class out.")
-    if by_group:
-        return GroupShuffleSplit(n_splits, test_size=0.3, random_state=0)
-    if per_class is not None:
-        return PerClassSplits(per_class, n_splits=n_splits, random_state=0)
-    kind = StratifiedShuffleSplit if has_classes else ShuffleSplit
-    return kind(n_splits, test_size=0.3, random_state=0)
-
-
-def check_splits(
-    model: BaseEstimator,
-    y: np.ndarray,
-    name: str,
-    splits: BaseCrossValidator,
-    groups: np.ndarray | None = None,
-) -> None:
-    """Raise DataError if the labels and groups cannot be split."""
-    import numpy as np
-
-    from chimap._messages import Message
-    from chimap._validation import DataError
-
-    has_classes = is_classifier(model) and y.ndim == 1
-    try:
-        for train, test in splits.split(y, y, groups):
-            lost = np.setdiff1d(y[test], y[train]) if has_classes else y[:0]
-            if lost.size:
-                raise DataError(
-                    f"a split has all rows of class {lost[0]!s} in its test part. Name a column with more groups."
-                )
-    except ValueError as error:
-        of_each = " of every class" if has_classes else ""
-        advice = "" if isinstance(error, DataError) else f" --splits needs at least two rows{of_each}."
-        raise DataError(Message("{}: {}{}", name, error, advice)) from error
-
-
-def repeated(
-    model: BaseEstimator, source: Source, splits: BaseCrossValidator, groups: np.ndarray | None = None
-) -> SplitScores:
-    """Train the model anew, with its settings, on each split and score it. Groups stay whole."""
-    import numpy as np
-
-    from chimap.report import repeated_splits
-
-    rows = np.arange(source.n_rows)
-    with show.busy(f"training on {splits.get_n_splits()} splits"):
-        return repeated_splits(model, source.take(rows), true_answers(model, source), splits, groups)
 
 
 def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray | None = None) -> np.ndarray:
@@ -203,10 +133,8 @@ def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray 
 
     ``rows`` are the numbers of the rows in the file, for the error.
     """
-    from chimap.data.label_kinds import as_targets, known_labels
-
-    if y.ndim == 2 or data_rows.task_names_of(model) is not None:
-        data_rows.check_tasks(model, y, name)
+    if y.ndim == 2 or task_names(model) is not None:
+        check_tasks(model, y, name)
         return y
     return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)
 
@@ -218,11 +146,28 @@ def true_answers(model: BaseEstimator, source: Source) -> np.ndarray:
 
 def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
     """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
-    from chimap.report import majority_baseline, mean_baseline
-
     training = getattr(model, "training_", None) or {}
     if is_classifier(model):
         counts = training.get("class_counts")
         return majority_baseline([max(counts, key=lambda c: c[1])[0]] if counts else y, y)
     mean = training.get("target_mean")
     return mean_baseline(y if mean is None else [mean], y)
+
+
+def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
+    """Raise DataError if the labels do not match the tasks of the model."""
+    names = task_names(model)
+    n_tasks = 1 if names is None else len(names)
+    n_labels = y.shape[1] if y.ndim == 2 else 1
+    if n_labels != n_tasks:
+        raise DataError(
+            Message(
+                "{}: labels of {} task(s), but the model has {}. Use {labels} to name the columns that it was fitted "
+                "on.",
+                name,
+                n_labels,
+                n_tasks,
+            )
+        )
+    if n_tasks > 1 and is_classifier(model):
+        check_binary(y, name)
