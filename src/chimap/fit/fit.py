@@ -148,7 +148,7 @@ def fit(
 
 
 def _raced(
-    recipe: Recipe,
+    asked: Recipe,
     source: Source,
     task: Task,
     groups: np.ndarray | None,
@@ -157,19 +157,14 @@ def _raced(
     checkpoint: Checkpoint | None,
     race: Race | None,
 ) -> tuple[Recipe, Raced | None]:
-    """Return the recipe with what a race chooses, or what the checkpoint has of one."""
-    choice = None if checkpoint is None else checkpoint.choice(recipe)
+    """Return the recipe with what a race chooses, or the checkpoint has of one, and the result of the race."""
+    recipe, raced = asked, cast("Raced | None", None)
+    choice = None if checkpoint is None else checkpoint.choice(asked)
     if choice is not None:
-        asked, recipe, raced = (
-            recipe,
-            replace(recipe, seed=choice.seed).chosen(**choice.chosen),
-            cast("Raced | None", choice.race),
-        )
-    elif race is None:
-        asked, raced = recipe, None
-    else:
-        asked = recipe
-        recipe, raced = race(recipe, source, task, groups, progress, request.keeps_rows)
+        recipe = replace(asked, seed=choice.seed).chosen(**choice.chosen)
+        raced = cast("Raced | None", choice.race)
+    elif race is not None:
+        recipe, raced = race(asked, source, task, groups, progress, request.keeps_rows)
     if checkpoint is not None:
         checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
     return recipe, raced
