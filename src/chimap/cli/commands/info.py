@@ -80,7 +80,7 @@ def info(
 
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "safetensors")
-_OPTIONAL = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless", "onnx")
+_OPTIONAL_PACKAGES = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless", "onnx")
 
 
 def describe_machine() -> tuple[JSON, dict[str, str | None]]:
@@ -101,7 +101,7 @@ def describe_machine() -> tuple[JSON, dict[str, str | None]]:
         "platform": platform.platform(terse=True),
         "machine": platform.machine(),
         "packages": _versions(_PACKAGES),
-        "optional": _versions(_OPTIONAL),
+        "optional": _versions(_OPTIONAL_PACKAGES),
         "blas": [{key: pool.get(key) for key in keys} for pool in pools],
         "cores": _threads.available(),
         "memory_bytes": _total_memory(),
