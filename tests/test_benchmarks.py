@@ -69,6 +69,20 @@ def test_kept_cells_by_rows_are_cells_of_the_table(benchmark_of):
     )  # one best score in each line
 
 
+def test_more_rows_never_score_less_by_more_than_a_standard_error(benchmark_of):
+    by_rows = benchmark_of("accuracy.by_rows")
+    lines = by_rows.kept_or_none()
+    assert {line["set"] for line in lines if line["method"] == "chimap"} == set(by_rows.ROWS)
+    assert by_rows.falls(lines) == []
+    wrong = [
+        {"set": "mnist", "method": "chimap", "rows": n, "score": score}
+        for n, score in ((1000, 0.94), (3000, 0.936), (10_000, 0.938))
+    ]
+    assert by_rows.falls(wrong) == ["mnist, 3,000 rows: 0.936, but 0.94 with fewer"]
+    assert by_rows.standard_error("mnist", 0.94) == pytest.approx(0.00237, abs=1e-5)
+    assert by_rows.standard_error("hiv", 0.7) == pytest.approx(0.02, abs=5e-4)
+
+
 def test_cells_of_all_rows_are_chosen_by_name(benchmark_of):
     by_rows = benchmark_of("accuracy.by_rows")
     assert list(by_rows.cells(["moses logP"], ["linear-svm sqrt", "chimap"], [1000, 0])) == [

@@ -18,10 +18,10 @@ from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines.rows import RowsInMemory
-from chimap.kernel_learning.weights import held_out_loss
 from chimap.losses import Logistic
 from chimap.moments import DealtFolds
 from chimap.solvers import LinearSolution
+from chimap.solvers.groups import held_out_loss
 
 X, y = load_digits(return_X_y=True)
 X, y = X[:900] + 0.5, y[:900]
@@ -101,11 +101,8 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
     Z = model.features_.transform(X[TRAIN])
     gradient = Z.T @ model.loss_.gradient(Y, Z @ model.coef_.T + model.intercept_)
     residuals = (
-        model._objective(model._given())
-        .penalty(model.features_)
-        .__class__(
-            2.0, model._objective(model._given()).penalty(model.features_).groups, Z.shape[1], None, shared
-        )
+        model._norm.penalty(model.features_)
+        .__class__(2.0, model._norm.penalty(model.features_).groups, Z.shape[1], None, shared)
         .residuals(model.coef_.T, gradient)
     )
     assert residuals.max() < 2e-6

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from chimap.losses import Logistic, Square
 from chimap.moments import Moments
-from chimap.solvers.held_out import Witnesses, curvatures, kernel_left_out, left_out, leverages, noise_of
+from chimap.solvers.held_out import Witnesses, curvatures, left_out, leverages, noise_of
 from chimap.solvers.passes import step_outputs
 from chimap.solvers.ridge import LinearSolution
 
@@ -84,22 +84,6 @@ def test_logistic_regression_without_a_row(noise, ridge):
         np.linalg.norm(found - expected) / np.linalg.norm(expected - outputs), 0, atol=0.2
     )
     assert abs(Logistic().value(y, found).mean() / Logistic().value(y, expected).mean() - 1) < 0.1
-
-
-@pytest.mark.parametrize("is_weighted", [False, True])
-def test_kernel_ridge_without_a_row(is_weighted):
-    Z, Y, weights = rows()
-    w = weights if is_weighted else np.ones(len(Z))
-    centred = Z - w @ Z / w.sum()
-    inverse = np.linalg.inv(centred @ centred.T + ALPHA * np.diag(1 / w))
-    duals = inverse @ (Y - w @ Y / w.sum())
-    found = kernel_left_out(np.diag(inverse), duals, Y, ALPHA, weights if is_weighted else None)
-    np.testing.assert_allclose(found, refitted(Z, Y, w), rtol=1e-9)
-
-
-def test_kernel_ridge_of_a_row_that_alone_holds_its_output_stays_finite():
-    found = kernel_left_out(np.array([0.5]), np.array([[2.0]]), np.array([[1.0]]), 2.0)
-    np.testing.assert_allclose(found, 1 - 2.0 * 2.0 / 1e-6, rtol=1e-6)
 
 
 def test_noise_is_the_weighted_mean_of_the_products_of_residuals():

@@ -7,10 +7,11 @@ import pytest
 
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.rows import RowsInMemory
-from chimap.kernel_learning.weights import KernelWeights
+from chimap.fit.solving import GroupNorm, PenalisedLoss
 from chimap.losses import Observed, Square
 from chimap.moments import FoldMoments, GivenFolds
 from chimap.moments.kept import KeptFeatures
+from chimap.selection.base import OpenSettings
 from chimap.solvers.base import Evidence
 from chimap.solvers.catalogue import SOLVERS
 from chimap.solvers.held_out import Witnesses
@@ -103,7 +104,8 @@ def test_weights_of_kernels(loss, asked):
             evidence = Evidence(
                 evidence.moments, asked=asked, witnesses=evidence.witnesses, held_folds=evidence.held_folds
             )
-        objective = KernelWeights(loss, (0.5,), 1, None, False, True)
+        open = OpenSettings(0.5 if asked == "nothing" else (0.5,))
+        objective = PenalisedLoss(loss, open, groups=GroupNorm(None, False))
         learned = objective.learn(evidence, Channels(), Stopwatch(), Progress())
         outputs = np.empty(N)
         outputs[learned.held_out.rows] = learned.held_out.outputs[:, 0]

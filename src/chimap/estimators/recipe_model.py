@@ -308,7 +308,7 @@ class RecipeModel(Encoding, LinearModel):
             self.shift_ = result.shift
         for name in ("n_unlearned_", "block_rows_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        for name, value in (fitted.attributes | learned.attributes).items():
+        for name, value in (learned.attributes | fitted.attributes).items():
             setattr(self, name, value)
         self._take_held_out(result.held_out)
         has_posterior = self._keeps_posterior and self._given().get("n_principal") is None

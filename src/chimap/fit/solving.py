@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from chimap.engines import Job, Progress, Stopwatch
 from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import check_exact
 from chimap.losses import Loss
+from chimap.penalties import L2, L21
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import ChosenSolution, choose
 from chimap.solvers.base import Components, Evidence, Needs, Solver
@@ -37,8 +39,30 @@ def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> Non
 
 
 @dataclass(frozen=True)
+class GroupNorm:
+    """alpha sum_j weight_j |w_j|_2 over blocks j of features; see ``MultipleKernelLearner``.
+
+    Parameters
+    ----------
+    weights : sequence of float or None
+        Weights of the blocks; None is 1 for all.
+    shared : bool
+        Whether all targets use the same blocks.
+    """
+
+    weights: Sequence[float] | None
+    shared: bool
+
+    def penalty(self, features: Any) -> L21:
+        """Return the norm over the blocks of the features."""
+        borders = features.borders_.tolist()
+        groups = [slice(a, b) for a, b in pairwise(borders)]
+        return L21(1.0, groups, borders[-1], self.weights, self.shared)
+
+
+@dataclass(frozen=True)
 class PenalisedLoss:
-    """Minimise sum loss + alpha/2 |w|^2.
+    """Minimise sum loss + alpha/2 |w|^2, or plus the norm of groups.
 
     Parameters
     ----------
@@ -50,6 +74,8 @@ class PenalisedLoss:
         Number of components; several numbers are compared together with the strengths.
     solver_name : str or None, default=None
         A key of ``SOLVERS``; None takes the first solver that minimises the loss.
+    groups : GroupNorm or None, default=None
+        The norm of groups of features that takes the place of alpha/2 |w|^2.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` at which a solver that may stop early stops; None for no limit.
     """
@@ -58,12 +84,15 @@ class PenalisedLoss:
     open: OpenSettings
     n_principal: Any = None
     solver_name: str | None = None
+    groups: GroupNorm | None = None
     ends_at: float | None = None
 
     @property
     def solver(self) -> Solver:
         """The solver, from the catalogue."""
-        return solver_of(self.loss) if self.solver_name is None else SOLVERS[self.solver_name]
+        if self.solver_name is not None:
+            return SOLVERS[self.solver_name]
+        return solver_of(self.loss, L2 if self.groups is None else L21)
 
     @property
     def needs(self) -> Needs:
@@ -83,7 +112,7 @@ class PenalisedLoss:
     @property
     def has_gcv(self) -> bool:
         """See ``Objective``."""
-        return self.solver.needs == "moments" and not np.ndim(self.n_principal)
+        return self.solver.needs == "moments" and self.groups is None and not np.ndim(self.n_principal)
 
     def check(self, given: Parameters) -> None:
         """See ``Objective``."""
@@ -94,7 +123,9 @@ class PenalisedLoss:
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""
-        return job
+        sizes = [part.footprint.features for part in parts]
+        working_bytes = self.solver.working_bytes(sizes, job.n_folds)
+        return replace(job, solver_bytes=job.solver_bytes + working_bytes)
 
     def learn(
         self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress
@@ -104,6 +135,8 @@ class PenalisedLoss:
         if np.ndim(self.n_principal):
             numbers: Sequence[int] = self.n_principal
             evidence = replace(evidence, components=Components(features.borders, numbers))
+        if self.groups is not None:
+            evidence = replace(evidence, penalty=self.groups.penalty(features))
         problem = self.solver.problem(self.loss, evidence)
         choice = choose(problem, self.open, evidence.asked, evidence.witnesses, clock, progress)
         if not self.leaves_out:

@@ -24,10 +24,9 @@ from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.designing import Design
 from chimap.fit.recipe import Objective, checked_alpha
 from chimap.fit.settling import check_sizes, feature_settings
-from chimap.fit.solving import PenalisedLoss
+from chimap.fit.solving import GroupNorm, PenalisedLoss
 from chimap.fit.targets import ClassCodec
 from chimap.kernel_learning.joint import ChannelDesign
-from chimap.kernel_learning.weights import KernelWeights
 from chimap.kernel_learning.widths import SEARCHES, Tuning, WidthDesign, WidthPenalty
 from chimap.kernels import Kernel
 from chimap.losses import CATALOGUE as LOSSES
@@ -390,18 +389,16 @@ class MultipleKernelModel(KernelLearner):
         settings, blocks = feature_settings(given), self._named_blocks()
         if not self.joint:
             return Channels(settings, blocks)
-        return ChannelDesign(settings, blocks, self.widths, tuning, self._objective(given))
+        return ChannelDesign(settings, blocks, self.widths, tuning, self._objective(given), self._norm)
 
-    def _objective(self, given: Parameters) -> KernelWeights:
+    def _objective(self, given: Parameters) -> PenalisedLoss:
         check_positive(self.n_alphas, "n_alphas", integer=True)
-        return KernelWeights(
-            self._checked_loss(given),
-            checked_alpha(self.alpha),
-            self.n_alphas,
-            self.group_weights,
-            bool(self.shared),
-            not self.joint,
-        )
+        open = OpenSettings(checked_alpha(self.alpha), n_alphas=self.n_alphas)
+        return PenalisedLoss(self._checked_loss(given), open, groups=self._norm)
+
+    @property
+    def _norm(self) -> GroupNorm:
+        return GroupNorm(self.group_weights, bool(self.shared))
 
     @property
     def channels_(self) -> list[str]:

@@ -21,15 +21,15 @@ from chimap.fit.design import FeatureBlock, parts_of
 from chimap.fit.designing import Conditions
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import GroupNorm, PenalisedLoss
 from chimap.kernel_learning.tuning import TuningRows
-from chimap.kernel_learning.weights import PATH_END, SEARCH_TOLERANCE, KernelWeights
 from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.selection import of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
-from chimap.solvers.groups import held_out_errors, largest_alpha
+from chimap.solvers.groups import SEARCH_TOLERANCE, GroupPassesProblem, held_out_errors, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import ObjectiveSlopes
 
@@ -193,7 +193,8 @@ class ChannelObjective(WidthObjective):
 class ChannelDesign(WidthDesign):
     """Features of the channels side by side, with separate widths, learned for weights of the channels."""
 
-    weights: KernelWeights
+    weights: PenalisedLoss
+    norm: GroupNorm
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
@@ -208,7 +209,7 @@ class ChannelDesign(WidthDesign):
         """See ``WidthDesign``."""
         plain = features.at(features.start_)
         whole = rows.moments(plain, conditions.dtype).whole()
-        loss, penalty = loss_of(self.weights.loss, whole), self.weights.penalty(plain)
+        loss, penalty = loss_of(self.weights.loss, whole), self.norm.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
     def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
@@ -218,10 +219,13 @@ class ChannelDesign(WidthDesign):
         plain = features.at(features.start_)
         moments = rows.moments(plain, conditions.dtype)
         with rows.clock("choose alpha"):
-            whole, penalty = moments.whole(), self.weights.penalty(plain)
+            whole, penalty = moments.whole(), self.norm.penalty(plain)
             largest = largest_alpha(whole, penalty)
             # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
-            alphas = np.minimum(self.weights.path_of(largest, PATH_END), LARGEST_SHARE_OF_ALPHA * largest)
+            alphas = np.minimum(
+                self.weights.open.path_below(largest, GroupPassesProblem.smallest),
+                LARGEST_SHARE_OF_ALPHA * largest,
+            )
             errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
             return float(of_path(moments, whole, alphas, errors).best["alpha"])
 

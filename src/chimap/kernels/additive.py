@@ -152,7 +152,15 @@ class AdditiveKernel(Kernel):
         return x.graph.each_row(Y, lambda y: self._onnx_term(x, y).sum(1))
 
     def onnx_distance(self, x: Value, Y: np.ndarray) -> Value:
-        """Return the squared distances (n, m), by ``onnx``'s arguments."""
+        """Return the squared distances (n, m) of rows x and constant rows Y as nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        x : Value
+            The rows, in float64.
+        Y : ndarray of shape (m, bins)
+            Rows that are written into the graph, in float64.
+        """
         magnitudes = x.apply("Abs") if self.is_signed else x
         return magnitudes.power(self.gamma).sum(1, keep=True) + self.diagonal(Y) - self.onnx(x, Y) * 2.0
 
@@ -165,7 +173,15 @@ class AdditiveKernel(Kernel):
         return product * x.apply("Sign") * y.apply("Sign") if self.is_signed else product
 
     def onnx_plain_term(self, x: Value, y: Value) -> Value:
-        """Return k(x, y) of magnitudes at gamma = 1, entry by entry, as ONNX nodes; it is 0 where both are 0."""
+        """Return k(x, y) of magnitudes at gamma = 1, entry by entry, as ONNX nodes; it is 0 where both are 0.
+
+        Parameters
+        ----------
+        x : Value
+            Magnitudes.
+        y : Value
+            Magnitudes of the other rows, of a shape that fits.
+        """
         if self.name == "intersection":
             return x.at_most(y)
         if self.name == "hellinger":

@@ -382,7 +382,13 @@ class DirichletKernel(Kernel):
         return whitened @ self._whitened(Y, "landmarks").T
 
     def onnx_logs(self, x: Value) -> Value:
-        """Return scale (ln(x / |x|_1 + f) - mean) (n, bins), with f the offset, as ONNX nodes."""
+        """Return scale (ln(x / |x|_1 + f) - mean) (n, bins), with f the offset, as ONNX nodes.
+
+        Parameters
+        ----------
+        x : Value
+            The rows.
+        """
         w, offset = self.whitening, max(float(self.offset), float(np.finfo(x.dtype).tiny))
         return ((unit_rows(x) + offset).apply("Log") - w.mean) * w.scale
 

@@ -56,5 +56,13 @@ class Linear(Kernel):
         return x @ Y.T
 
     def onnx_distance(self, x: Value, Y: np.ndarray) -> Value:
-        """Return the squared distances (n, m), by ``onnx``'s arguments."""
+        """Return the squared distances (n, m) of rows x and constant rows Y as nodes of an ONNX graph.
+
+        Parameters
+        ----------
+        x : Value
+            The rows, in float64.
+        Y : ndarray of shape (m, bins)
+            Rows that are written into the graph, in float64.
+        """
         return x.graph.each_row(Y, lambda y: ((x - y) * (x - y)).sum(1))

@@ -6,9 +6,10 @@ problem. Whatever the rule, the outcome is a ``SelectionResult``: the candidates
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from chimap._validation import ParameterError, check_positive
 from chimap.model_files import register
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.ridge import LinearSolution
+from chimap.solvers.sparse import alphas_below
 
 USUAL_FOLDS = 5
 _METHODS = {
@@ -187,11 +189,20 @@ class OpenSettings:
     is_settled : bool, default=False
         Whether a race has chosen ``alpha`` on fewer rows, whose kernel matrix is farther from singular: it is raised by
         decades until the machine can be solved.
+    n_alphas : int, default=30
+        Strengths of a path where they are searched for along one.
     """
 
     alpha: float | Sequence[float] | None
     gamma: bool = False
     is_settled: bool = False
+    n_alphas: int = 30
+
+    def path_below(self, largest: float, share: float) -> np.ndarray:
+        """Return descending strengths: those given, or a path from the largest to a share of it."""
+        if self.alpha is None:
+            return alphas_below(largest, self.n_alphas, share)
+        return np.sort(np.atleast_1d(np.asarray(self.alpha, dtype=np.float64)))[::-1]
 
 
 @dataclass(frozen=True)
@@ -216,26 +227,36 @@ class Compared:
     alpha: float | None = None
 
 
-ProblemOfRule = TypeVar("ProblemOfRule", bound=Problem, contravariant=True)
-
-
-class Selection(Protocol[ProblemOfRule]):
+class Selection(ABC):
     """A rule that chooses settings; an entry of the catalogue.
 
-    ``usual_scores`` is the number of strengths that a search usually tries; None if it varies too much.
+    Attributes
+    ----------
+    rule : str
+        Name of the rule in results.
+    usual_scores : int or None
+        Number of strengths that a search usually tries; None if it varies too much.
+
+    Parameters
+    ----------
+    on_score : callable, default=lambda: None
+        Called after each score, by rules whose solver does not report its own steps.
     """
 
     rule: ClassVar[str]
-    usual_scores: ClassVar[int | None]
+    usual_scores: ClassVar[int | None] = None
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
 
     @classmethod
+    @abstractmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
-        """Whether the rule chooses for this problem, where the choice was asked for in this way."""
-        ...
+        """Return whether the rule chooses for this problem, where the choice was asked for in this way."""
 
-    def choose(self, problem: ProblemOfRule, open: OpenSettings) -> Compared:
+    @abstractmethod
+    def choose(self, problem: Any, open: OpenSettings) -> Compared:
         """Score the strengths that are open, or (None) those of a search, on a problem that the rule serves."""
-        ...
 
 
 def fold_count(selection: str | int, least: int = 2) -> int:

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from chimap.selection.base import OpenSettings, Selection
 from chimap.selection.components import ComponentFolds
-from chimap.selection.folds import FoldMachines, Folds
+from chimap.selection.folds import FoldMachines, Folds, PathFolds
 from chimap.selection.gcv import GeneralisedCrossValidation
-from chimap.selection.holdout import HeldOutMoments, HoldOut
+from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
 from chimap.selection.leave_one_out import LeavingOut
 from chimap.solvers.base import Asked, Problem
 
-RULES = (LeavingOut, FoldMachines, ComponentFolds, HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
+RULES: tuple[type[Selection], ...] = (
+    LeavingOut,
+    FoldMachines,
+    PathFolds,
+    PathHoldOut,
+    ComponentFolds,
+    HeldOutMoments,
+    Folds,
+    GeneralisedCrossValidation,
+    HoldOut,
+)
 """The first rule that serves is taken."""
 
 
 def rule_of(
     problem: Problem, open: OpenSettings, asked: Asked, on_score: Callable[[], None]
-) -> Selection[Any] | None:
+) -> Selection | None:
     """Return the first rule that serves; None if nothing is open, or there are too few rows to hold some out.
 
     ``on_score`` is called after each score.

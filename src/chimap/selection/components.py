@@ -15,7 +15,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import check_positive
 from chimap.moments import FoldMoments, Moments
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.folds import check_folds, choose_alpha
 from chimap.solvers.base import Asked, Problem, collected
 from chimap.solvers.from_moments import RidgeProblem
@@ -196,14 +196,10 @@ def _fold_errors(
     return errors
 
 
-class ComponentFolds:
+class ComponentFolds(Selection):
     """The rule of exact folds over numbers of components and strengths, from moments of coordinates."""
 
     rule: ClassVar[str] = "folds"
-    usual_scores: ClassVar[int | None] = None
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:

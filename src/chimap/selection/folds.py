@@ -17,11 +17,12 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.gram import GramProblem
+from chimap.solvers.groups import GroupProblem
 from chimap.solvers.ridge import Factor
 from chimap.solvers.sparse import SparsePath, held_out_error
 
@@ -259,7 +260,7 @@ def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Fa
     return np.array(errors)
 
 
-class Folds:
+class Folds(Selection):
     """The rule of exact folds for ridge, from the moments of one pass."""
 
     rule: ClassVar[str] = "folds"
@@ -269,9 +270,6 @@ class Folds:
     def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
         return problem.needs == "moments" and problem.n_folds > 1 and asked != "gcv"
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
@@ -380,17 +378,13 @@ def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.n
     return SelectionResult("folds", {"alpha": alphas}, errors, counts, chosen, baseline=total)
 
 
-class FoldMachines:
+class FoldMachines(Selection):
     """The rule of a machine for each fold, on a kernel matrix that is given: the best score of held-out rows.
 
     Of strengths that tie, the largest is taken.
     """
 
     rule: ClassVar[str] = "folds"
-    usual_scores: ClassVar[int | None] = None
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
@@ -415,3 +409,26 @@ class FoldMachines:
             self.rule, {"alpha": strengths}, np.transpose(scores), weights, chosen, problem.score.name, True
         )
         return Compared(result, problem)
+
+
+class PathFolds(Selection):
+    """The rule of exact folds along a path of strengths, from moments.
+
+    With too few rows for folds, the middle of the path is taken.
+    """
+
+    rule: ClassVar[str] = "folds"
+
+    @classmethod
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return problem.follows_path and problem.needs == "moments"
+
+    def choose(self, problem: GroupProblem, open: OpenSettings) -> Compared:
+        """See ``Selection``."""
+        alphas = open.path_below(problem.largest, problem.smallest)
+        problem.along(alphas)
+        if isinstance(open.alpha, float) or problem.n_folds == 1:
+            return Compared(None, problem, alpha=float(alphas[alphas.size // 2]))
+        errors = problem.errors(alphas, self._on_score)
+        return Compared(of_path(problem.moments, problem.whole, alphas, errors), problem)

@@ -25,7 +25,7 @@ from chimap._messages import Message
 from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.solvers.base import Asked, Problem, Tried
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
@@ -555,14 +555,11 @@ def _cubic_minimum(x: np.ndarray, one: GcvScore, other: GcvScore) -> float:
     return float(x[0] + step * t[np.argmin(cubic)])
 
 
-class GeneralisedCrossValidation:
+class GeneralisedCrossValidation(Selection):
     """The rule that calls ``choose_by_gcv``: for ridge whose rows are not in folds."""
 
     rule: ClassVar[str] = "gcv"
     usual_scores: ClassVar[int | None] = 4
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:

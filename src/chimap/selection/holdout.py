@@ -6,17 +6,17 @@ serves ridge with ``selection="holdout"``: rows are scored from the moments of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.folds import rough_alpha
 from chimap.solvers.base import Asked, Problem, TrialProblem, Tried
 from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.groups import GroupPassesProblem
 from chimap.solvers.ridge import ridge
 
 _STEP = 10**0.5  # factor from one strength to the next
@@ -24,7 +24,7 @@ _MOST_HALF_DECADES = 10
 _LITTLE = 1e-3  # the search ends with a step that gains less than this share of the loss
 
 
-class HoldOut:
+class HoldOut(Selection):
     """Choose the least loss on the rows of fold 0, with each strength fitted on the other rows.
 
     A search without given strengths goes from a first one by half decades, down or else up, while the loss falls by a
@@ -32,10 +32,6 @@ class HoldOut:
     """
 
     rule: ClassVar[str] = "holdout"
-    usual_scores: ClassVar[int | None] = None
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        """Ignore ``on_score``: the solver reports its own steps."""
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
@@ -87,7 +83,7 @@ _MOST_HALF_DECADES_DOWN = 20  # half decades down
 _LESS = 0.999  # of two strengths with the same score, the error of the better one is below this share of the other's
 
 
-class HeldOutMoments:
+class HeldOutMoments(Selection):
     """Choose the best score of predictions for rows of fold 0, with each strength solved from the other rows' moments.
 
     A search without given strengths goes down by decades from a tenth of the mean scatter of a feature while the score
@@ -97,9 +93,6 @@ class HeldOutMoments:
 
     rule: ClassVar[str] = "holdout"
     usual_scores: ClassVar[int | None] = 6
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
@@ -177,3 +170,32 @@ def _of_scores(scores: dict[float, tuple[float, float]], measure: str) -> Select
         measure,
         greater_is_better=True,
     )
+
+
+class PathHoldOut(Selection):
+    """The rule of one held-out fold along a path of strengths, for losses that take passes over the rows.
+
+    With too few rows to hold some out, the path is followed to its middle.
+    """
+
+    rule: ClassVar[str] = "holdout"
+
+    @classmethod
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return problem.follows_path and problem.needs == "rows"
+
+    def choose(self, problem: GroupPassesProblem, open: OpenSettings) -> Compared:
+        """See ``Selection``."""
+        if isinstance(open.alpha, float) or problem.n_folds == 1:
+            alphas = open.path_below(problem.largest, problem.smallest)
+            alphas = alphas if alphas.size == 1 else alphas[: alphas.size // 2 + 1]
+            problem.along(alphas)
+            return Compared(None, problem, alpha=float(alphas[-1]))
+        losses = problem.search(lambda largest: open.path_below(largest, problem.smallest))
+        settings = {"alpha": np.array([point.alpha for point in problem.path])}
+        chosen = int(np.argmin(losses))
+        result = SelectionResult(
+            self.rule, settings, np.array(losses)[:, None], np.ones(1), chosen, measure="loss"
+        )
+        return Compared(result, problem)

@@ -16,13 +16,12 @@ import numpy as np
 
 from chimap._messages import Message
 from chimap._validation import DataError
-from chimap.selection.base import Compared, OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
 from chimap.selection.learning_curve import leading_sizes, score_if_any
 from chimap.solvers.base import Asked, Problem, within
 from chimap.solvers.blocks import BlockProblem
-from chimap.solvers.exact import DualSolution, is_shared
-from chimap.solvers.exact_observed import ExactRidge
+from chimap.solvers.exact import DualSolution, ExactSolver, is_shared
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem
 
 _FEWEST_PARTS = 5  # parts that rows are left out in if each of them takes a solution
@@ -182,7 +181,9 @@ class Stage:
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)
 
-    def _grown(self, ridge: ExactRidge, residuals: np.ndarray, scored: np.ndarray) -> list[tuple[int, float]]:
+    def _grown(
+        self, ridge: ExactSolver, residuals: np.ndarray, scored: np.ndarray
+    ) -> list[tuple[int, float]]:
         """Return the scores of machines of the first rows, and of all, for left-out rows of the second half."""
         n = self.numbers.size
         starts = None if self.groups is None else np.array([group[0] for group in self.groups])
@@ -210,7 +211,7 @@ class Stage:
         return self._kept[1:]
 
     def finished(self, setting: Setting, solution: DualSolution) -> DualSolution:
-        """See ``ExactRidge``."""
+        """See ``ExactSolver``."""
         return self._ridge(setting[1]).finished(solution)
 
     def _residuals(self, solution: DualSolution, first: int) -> tuple[np.ndarray, np.ndarray]:
@@ -221,7 +222,7 @@ class Stage:
         groups = [group for group in self.groups if group[0] >= first] or self.groups[-1:]
         return np.concatenate(ridge.leave_out(solution, groups)), np.concatenate(groups)
 
-    def _ridge(self, octaves: int) -> ExactRidge:
+    def _ridge(self, octaves: int) -> ExactSolver:
         self._octaves = octaves
         # Not an attribute: it would keep the matrix of other rows in memory.
         return self.rule.problem.ridge(self.rows, octaves)
@@ -379,14 +380,10 @@ def _spread(n: int, n_some: int) -> np.ndarray | None:
     return np.linspace(0, n - 1, n_some).astype(np.intp) if n > n_some else None
 
 
-class LeavingOut:
+class LeavingOut(Selection):
     """The rule of kernel machines: each row, or each group, is left out of one machine in closed form."""
 
     rule: ClassVar[str] = "leave-one-out"
-    usual_scores: ClassVar[int | None] = None
-
-    def __init__(self, on_score: Callable[[], None] = lambda: None):
-        self._on_score = on_score
 
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:

@@ -27,6 +27,7 @@ from chimap.losses import FeatureRows, Loss
 from chimap.model_files import register
 from chimap.moments import FoldMoments
 from chimap.moments.kept import KeptFeatures
+from chimap.penalties import L2, L21
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
@@ -223,6 +224,8 @@ class Evidence:
         Seed of the solver's random numbers.
     components : Components or None, default=None
         Numbers of principal components to choose from, if the features are coordinates along components.
+    penalty : L21 or None, default=None
+        The norm of groups of features, for solvers that take it.
     progress : Progress
         Informed of each step of the solver.
     asked : {"nothing", "gcv", "folds", "holdout", "splitter", "leave-out"}, default="folds"
@@ -250,6 +253,7 @@ class Evidence:
     device: str = "cpu"
     seed: int = 0
     components: Components | None = None
+    penalty: L21 | None = None
     progress: Progress = field(default_factory=Progress)
     asked: Asked = "folds"
     tried: Tried | None = None
@@ -329,6 +333,8 @@ class Problem(ABC):
         The stage of a fit whose seconds ``solve`` takes.
     leaves_out : bool
         Whether rows are left out of one machine in closed form.
+    follows_path : bool
+        Whether strengths are compared along a path, each solution starting from the one before.
     compares : bool
         Whether a rule is asked even if the strength is given: other settings are open, or rows are left out on the way.
     n_folds : int
@@ -343,6 +349,7 @@ class Problem(ABC):
     counts: ClassVar[str] = "values"
     stage: ClassVar[str] = "solve"
     leaves_out: ClassVar[bool] = False
+    follows_path: ClassVar[bool] = False
     compares: bool = False
     n_folds: int = 1
     passes: int = 1
@@ -399,7 +406,7 @@ class TrialProblem(Problem):
         """Fit on all folds but 0 and return the mean loss of the rows of fold 0, summed over targets."""
 
 
-class Solver(Protocol):
+class Solver(ABC):
     """An entry of the catalogue of solvers.
 
     Attributes
@@ -416,16 +423,20 @@ class Solver(Protocol):
 
     name: ClassVar[str]
     needs: ClassVar[Needs]
-    n_vectors: ClassVar[int]
-    leaves_out: ClassVar[bool]
+    n_vectors: ClassVar[int] = 0
+    leaves_out: ClassVar[bool] = False
 
-    def supports(self, loss: str | Loss) -> bool:
-        """Return whether the solver minimises this loss with the penalty alpha/2 |w|^2."""
-        ...
+    @abstractmethod
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
+        """Return whether the solver minimises this loss with this penalty, such as alpha/2 |w|^2."""
 
+    @abstractmethod
     def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
         """Return the problem of this loss on these rows."""
-        ...
+
+    def working_bytes(self, sizes: Sequence[int], n_folds: int) -> int:
+        """Return the bytes besides the moments and a factor, for groups of so many features."""
+        return 0
 
 
 register(Swept)

@@ -47,7 +47,8 @@ from chimap.backends.base import BlockFactor
 from chimap.features.exact import RowKernel, SharedRows
 from chimap.losses import CATALOGUE, Loss, Square, check_loss
 from chimap.moments import of_rows
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Swept, collected
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, Swept, collected
 from chimap.solvers.exact import STEPS, DualRidge, DualSolution
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem, solved_alone
@@ -596,17 +597,16 @@ class BlockProblem(Problem):
         return KernelMatrix.of(rows, "square").posterior(solution.alpha, 0, rows.unit)
 
 
-class BlockSolver:
+class BlockSolver(Solver):
     """Kernel ridge of more rows than a kernel matrix holds, block after block."""
 
     name: ClassVar[str] = "blocks"
     needs: ClassVar[Needs] = "blocks"
-    n_vectors: ClassVar[int] = 0
     leaves_out: ClassVar[bool] = True
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return loss == Square.name or loss == Square()
+        return penalty is L2 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> BlockProblem:
         """See ``Solver``."""

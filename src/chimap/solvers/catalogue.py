@@ -5,9 +5,11 @@ from __future__ import annotations
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap.losses import Loss
+from chimap.penalties import L2
 from chimap.solvers.base import Solver
 from chimap.solvers.blocks import BlockSolver
 from chimap.solvers.from_moments import RidgeSolver
+from chimap.solvers.groups import GroupPassesSolver, GroupSolver
 from chimap.solvers.kernel_matrix import KernelSolver
 from chimap.solvers.liblinear import HingeSolver
 from chimap.solvers.observed import ObservedRidgeSolver
@@ -24,18 +26,22 @@ SOLVERS: dict[str, Solver] = {
         WideRidgeSolver(),
         KernelSolver(),
         BlockSolver(),
+        GroupSolver(),
+        GroupPassesSolver(),
     )
 }
 """Solvers by name."""
 
 
-def solver_of(loss: str | Loss) -> Solver:
-    """Return the first solver of the catalogue that minimises the loss.
+def solver_of(loss: str | Loss, penalty: type = L2) -> Solver:
+    """Return the first solver of the catalogue that minimises the loss with a penalty.
 
     Parameters
     ----------
     loss : str or Loss
         A loss, or its name.
+    penalty : type, default=L2
+        The class of the penalty.
 
     Raises
     ------
@@ -43,6 +49,6 @@ def solver_of(loss: str | Loss) -> Solver:
         If no solver minimises it.
     """
     for solver in SOLVERS.values():
-        if solver.supports(loss):
+        if solver.supports(loss, penalty):
             return solver
     raise InputError(Message("no solver minimises {loss=}.", loss))

@@ -10,6 +10,7 @@ factor, leaving out each row costs n^3/3 more.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -44,7 +45,54 @@ class DualSolution:
     alpha: float
 
 
-class DualRidge:
+class ExactSolver(ABC):
+    """A solver on a kernel matrix in memory, as the rule that leaves rows out uses it.
+
+    Attributes
+    ----------
+    square : ndarray of shape (n, n)
+        The kernel matrix.
+    begins_at : int
+        Strength from which a search goes down by decades, in half decades relative to ``scale``.
+    """
+
+    square: np.ndarray
+    begins_at: ClassVar[int] = -2
+
+    @property
+    @abstractmethod
+    def operations(self) -> float:
+        """Operations of all factors and solutions so far."""
+
+    @abstractmethod
+    def scale(self) -> float:
+        """Return the mean scatter of a row, mean_i (K_ii) - mean_ij (K_ij), the unit of the strengths."""
+
+    @abstractmethod
+    def solve(self, alpha: float) -> DualSolution | None:
+        """Return the solution at a strength, or None if the matrix is not positive definite to rounding."""
+
+    def finished(self, solution: DualSolution) -> DualSolution:
+        """Return the solution with the digits of the kernel values, if strengths are compared with fewer."""
+        return solution
+
+    @abstractmethod
+    def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the residuals (n_g, t) of each group of rows when it is left out, for the latest solution."""
+
+    @abstractmethod
+    def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
+        """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution."""
+
+    def of_leading(self, n_rows: int, first: int) -> np.ndarray | None:
+        """Return the residuals (n - first, t) of rows from ``first`` on under the model of the first ``n_rows`` alone.
+
+        It is None for solvers whose factor does not contain that model.
+        """
+        return None
+
+
+class DualRidge(ExactSolver):
     """Minimise sum_i w_i |y_i - f(x_i)|^2 + alpha |f|^2 with f = sum_j K(., x_j) a_j + b, b not penalised.
 
     The solution satisfies
@@ -76,8 +124,6 @@ class DualRidge:
     least squares, for the intercept and the weights.
     """
 
-    begins_at: ClassVar[int] = -2  # see ``ExactRidge``
-
     def __init__(
         self,
         square: np.ndarray,
@@ -90,7 +136,7 @@ class DualRidge:
         self._noise = np.ones(Y.shape[0]) if row_weights is None else 1 / row_weights
         self.factor_of: float | None = None  # strength of the factor in memory
         self._ones = self._sum = np.empty(0)
-        self.operations = 0.0  # count over all factors and solutions so far
+        self._operations = 0.0
 
     @property
     def n_rows(self) -> int:
@@ -98,7 +144,7 @@ class DualRidge:
         return int(self.Y.shape[0])
 
     def scale(self) -> float:
-        """Return the mean scatter of a row, mean_i (K_ii) - mean_ij (K_ij), the unit of the strengths."""
+        """See ``ExactSolver``."""
         n = self.n_rows
         below = sum(
             float(np.tril(self.square[i : i + TILE, : i + TILE], i - 1).sum(dtype=np.float64))
@@ -108,7 +154,7 @@ class DualRidge:
         return scatter * float(np.mean(1 / self._noise))
 
     def solve(self, alpha: float) -> DualSolution | None:
-        """Return the solution at a strength, or None if the matrix is not positive definite to rounding."""
+        """See ``ExactSolver``."""
         if not self.factorise(alpha):
             return None
         solution = self.solve_for(np.column_stack([self.Y, np.ones(self.n_rows)]), self._steps)
@@ -119,14 +165,15 @@ class DualRidge:
         self._sum = self._ones.sum()
         return DualSolution(*with_intercept(solution, self.Y), alpha)
 
-    def finished(self, solution: DualSolution) -> DualSolution:
-        """Return the solution as it is: one factor gives all digits."""
-        return solution
+    @property
+    def operations(self) -> float:
+        """See ``ExactSolver``."""
+        return self._operations
 
     def factorise(self, alpha: float) -> bool:
         """Put the factor of A = K + alpha diag(1/w) in memory. False if A is not positive definite to rounding."""
         self.fill(alpha)
-        self.operations += self.n_rows**3 / 3
+        self._operations += self.n_rows**3 / 3
         self.factor_of = alpha if factorise(self.square) else None
         return self.factor_of is not None
 
@@ -137,7 +184,7 @@ class DualRidge:
         """
         alpha = self.factor_of
         assert alpha is not None  # callers factorise first
-        self.operations += 2.0 * right.shape[1] * self.n_rows**2
+        self._operations += 2.0 * right.shape[1] * self.n_rows**2
         return refined(lambda B: solve(self.square, B), lambda A: self._product(A, alpha), right, steps)
 
     def inverse_diagonal(self, first: int) -> np.ndarray:

@@ -23,14 +23,14 @@ from sklearn.exceptions import ConvergenceWarning
 
 from chimap import _threads
 from chimap._messages import Message
-from chimap.solvers.exact import DualRidge, DualSolution
+from chimap.solvers.exact import DualRidge, DualSolution, ExactSolver
 
 CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
 _MOST_STEPS = 10_000_000  # LIBSVM's own limit, which scikit-learn removes
 _LEAST_OUTPUT = 1e-9  # at a cost of errors at which outputs are smaller, every weight is at its bound
 
 
-class DualHinge:
+class DualHinge(ExactSolver):
     """Minimise sum_i w_i max(0, 1 - y_i f(x_i)) + alpha/2 |f|^2 with f = sum_j K(., x_j) a_j + b, b not penalised.
 
     Parameters
@@ -73,10 +73,6 @@ class DualHinge:
         """Return the solution at a strength."""
         return DualSolution(*support_vectors(self.square, self.Y, self._weights, alpha), alpha)
 
-    def finished(self, solution: DualSolution) -> DualSolution:
-        """Return the solution as it is."""
-        return solution
-
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """See ``DualRidge``; it takes a machine for each row."""
         return np.concatenate(
@@ -93,9 +89,6 @@ class DualHinge:
             )
             left_out.append(self.Y[group] - self.square[np.ix_(group, rest)] @ duals - intercept)
         return left_out
-
-    def of_leading(self, n_rows: int, first: int) -> None:
-        """Return None: no factor contains the model of fewer rows."""
 
 
 def support_vectors(

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -22,7 +22,15 @@ from scipy.linalg.lapack import dpotri
 
 from chimap import _threads
 from chimap.moments import of_entries
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, check_latest, is_shared, with_intercept
+from chimap.solvers.exact import (
+    STEPS,
+    DualRidge,
+    DualSolution,
+    ExactSolver,
+    check_latest,
+    is_shared,
+    with_intercept,
+)
 
 Result = TypeVar("Result")
 
@@ -63,7 +71,7 @@ class _Target:
         )
 
 
-class DualMargins:
+class DualMargins(ExactSolver):
     """Minimise sum_i w_i max(0, 1 - y_i f(x_i))^2 + alpha/2 |f|^2 with f = sum_j K(., x_j) a_j + b, b not penalised.
 
     Rows beyond the margin, y f(x) >= 1, add nothing, and the rows within it, S, are a ridge problem:
@@ -96,8 +104,6 @@ class DualMargins:
     Chapelle, Training a support vector machine in the primal (2007); Chapelle, Vapnik, Bousquet and Mukherjee, Choosing
     multiple parameters for support vector machines (2002), for the rows left out.
     """
-
-    begins_at: ClassVar[int] = -2  # see ``ExactRidge``
 
     def __init__(
         self,
@@ -147,10 +153,6 @@ class DualMargins:
             alpha,
         )
 
-    def finished(self, solution: DualSolution) -> DualSolution:
-        """Return the solution as it is: Newton steps end at the minimum."""
-        return solution
-
     def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
         """Return residuals y_i - f_-i(x_i) (n - first, t) of the rows from ``first`` on, for the latest solution."""
 
@@ -188,9 +190,6 @@ class DualMargins:
 
         of_targets = self._of_targets(solution, residuals)
         return [np.column_stack(residuals_of_group) for residuals_of_group in zip(*of_targets, strict=True)]
-
-    def of_leading(self, n_rows: int, first: int) -> None:
-        """Return None: no factor contains the model of fewer rows."""
 
     def _of_targets(self, solution: DualSolution, call: Callable[[int, _Target], Result]) -> list[Result]:
         solved, targets = self._last

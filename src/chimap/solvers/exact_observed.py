@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -37,7 +37,15 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap._cholesky import solve
 from chimap._messages import Message
 from chimap.moments import of_entries, of_rows
-from chimap.solvers.exact import STEPS, DualRidge, DualSolution, check_latest, is_shared, with_intercept
+from chimap.solvers.exact import (
+    STEPS,
+    DualRidge,
+    DualSolution,
+    ExactSolver,
+    check_latest,
+    is_shared,
+    with_intercept,
+)
 
 _MOST_STEPS = 300
 
@@ -140,53 +148,6 @@ _COLUMNS = 64  # columns that are solved for together
 _OF_TARGETS, _OF_COLUMNS = 10, 24  # number of arrays for all targets, and for the columns solved for together
 
 
-class ExactRidge(Protocol):
-    """The interface of a solver on a kernel matrix, as ``selection.leave_one_out`` uses it. See ``DualRidge``.
-
-    Attributes
-    ----------
-    square : ndarray of shape (n, n)
-        The kernel matrix.
-    begins_at : int
-        Strength from which a search goes down by decades, in half decades relative to ``scale``.
-    """
-
-    square: np.ndarray
-    begins_at: ClassVar[int]
-
-    @property
-    def operations(self) -> float:
-        """Operations of all solutions so far."""
-        ...
-
-    def scale(self) -> float:
-        """Return the mean scatter of a row."""
-        ...
-
-    def solve(self, alpha: float) -> DualSolution | None:
-        """Return the solution, or None if the matrix is not positive definite to rounding."""
-        ...
-
-    def finished(self, solution: DualSolution) -> DualSolution:
-        """Return the solution refined to the digits of the kernel values, if strengths are compared with fewer."""
-        ...
-
-    def leave_one_out(self, solution: DualSolution, first: int = 0) -> np.ndarray:
-        """Return the residuals (n - first, t) of rows that are left out one by one."""
-        ...
-
-    def leave_out(self, solution: DualSolution, groups: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the residuals (n_g, t) of groups that are left out."""
-        ...
-
-    def of_leading(self, n_rows: int, first: int) -> np.ndarray | None:
-        """Return the residuals (n - first, t) under the model of the first ``n_rows`` alone, or None.
-
-        It is None for solvers whose factor does not contain that model.
-        """
-        ...
-
-
 def filling_bytes(n_rows: int, n_targets: int) -> int:
     """Return the bytes that ``ObservedDualRidge`` takes beside the matrix."""
     return 8 * n_rows * (_OF_TARGETS * n_targets + _OF_COLUMNS * max(n_targets, _COLUMNS))
@@ -198,7 +159,7 @@ def exact_ridge(
     Y: np.ndarray,
     row_weights: np.ndarray | None = None,
     steps: int = STEPS,
-) -> ExactRidge:
+) -> ExactSolver:
     """Return the ridge solver for targets (n, t), NaN where an entry is missing.
 
     ``row_weights`` are (n,), or (n, t) for the targets, or None. See ``DualRidge`` for the other parameters.
@@ -207,7 +168,7 @@ def exact_ridge(
     return solver(square, diagonal, Y, row_weights, steps)
 
 
-class ObservedDualRidge:
+class ObservedDualRidge(ExactSolver):
     """``DualRidge`` for targets with missing entries, NaN in Y, or with separate weights (n, t).
 
     The dual weights of missing entries are 0, their residuals NaN. A target without entries is 0 everywhere. Solutions
@@ -250,7 +211,7 @@ class ObservedDualRidge:
 
     @property
     def operations(self) -> float:
-        """See ``ExactRidge``."""
+        """See ``ExactSolver``."""
         return self._dual.operations
 
     def scale(self) -> float:
@@ -274,7 +235,7 @@ class ObservedDualRidge:
         return self._solved(system, filled, residuals, goals, 0)
 
     def finished(self, solution: DualSolution) -> DualSolution:
-        """See ``ExactRidge``; the factor is made again unless this strength was solved last."""
+        """See ``ExactSolver``; the factor is made again unless this strength was solved last."""
         alpha = solution.alpha
         if self._filled is None or self._filled[0] != alpha:
             self.solve(alpha)
@@ -352,10 +313,6 @@ class ObservedDualRidge:
             for place, k in enumerate(batch):
                 left_out[k] = self.Y[groups[k]] - filled[groups[k], place * t : (place + 1) * t]
         return left_out
-
-    def of_leading(self, n_rows: int, first: int) -> None:
-        """Return None: the model of fewer rows would take solutions of its own."""
-        return None
 
 
 def _together(n_groups: int, n_targets: int) -> Iterator[range]:

@@ -19,7 +19,8 @@ from scipy.linalg import qr
 
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
-from chimap.solvers.base import Components, Evidence, Needs, Problem, Tried, collected
+from chimap.penalties import L2
+from chimap.solvers.base import Components, Evidence, Needs, Problem, Solver, Tried, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leverages, leverages_by, noise_of
 from chimap.solvers.posterior import Posterior
@@ -200,17 +201,15 @@ class RidgeProblem(Problem):
         return {} if self._n_kept is None else {"n_principal_": self._n_kept}
 
 
-class RidgeSolver:
+class RidgeSolver(Solver):
     """The normal equations by Cholesky. One pass over the rows serves all strengths."""
 
     name: ClassVar[str] = "ridge"
     needs: ClassVar[Needs] = "moments"
-    n_vectors: ClassVar[int] = 0
-    leaves_out: ClassVar[bool] = False
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return loss == Square.name or loss == Square()
+        return penalty is L2 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> RidgeProblem:
         """See ``Solver``."""

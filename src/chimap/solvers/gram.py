@@ -14,8 +14,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.solvers.base import Needs, PlacedScore, Problem
-from chimap.solvers.exact import DualSolution, lift
-from chimap.solvers.exact_observed import ExactRidge
+from chimap.solvers.exact import DualSolution, ExactSolver, lift
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.kernel_matrix import EXACT_MACHINES
 from chimap.solvers.ridge import LinearSolution
@@ -72,7 +71,7 @@ class GramProblem(Problem):
         self.gram, self.Y, self.weights, self.scale = gram, Y, weights, scale
         self.splits, self.score, self.n_folds = splits, score, max(1, len(splits))
         self._held, self._groups = held, groups
-        self._machine: ExactRidge | None = None
+        self._machine: ExactSolver | None = None
         self._solution: DualSolution | None = None
 
     @property
@@ -119,7 +118,7 @@ class GramProblem(Problem):
             rows = np.concatenate(self._groups)
         return HeldOut(rows, self.Y[rows] - residuals)
 
-    def _machine_of(self, rows: np.ndarray | None) -> ExactRidge:
+    def _machine_of(self, rows: np.ndarray | None) -> ExactSolver:
         """Return the machine of some rows, or of all."""
         square = self.gram.copy() if rows is None else np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
         diagonal = lift(square, square.diagonal().copy())
@@ -128,7 +127,7 @@ class GramProblem(Problem):
         return self._make(square, diagonal, self.Y[rows], self.weights[rows])
 
     @staticmethod
-    def _solved(machine: ExactRidge, alpha: float) -> DualSolution:
+    def _solved(machine: ExactSolver, alpha: float) -> DualSolution:
         solution = machine.solve(alpha)
         if solution is None:
             raise DataError(

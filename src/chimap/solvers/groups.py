@@ -21,10 +21,11 @@ down. ``group_lasso`` is the square loss with scikit-learn's scaling of the stre
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, starmap
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -32,12 +33,15 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import _loops
 from chimap._messages import Message
 from chimap._validation import DataError, check_positive
-from chimap.losses import Loss, LossAt
+from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.model_files import register
-from chimap.moments import FoldMoments, Moments
-from chimap.penalties import L21
+from chimap.moments import FoldMoments, Moments, Symmetric
+from chimap.penalties import L2, L21
+from chimap.solvers.base import Evidence, Needs, Problem, Solver, collected
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
+from chimap.solvers.held_out import HeldOut, Witnesses, by_folds
 from chimap.solvers.lbfgs import Rows
+from chimap.solvers.passes import PassesSolver, loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.ridge import LinearSolution, solution
 from chimap.solvers.sparse import SparsePath, held_out_error
 
@@ -128,6 +132,9 @@ def _spectrum(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 TOLERANCE = 1e-7  # of a path from moments
 PASSES_TOLERANCE = 1e-6
+SEARCH_TOLERANCE = 1e-3  # of residuals while strengths are compared
+_SEARCH_PASSES = 60  # most passes per strength while strengths are compared
+_PATIENCE = 4  # a search by passes ends after this number of strengths without a lower held-out loss
 
 
 @dataclass(frozen=True)
@@ -298,20 +305,8 @@ def full_scatter(moments: Moments) -> np.ndarray:
     return square
 
 
-class GroupProblem(Protocol):
-    """A loss with the group penalty, solved at any strength."""
-
-    def zero(self) -> LinearSolution:
-        """Return the solution without weights."""
-        ...
-
-    def solve(self, alpha: float, start: LinearSolution) -> GroupSolution:
-        """Return the solution at a strength, starting from another solution."""
-        ...
-
-
 def follow(
-    problem: GroupProblem,
+    problem: SquareProblem | LossProblem,
     alphas: Sequence[float] | np.ndarray,
     on_solution: Callable[[GroupSolution], bool | None] | None = None,
 ) -> list[GroupSolution]:
@@ -319,8 +314,8 @@ def follow(
 
     Parameters
     ----------
-    problem : GroupProblem
-        The problem, such as ``SquareProblem`` or ``LossProblem``.
+    problem : SquareProblem or LossProblem
+        The problem.
     alphas : sequence of float
         Strengths, in any order.
     on_solution : callable, default=None
@@ -386,9 +381,6 @@ def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: 
             f"{residual:.2g}, short of tolerance={tolerance:g}. Use a larger strength.",
             ConvergenceWarning, stacklevel=3,
         )  # fmt: skip
-
-
-register(KernelPath)
 
 
 # share of the trace added to the metric's diagonal: exceeds the rounding of float32 products
@@ -600,3 +592,266 @@ def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float
     """Return the least strength of ``group_lasso`` at which all weights are zero."""
     penalty = L21(1.0, groups, moments.n_features, [len(group) ** 0.5 for group in groups])
     return largest_alpha(moments, penalty) / moments.count
+
+
+class GroupPathProblem(Problem):
+    """The path of strengths of a loss with the norm of groups, of which one strength is chosen.
+
+    A rule gives the strengths of the path to ``along``.
+
+    Attributes
+    ----------
+    path : list of GroupSolution
+        The solutions that strengths were compared by, or that lead to the chosen one.
+    place : int
+        Place in the path of the chosen strength.
+    """
+
+    compares = True
+    follows_path: ClassVar[bool] = True
+    smallest: ClassVar[float]  # end of a path, as a share of the strength at which all weights are zero
+    moments: FoldMoments
+
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        self.moments = collected(evidence.moments, "moments")
+        self.penalty = collected(evidence.penalty, "groups of features")
+        self.whole, self.n_folds = self.moments.whole(), len(self.moments.folds)
+        self.loss = loss_of(loss, self.whole)
+        self._progress, self._held_folds = evidence.progress, evidence.held_folds
+        self.path: list[GroupSolution] = []
+        self.place = 0
+        self._alphas: np.ndarray | None = None
+        self._solution: GroupSolution | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return self.whole.n_rows
+
+    @property
+    @abstractmethod
+    def largest(self) -> float:
+        """Smallest strength at which all weights are zero."""
+
+    def usual_alpha(self) -> float:
+        """Return the strength in the middle between the largest and the smallest of a path."""
+        return self.largest * self.smallest**0.5
+
+    def along(self, alphas: np.ndarray) -> None:
+        """Take the strengths of the path, descending."""
+        self._alphas = alphas
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """See ``Problem``."""
+        assert self._solution is not None
+        return {
+            "kernel_weights_": self._weights(self._solution),
+            "kkt_residual_": self._solution.residual,
+            "objective_": self._solution.objective,
+            "path_": KernelPath(
+                np.array([point.alpha for point in self.path]),
+                np.array([self._weights(point) for point in self.path]),
+                np.array([point.objective for point in self.path]),
+                np.array([point.residual for point in self.path]),
+                self.place,
+            ),
+            "n_iter_": self.passes,
+        }
+
+    def _weights(self, solution: LinearSolution) -> np.ndarray:
+        return np.ascontiguousarray(self.penalty.norms(solution.coef).T) / np.sqrt(2)
+
+
+class GroupProblem(GroupPathProblem):
+    """The path of the square loss, from moments."""
+
+    needs: ClassVar[Needs] = "moments"
+    smallest: ClassVar[float] = 1e-3
+
+    @property
+    def largest(self) -> float:
+        """See ``GroupPathProblem``."""
+        return largest_alpha(self.whole, self.penalty)
+
+    def errors(self, alphas: np.ndarray, on_solution: Callable[[], None]) -> np.ndarray:
+        """Return the errors (s, K) of descending strengths on each fold, see ``held_out_errors``."""
+        return held_out_errors(
+            self.moments, self.whole, self.penalty, alphas, SEARCH_TOLERANCE, lambda solution: on_solution()
+        )
+
+    def solve(self, alpha: float) -> GroupSolution:
+        """See ``Problem``: the whole path is followed."""
+        alphas = np.array([alpha]) if self._alphas is None else self._alphas
+        self._progress.stage("path", alphas.size, "values")
+        self.path = follow(
+            SquareProblem(self.whole, self.penalty), alphas, lambda solution: self._progress.advance()
+        )
+        self.place = int(np.flatnonzero(alphas == alpha)[0])
+        self._solution = self.path[self.place]
+        return self._solution
+
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: rows are left out with their folds, or each by a Newton step."""
+        if witnesses is None:
+            return None
+        if not witnesses.leaves_folds:
+            strengths = _ridge_strengths(self.penalty, solution)
+            return step_outputs(Square(), shifted(solution, self.whole), strengths, self.whole, witnesses)
+
+        def without(fold: int) -> LinearSolution:
+            part = SquareProblem(self.whole - self.moments.folds[fold], self.penalty, SEARCH_TOLERANCE)
+            return shifted(part.solve(solution.alpha, part.zero()), self.whole)
+
+        return by_folds(witnesses, without, self.whole.shifts[1], np.unique(witnesses.folds).tolist())
+
+
+class GroupPassesProblem(GroupPathProblem):
+    """The path of any smooth loss, by passes over the rows; strengths are compared on fold 0."""
+
+    needs: ClassVar[Needs] = "rows"
+    counts: ClassVar[str] = "passes"
+    stage: ClassVar[str] = "passes"
+    smallest: ClassVar[float] = 1e-2  # the number of passes grows as the strength falls
+    loss: Loss
+
+    def __init__(self, loss: str | Loss, evidence: Evidence):
+        super().__init__(loss, evidence)
+        self.rows, self.passes = collected(evidence.rows, "rows"), 0
+        self._metric = metric_of(self.whole, self.penalty)
+        self._everything = self._of_folds(range(self.n_folds), is_search=False)
+        self._has_searched = False
+
+    @property
+    def largest(self) -> float:
+        """See ``GroupPathProblem``."""
+        return self._everything.largest
+
+    def search(self, path_of: Callable[[float], np.ndarray]) -> list[float]:
+        """Follow the path of all folds but 0, and return the losses on fold 0, as far as they fall.
+
+        ``path_of(largest)`` returns the strengths. The path ends when the loss has not fallen for ``_PATIENCE`` of
+        them.
+        """
+        part, losses = self._of_folds(range(1, self.n_folds), is_search=True), list[float]()
+
+        def is_enough(solution: GroupSolution) -> bool:
+            losses.append(held_out_loss(self.loss, self.rows, solution))
+            return len(losses) - 1 - int(np.argmin(losses)) >= _PATIENCE
+
+        self.path, self._has_searched = follow(part, path_of(part.largest), is_enough), True
+        return losses
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``: from the solution that the search found, or down the path."""
+        if self._has_searched:
+            self.place = next(i for i, point in enumerate(self.path) if point.alpha == alpha)
+            self._solution = self._everything.solve(alpha, self.path[self.place])
+        else:
+            self.path = follow(self._everything, [alpha] if self._alphas is None else self._alphas)
+            self.place, self._solution = len(self.path) - 1, self.path[-1]
+        return unshifted(self._solution, self.whole)
+
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: rows are left out with their folds, or each by a Newton step."""
+        if witnesses is None:
+            return None
+        assert self._solution is not None
+        if witnesses.leaves_folds or (self._has_searched and self._held_folds == (0,)):
+            return by_folds(witnesses, self._without, self.whole.shifts[1], self._held_folds)
+        strengths = _ridge_strengths(self.penalty, self._solution)
+        return step_outputs(self.loss, self._solution, strengths, self.whole, witnesses)
+
+    def _without(self, fold: int) -> LinearSolution:
+        """Return the model of all folds but one; the search has that without fold 0."""
+        if fold == 0 and self._has_searched:
+            return self.path[self.place]
+        assert self._solution is not None
+        others = self._of_folds([k for k in range(self.n_folds) if k != fold], is_search=True)
+        return others.solve(self._solution.alpha, others.zero())
+
+    def _of_folds(self, folds: Sequence[int], *, is_search: bool) -> LossProblem:
+        """Return the problem of some folds; that of a search is solved roughly."""
+
+        def sums(at: LossAt) -> LossSums:
+            self.passes += 1
+            self._progress.advance()
+            return self.rows.sums(at, folds)
+
+        if not is_search:
+            return LossProblem(self.loss, sums, self.whole, self.penalty, metric=self._metric)
+        return LossProblem(
+            self.loss,
+            sums,
+            self.whole,
+            self.penalty,
+            SEARCH_TOLERANCE,
+            _SEARCH_PASSES,
+            self._metric,
+            warns=False,
+        )
+
+
+class GroupSolver(Solver):
+    """The square loss with the norm of groups, from moments."""
+
+    name: ClassVar[str] = "groups"
+    needs: ClassVar[Needs] = "moments"
+
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
+        """See ``Solver``."""
+        return penalty is L21 and (loss == Square.name or loss == Square())
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
+        """See ``Solver``."""
+        return GroupProblem(loss, evidence)
+
+    def working_bytes(self, sizes: Sequence[int], n_folds: int) -> int:
+        """Return the bytes of moments outside a fold, the eigenvectors of the blocks, and their workspace."""
+        rest_bytes = Symmetric.nbytes(sum(sizes)) if n_folds > 1 else 0
+        return rest_bytes + 8 * (sum(size * size for size in sizes) + 3 * max(sizes) ** 2)
+
+
+class GroupPassesSolver(GroupSolver):
+    """Any smooth loss with the norm of groups, by passes over the rows."""
+
+    name: ClassVar[str] = "groups by passes"
+    needs: ClassVar[Needs] = "rows"
+    n_vectors: ClassVar[int] = PassesSolver.n_vectors
+
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
+        """See ``Solver``."""
+        return penalty is L21 and (isinstance(loss, Loss) or loss in CATALOGUE)
+
+    def problem(self, loss: str | Loss, evidence: Evidence) -> Problem:
+        """See ``Solver``."""
+        return GroupPassesProblem(loss, evidence)
+
+
+def held_out_loss(loss: Loss, rows: FeatureRows, solution: LinearSolution) -> float:
+    """Return the mean loss over the rows of fold 0, summed over targets. Raise DataError if it has no rows."""
+    sums = rows.sums(LossAt(loss, solution.coef, solution.intercept), [0])
+    if sums.count == 0:
+        raise DataError(
+            "fold 0 holds no rows: there are too few to choose a strength. Use fewer folds, or give one strength."
+        )
+    return float(sums.values.sum()) / sums.count
+
+
+def _ridge_strengths(penalty: L21, solution: LinearSolution) -> np.ndarray:
+    """Return the strengths (D,) of the ridge penalty with the same gradient as the norm at the solution.
+
+    They are weight_g alpha / |w_g|, the norms being means over targets. Features without weights get a strength beyond
+    all others.
+    """
+    norms = penalty.norms(solution.coef).mean(axis=1)
+    levels = solution.alpha * penalty.levels()
+    group_strengths = np.divide(levels, norms, out=np.full(norms.shape, np.inf), where=norms > 0)
+    largest = 1e9 * max(float(group_strengths[np.isfinite(group_strengths)].max(initial=0.0)), solution.alpha)
+    strengths = np.empty(penalty.n_features)
+    for members, strength in zip(penalty.members, group_strengths, strict=True):
+        strengths[members] = min(strength, largest)
+    return strengths
+
+
+register(KernelPath)

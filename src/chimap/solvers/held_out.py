@@ -190,20 +190,3 @@ def noise_of(
     factors = of_entries(factors)
     factors = factors if counts is None else 1 + (factors - 1) / counts[:, None]
     return np.average(np.square(left_out) / factors, axis=0, weights=weights)
-
-
-def kernel_left_out(
-    inverse_diagonal: np.ndarray,
-    duals: np.ndarray,
-    Y: np.ndarray,
-    alpha: float,
-    weights: np.ndarray | None = None,
-) -> np.ndarray:
-    """Return the output (n, t) of kernel ridge with a free intercept for each row left out.
-
-    ``inverse_diagonal`` (n,) is the diagonal of (K + alpha diag(1/w))^-1, with K centred by the weights w (n,) of the
-    rows (None: 1). ``duals`` (n, t) are the product of this inverse with Y less its mean.
-    """
-    w = np.ones(len(Y)) if weights is None else weights
-    left = np.maximum(alpha * inverse_diagonal / w - w / w.sum(), 1 - _LARGEST)
-    return np.asarray(Y - alpha * duals / (w * left)[:, None])

@@ -24,11 +24,12 @@ from chimap._validation import DataError
 from chimap.features.exact import KeptRows, RowKernel
 from chimap.losses import CATALOGUE, Loss, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
-from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, collected
-from chimap.solvers.exact import DualRidge, DualSolution, is_shared, lift
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, Solver, collected
+from chimap.solvers.exact import DualRidge, DualSolution, ExactSolver, is_shared, lift
 from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
-from chimap.solvers.exact_observed import ExactRidge, exact_ridge
+from chimap.solvers.exact_observed import exact_ridge
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import Factor, LinearSolution
@@ -59,8 +60,8 @@ class ExactMachine(NamedTuple):
         Whether it leaves rows out in closed form, as a fit with ``features="exact"`` needs.
     """
 
-    make: Callable[..., ExactRidge]
-    tried: Callable[..., ExactRidge]
+    make: Callable[..., ExactSolver]
+    tried: Callable[..., ExactSolver]
     bytes_beside: Callable[[int], int]
     leaves_out: bool = True
 
@@ -119,7 +120,7 @@ class KernelMatrix:
         self._machine = exact_machine(loss).make
         self._rows: np.ndarray | None = None
         self._taken = features
-        self._ridge: ExactRidge | None = None
+        self._ridge: ExactSolver | None = None
         self._octaves = 0
         self.diagonal = np.empty(0)  # K_ii of the rows of the machine made last
 
@@ -127,7 +128,7 @@ class KernelMatrix:
         """Return 2^octaves times the gamma of the features; None if the kernel has none."""
         return self.features.gamma_at(octaves)
 
-    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactRidge:
+    def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactSolver:
         """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
         if self._ridge is None or rows is not self._rows:
             self._ridge = None  # free the old matrix before the new one is allocated
@@ -317,17 +318,16 @@ def solved_alone(matrix: KernelMatrix, alpha: float) -> ChosenMachine:
     return ChosenMachine(ridge.finished(machine), 0, np.full(matrix.Y.shape, np.nan))
 
 
-class KernelSolver:
+class KernelSolver(Solver):
     """The machines on the kernel matrix of all rows."""
 
     name: ClassVar[str] = "exact"
     needs: ClassVar[Needs] = "kernel"
-    n_vectors: ClassVar[int] = 0
     leaves_out: ClassVar[bool] = True
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return has_exact_machine(loss)
+        return penalty is L2 and has_exact_machine(loss)
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> KernelProblem:
         """See ``Solver``."""

@@ -24,7 +24,8 @@ from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss
-from chimap.solvers.base import Evidence, Needs
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -135,17 +136,16 @@ def margins(
     return LinearSolution(coef, intercept, alpha)
 
 
-class HingeSolver:
+class HingeSolver(Solver):
     """LIBLINEAR on the features of all rows, without a (D, D) matrix."""
 
     name: ClassVar[str] = "liblinear"
     needs: ClassVar[Needs] = "features"
-    leaves_out: ClassVar[bool] = False
     n_vectors: ClassVar[int] = 4  # weights: current, best, of one target, as returned
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return loss == "hinge"
+        return penalty is L2 and loss == "hinge"
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> HingeProblem:
         """See ``Solver``."""

@@ -38,7 +38,8 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap._messages import Message
 from chimap.losses import Loss, LossAt, LossSums, Observed, ObservedCurvature, Square
 from chimap.moments import FoldMoments, Moments, Targets, split, weighted
-from chimap.solvers.base import Evidence, Needs
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.passes import TOLERANCE, PassesProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -163,17 +164,16 @@ def _divided(sizes: np.ndarray, by: np.ndarray) -> np.ndarray:
     return np.divide(sizes, by, out=np.zeros_like(sizes), where=by > 0)
 
 
-class ObservedRidgeSolver:
+class ObservedRidgeSolver(Solver):
     """Ridge of targets with missing entries, from moments of all rows and passes over them."""
 
     name: ClassVar[str] = "observed ridge"
     needs: ClassVar[Needs] = "rows"
-    leaves_out: ClassVar[bool] = False
     n_vectors: ClassVar[int] = 12  # weights, residuals, directions, and temporary products
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return loss == Observed(Square())
+        return penalty is L2 and loss == Observed(Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> ObservedRidgeProblem:
         """See ``Solver``."""

@@ -19,7 +19,8 @@ import numpy as np
 
 from chimap.losses import CATALOGUE, Loss, LossAt, LossSums, named
 from chimap.moments import FoldMoments, Moments, of_entries, of_rows
-from chimap.solvers.base import Evidence, Needs, TrialProblem, collected
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, Needs, Solver, TrialProblem, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, curvatures, left_out, leverages
 from chimap.solvers.lbfgs import PAIRS, lbfgs
@@ -166,17 +167,16 @@ class PassesProblem(TrialProblem):
             self._whitened = ridge, without
 
 
-class PassesSolver:
+class PassesSolver(Solver):
     """L-BFGS, one pass over the rows per step, over features in memory where they fit."""
 
     name: ClassVar[str] = "lbfgs"
     needs: ClassVar[Needs] = "rows"
-    leaves_out: ClassVar[bool] = False
     n_vectors: ClassVar[int] = 2 * PAIRS + 15  # those of L-BFGS-B, and temporary weights and gradients
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return isinstance(loss, Loss) or loss in CATALOGUE
+        return penalty is L2 and (isinstance(loss, Loss) or loss in CATALOGUE)
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> PassesProblem:
         """See ``Solver``."""

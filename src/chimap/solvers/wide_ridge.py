@@ -22,7 +22,8 @@ from chimap import _arrays, _scaling, _threads
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap.losses import Loss, Square
-from chimap.solvers.base import Evidence, Needs
+from chimap.penalties import L2
+from chimap.solvers.base import Evidence, Needs, Solver
 from chimap.solvers.kept_problem import KeptProblem
 from chimap.solvers.ridge import LinearSolution
 
@@ -137,18 +138,17 @@ def _squares(W: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("dt,dt->t", W, W))
 
 
-class WideRidgeSolver:
+class WideRidgeSolver(Solver):
     """Conjugate gradients on the features of all rows, without a (D, D) matrix."""
 
     name: ClassVar[str] = "wide ridge"
     needs: ClassVar[Needs] = "features"
-    leaves_out: ClassVar[bool] = False
     # weights, residuals, directions, their products, and one array for each block of rows
     n_vectors: ClassVar[int] = 8 + _PARTS
 
-    def supports(self, loss: str | Loss) -> bool:
+    def supports(self, loss: str | Loss, penalty: type = L2) -> bool:
         """See ``Solver``."""
-        return loss == Square.name or loss == Square()
+        return penalty is L2 and (loss == Square.name or loss == Square())
 
     def problem(self, loss: str | Loss, evidence: Evidence) -> WideRidgeProblem:
         """See ``Solver``."""
