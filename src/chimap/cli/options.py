@@ -182,7 +182,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Seed = Annotated[int, value("N", "Random seed; the same seed gives the same result.")]
 
 
-class Task(StrEnum):
+class TaskName(StrEnum):
     """Whether the labels are classes or numbers."""
 
     auto = "auto"
@@ -236,7 +236,9 @@ TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
     "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
 )
-TaskOption = Annotated[Task, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
+TaskOption = Annotated[
+    TaskName, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")
+]
 
 
 @dataclasses.dataclass(frozen=True)
