@@ -27,6 +27,7 @@ from sklearn.model_selection import GroupKFold
 
 from benchmarks.sets import SETS, LabelledSet
 from chimap import HistogramClassifier
+from chimap.models.answers import ClassAnswers
 
 METHODS = ("temperature", "sigmoid")  # the first exists only in newer versions of scikit-learn
 _BANDS = 10
@@ -65,10 +66,11 @@ def _timed(owner: Any, name: str) -> list[float]:
     """Record the seconds of each future call of a method of an object."""
     method, seconds = getattr(owner, name), []
 
-    def timed(*given: Any) -> None:
+    def timed(*given: Any, **settings: Any) -> Any:
         began = time.perf_counter()
-        method(*given)
+        result = method(*given, **settings)
         seconds.append(time.perf_counter() - began)
+        return result
 
     setattr(owner, name, timed)
     return seconds
@@ -92,7 +94,7 @@ def main() -> None:
         settings |= {"n_components": 500} if options.features == "landmarks" else {}
         own = HistogramClassifier("exp-chi2", **settings)
         own.fit(data.X, data.y, groups=data.groups)  # compiles the loops
-        calibrating = _timed(own, "_take_held_out")
+        calibrating = _timed(ClassAnswers, "of")
         began = time.perf_counter()
         own.fit(data.X, data.y, groups=data.groups)
         took = time.perf_counter() - began

@@ -10,7 +10,7 @@ import argparse
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,17 +20,20 @@ from distributed import Future
 
 from benchmarks.measure import report, seconds
 from chimap import FourierFeatures, HistogramClassifier, _blas, open_source
-from chimap._progress import Progress
 from chimap.data import write_histograms
 from chimap.engines.dask import _groups_of_parts
 from chimap.engines.dask_cluster import dask_engine
 from chimap.engines.dask_tasks import added, merged
 from chimap.engines.dask_workers import Workers
 from chimap.engines.local import LocalEngine
+from chimap.engines.memory import chunk_rows_within
 from chimap.features.additive import OptimalMap
 from chimap.fit.fit import fit
+from chimap.fit.method import Method
+from chimap.fit.plan import largest_job
 from chimap.moments import Symmetric
 from chimap.moments.product import BatchProduct
+from chimap.recipe import Recipe
 
 TERMS, FOLDS, CLASSES = 2, 5, 10
 SHAPES = ((64, 1024), (256, 2048), (784, 2048))  # bins, features
@@ -121,13 +124,20 @@ def random_features(D, memory):
     )
 
 
+def planned_rows(recipe, source, engine):
+    """Return the rows of a chunk of a fit."""
+    job = largest_job(Method.of(recipe), source, CLASSES)
+    return chunk_rows_within(replace(job, n_waiting=engine.n_waiting), recipe.budget)
+
+
 def check_rows(machine, folder, n_rows):
     for bins, D in SHAPES:
         path = Path(folder) / f"{bins}.npy"
         source = open_source(path, write_histograms(path, n_rows, bins, CLASSES, seed=0))
-        result = fit(random_features(D, "1GiB")._recipe(), source, LocalEngine(), Progress())
-        measured = sum(result.seconds[name] for name in PASS) / n_rows
-        foretold = machine.row(Shape(bins, D, result.chunk_rows))
+        recipe = Recipe.of(random_features(D, "1GiB"))
+        seconds_of_stages = fit(recipe, source).learned["stage_seconds_"]
+        measured = sum(seconds_of_stages[name] for name in PASS) / n_rows
+        foretold = machine.row(Shape(bins, D, planned_rows(recipe, source, LocalEngine())))
         report(
             f"{bins} bins, D = {D}: foretold / measured  ({1e6 * measured:.1f} us per row)",
             f"{foretold / measured:.2f}",
@@ -169,15 +179,17 @@ def check_messages(folder, n_rows=400_000, D=512):
     with dask_engine("dask") as engine:
         client = engine.workers.client
         engine.workers = Counting(client)
-        result = fit(random_features(D, "72MiB")._recipe(), source, engine, Progress())
+        recipe = Recipe.of(random_features(D, "72MiB"))
+        fit(recipe, source, engine)
+        chunk_rows = planned_rows(recipe, source, engine)
         moved = sum(client.run(sent_bytes).values())
         workers = len(engine.workers.of_threads())
-    groups = parts_of(n_rows, result.chunk_rows)
+    groups = parts_of(n_rows, chunk_rows)
     parts = sum(map(len, groups))
     merges = parts - len(groups)
     report("tasks: foretold / submitted", f"{(parts + merges) / len(submitted):.2f}", "1")
     sent = sum(messages(len(group), workers) for group in groups)
-    foretold = Shape(64, D, result.chunk_rows).moments_bytes * sent
+    foretold = Shape(64, D, chunk_rows).moments_bytes * sent
     report(
         f"bytes between workers: foretold / moved  ({moved / 2**20:.0f} MiB, {parts} parts)",
         f"{foretold / max(moved, 1):.2f}",

@@ -23,17 +23,17 @@ pytestmark = pytest.mark.slow
 
 
 def test_help_names_what_the_catalogues_have():
-    from chimap import HistogramClassifier, HistogramRegressor
     from chimap.cli import fit_settings
     from chimap.features.families import FAMILIES
     from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
     from chimap.kernels import names
+    from chimap.losses import OF_CLASSES, OF_TARGETS
 
     exponential = [f"exp-{name}" for name in fit_settings._ADDITIVE]
     assert {*fit_settings._ADDITIVE, *exponential, *fit_settings._OTHERS} == set(names())
     assert tuple(FAMILIES) == fit_settings._FEATURES
     assert tuple(SAMPLINGS) == fit_settings._SAMPLINGS
-    assert set(fit_settings._LOSSES) == {*HistogramClassifier._losses, *HistogramRegressor._losses}
+    assert set(fit_settings._LOSSES) == {*OF_CLASSES, *OF_TARGETS}
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["compare", "--help"]])

@@ -19,7 +19,7 @@ from chimap.cli import data_rows, declared, flag_values, messages, process
 from chimap.cli.commands.fit import bin_weights_line
 from chimap.cli.fit_settings import Settings
 from chimap.cli.main import app
-from chimap.cli.options import Task
+from chimap.cli.options import TaskName
 from chimap.data.remedies import readings_of
 
 
@@ -51,19 +51,19 @@ def test_what_the_user_has_set_stays(monkeypatch):
 @pytest.mark.parametrize(
     ("labels", "expected"),
     [
-        (["a", "b", "c"], Task.classify),
-        ([True, False], Task.classify),
-        (np.arange(100) % 20, Task.classify),
-        (np.arange(100) % 20 * 1.0, Task.classify),
-        (np.arange(100) % 21, Task.regress),
-        (np.arange(2100) % 210, Task.classify),
-        (np.arange(40_000) % 1001, Task.regress),
-        (np.arange(10), Task.regress),
-        (np.arange(100) % 2 / 2, Task.regress),
+        (["a", "b", "c"], TaskName.classify),
+        ([True, False], TaskName.classify),
+        (np.arange(100) % 20, TaskName.classify),
+        (np.arange(100) % 20 * 1.0, TaskName.classify),
+        (np.arange(100) % 21, TaskName.regress),
+        (np.arange(2100) % 210, TaskName.classify),
+        (np.arange(40_000) % 1001, TaskName.regress),
+        (np.arange(10), TaskName.regress),
+        (np.arange(100) % 2 / 2, TaskName.regress),
     ],
 )
 def test_task_of_labels(labels, expected):
-    assert data_rows.decide_task(np.asarray(labels), Task.auto, "data")[0] is expected
+    assert data_rows.decide_task(np.asarray(labels), TaskName.auto, "data")[0] is expected
 
 
 @pytest.mark.parametrize(

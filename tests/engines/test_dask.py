@@ -29,6 +29,7 @@ from chimap.features.landmarks.choosing import kmeans
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.fit import fit
 from chimap.kernels import Gaussian
+from chimap.recipe import Recipe
 
 pytestmark = pytest.mark.slow
 
@@ -230,9 +231,9 @@ class Counted(Progress):
 def test_a_worker_that_dies_in_the_middle(found, rows):
     with two_workers() as client:
         model, engine = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS), Deadly(client)
-        model._adopt(fit(model._recipe(), rows, engine, Progress()))
+        found_again = fit(Recipe.of(model), rows, engine)
     assert engine.killed
-    np.testing.assert_array_equal(model._coef, found._coef)
+    np.testing.assert_array_equal(found_again.coef, found._coef)
 
 
 @pytest.mark.slow
@@ -250,10 +251,10 @@ def test_the_only_worker_dies_with_all_that_was_sent(client, rows, where, most_k
     progress = Counted()
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as alone:
         model, engine = HistogramClassifier(**settings), Deadly(alone)
-        model._adopt(fit(model._recipe(), source, engine, progress))
+        found_again = fit(Recipe.of(model), source, engine, progress)
     assert engine.killed
     assert progress.rows["learning"] == N_ROWS
-    np.testing.assert_array_equal(model._coef, whole._coef)
+    np.testing.assert_array_equal(found_again.coef, whole._coef)
 
 
 @contextmanager
@@ -319,7 +320,7 @@ def test_neighbours_are_offered_to_one_worker_in_order(client, rows, monkeypatch
 
     engine = DaskEngine(client)
     engine.workers = Recorded(client)
-    fit(HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)._recipe(), rows, engine, Progress())
+    fit(Recipe.of(HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)), rows, engine)
     workers = [worker for _, worker in sorted(offers)]
     first, second = sorted(client.nthreads())
     assert len(workers) > 4
@@ -339,7 +340,7 @@ def test_workers_that_die_of_every_part_are_named(client, rows):
 
     model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS)
     with pytest.raises(DataError, match=r"died one after the other as they added up rows from \d+ on"):
-        fit(model._recipe(), rows, Fatal(client), Progress())
+        fit(Recipe.of(model), rows, Fatal(client))
 
 
 def _killed_worker():

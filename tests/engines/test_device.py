@@ -240,7 +240,7 @@ def test_components_on_a_device(monkeypatch):
     here = MomentsRidge(**settings).fit(Z, Z[:, 0])
     with pytest.raises(ValueError, match="device must be"):
         MomentsRidge(**settings, device="cpu:0").fit(Z, Z[:, 0])
-    monkeypatch.setattr("chimap.estimators.ridge_from_moments.check_device", lambda name: None)
+    monkeypatch.setattr("chimap.estimators.from_moments.check_device", lambda name: None)
     asked = []
     monkeypatch.setattr(
         "chimap.backends.torch.has_room", lambda nbytes, device: not asked.append((nbytes, device))

@@ -21,11 +21,15 @@ from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
 from chimap._validation import MemoryBudgetError
 from chimap.engines import Job, chunk_rows_within
 from chimap.engines.memory import FEWEST_WITNESSES, LIBLINEAR_ENTRY_BYTES, WITNESS_SHARE, KeepingJob
+from chimap.fit.method import Method
 from chimap.fit.plan import largest_job
-from chimap.fit.rows import Preparation, PreparedRows
+from chimap.fit.rows import PreparedRows
+from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds, FoldMoments, Moments, OneVersusAll
 from chimap.moments.kept import KeptFeatures
 from chimap.race.candidates import Look, entries, within_room
+from chimap.recipe import Recipe
+from chimap.recipe.codecs import ClassCodec
 from chimap.selection import choose_alpha
 from chimap.selection.folds import iterates, working_bytes
 from chimap.solvers.base import Evidence
@@ -82,8 +86,8 @@ def test_the_sample_and_what_is_fitted_on_it(X, settings):
     common = {"features": FOURIER.get(settings.get("kernel"), "fourier"), "n_components": 64, "alpha": 1.0}
     model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0, **common, **settings})
     source = open_source(X, LABELS)
-    recipe = model._recipe()
-    codec = recipe.codec.of(LABELS)
+    recipe = Method.of(Recipe.of(model))
+    codec = ClassCodec.of(LABELS)
     job = largest_job(recipe, source, codec.n_targets)
     preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
     rows = PreparedRows(source, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
@@ -284,8 +288,8 @@ def test_rows_for_held_out_outputs_fit_beside_the_sample():
 def test_rounded_frequencies_are_counted_twice():
     def job_of(**settings):
         model = HistogramClassifier("exp-chi2", n_components=64, alpha=1.0, random_state=0, **settings)
-        recipe = model._recipe()
-        return largest_job(recipe, open_source(ROWS, LABELS), recipe.codec.of(LABELS).n_targets)
+        recipe = Method.of(Recipe.of(model))
+        return largest_job(recipe, open_source(ROWS, LABELS), ClassCodec.of(LABELS).n_targets)
 
     plain, rounded = (
         job_of(features="fourier", precision=precision) for precision in ("float32", "bfloat16")
@@ -322,9 +326,9 @@ def test_learned_kernels_of_wide_rows_stay_within_a_named_budget(joint):
 
 def test_the_sample_is_not_copied_for_rows_beside_it():
     model = HistogramClassifier("exp-chi2", features="fourier", n_components=64, alpha=1.0, random_state=0)
-    recipe, source = model._recipe(), open_source(ROWS, LABELS)
+    recipe, source = Method.of(Recipe.of(model)), open_source(ROWS, LABELS)
     preparation = Preparation(recipe.design.parts(source.n_features), recipe.dtype, recipe.normalize)
-    rows = PreparedRows(source, preparation, recipe.codec.of(LABELS), DealtFolds(1, 0), 0)
+    rows = PreparedRows(source, preparation, ClassCodec.of(LABELS), DealtFolds(1, 0), 0)
     places = rows.beside(200)
     sample, others = rows.sample_beside(places)
     np.testing.assert_array_equal(others, ROWS[places])

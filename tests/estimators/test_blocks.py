@@ -22,7 +22,6 @@ from chimap import (
 )
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.estimators.internals import preparation_of
 from chimap.features.blocks import BlockFeatures
 from chimap.kernels import OnColumns
 from chimap.moments import fold_of_rows
@@ -145,7 +144,7 @@ def test_a_alpha_that_is_given_leaves_components_to_choose():
 def test_blocks_are_normalised_by_themselves():
     for rows in (X, sp.csr_matrix(X)):
         model = HistogramClassifier("exp-chi2", blocks=BLOCKS, normalize="l1", **SETTINGS).fit(rows, y)
-        prepared = preparation_of(model)(rows, 0, "X")
+        prepared = model.fitted.preparation(rows, 0, "X")
         prepared = prepared.toarray() if sp.issparse(prepared) else prepared
         np.testing.assert_allclose(prepared[:, :32].sum(axis=1), 1, rtol=1e-12)
         np.testing.assert_allclose(prepared[:, 32:].sum(axis=1), 1, rtol=1e-12)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -93,7 +94,8 @@ def test_rows_beyond_the_tables_are_scored_by_the_model(fitted):
 def test_rows_are_normalised_as_the_race_chose(fitted):
     models, X, _ = fitted
     chosen = clone(models["normalised"]).fit(X[:200], fitted[2][:200])
-    chosen.set_params(normalize=None).chosen_ = {"normalize": "l1"}
+    chosen.set_params(normalize=None)
+    chosen.model_ = replace(chosen.fitted, recipe=chosen.fitted.recipe.chosen(normalize="l1"))
     np.testing.assert_array_equal(chosen.compile()._outputs(X), models["normalised"].compile()._outputs(X))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -11,6 +13,7 @@ from chimap.data import ArraySource
 from chimap.features.exact import ExactBlocks
 from chimap.fit.automatic import bytes_of_exact
 from chimap.kernels import Exponential, chi2
+from chimap.recipe import Recipe
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, Y, TEST = DIGITS[:200], LABELS[:200], DIGITS[200:260]
@@ -115,11 +118,11 @@ def test_groups_and_weights():
 
 
 def test_columns_in_several_blocks_take_memory_for_each():
-    given = HistogramClassifier("exp-chi2").get_params(deep=False)
+    recipe = Recipe.of(HistogramClassifier("exp-chi2"))
     source = ArraySource(X, Y)
-    twice = bytes_of_exact(given | {"blocks": [slice(0, 64), slice(0, 64)]}, source)
-    once = bytes_of_exact(given | {"blocks": BLOCKS}, source)
-    assert once == bytes_of_exact(given, source)
+    twice = bytes_of_exact(replace(recipe, blocks=[slice(0, 64), slice(0, 64)]), source)
+    once = bytes_of_exact(replace(recipe, blocks=BLOCKS), source)
+    assert once == bytes_of_exact(recipe, source)
     assert twice - once == pytest.approx(3 * 2 * 200 * source.row_bytes, abs=1)
 
 

@@ -7,7 +7,9 @@ import pytest
 
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap.data import ArraySource
-from chimap.estimators import gamma_choice
+from chimap.fit import resolve
+from chimap.fit.fit import gamma_of_sample
+from chimap.recipe import Recipe
 
 from ..histograms import classes
 
@@ -40,9 +42,8 @@ def test_it_is_that_of_the_exact_machine_of_the_sample():
 
 
 def test_only_some_rows_are_looked_at(monkeypatch):
-    monkeypatch.setattr(gamma_choice, "MOST_ROWS", 50)
+    monkeypatch.setattr(resolve, "GAMMA_ROWS", 50)
     model = HistogramClassifier("exp-chi2", gamma="auto", random_state=0)
-    model.chosen_ = {}
     taken = []
 
     class Watched(ArraySource):
@@ -50,18 +51,17 @@ def test_only_some_rows_are_looked_at(monkeypatch):
             taken.append(len(places))
             return super().take(places)
 
-    gamma_choice.gamma_of_sample(model, Watched(X, Y), None, 0)
+    gamma_of_sample(Recipe.of(model), Watched(X, Y), None)
     assert taken == [50]
 
 
 def test_groups_are_left_out_together():
     """Copies of rows under other labels mislead whoever leaves out single rows."""
     model = HistogramClassifier("exp-chi2", gamma="auto", random_state=0)
-    model.chosen_ = {}
     rows, y, groups = np.repeat(X[:60], 3, axis=0), np.repeat(Y[:60], 3), np.repeat(np.arange(60), 3)
-    alone = gamma_choice.gamma_of_sample(model, ArraySource(rows, y), None, 0)
-    together = gamma_choice.gamma_of_sample(model, ArraySource(rows, y), groups, 0)
-    single = gamma_choice.gamma_of_sample(model, ArraySource(X[:60], Y[:60]), None, 0)
+    alone = gamma_of_sample(Recipe.of(model), ArraySource(rows, y), None)
+    together = gamma_of_sample(Recipe.of(model), ArraySource(rows, y), groups)
+    single = gamma_of_sample(Recipe.of(model), ArraySource(X[:60], Y[:60]), None)
     assert alone > together == pytest.approx(single, rel=0.5)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.estimators.levels import kth_highest
+from chimap.estimators.histogram import kth_highest
 
 
 @pytest.mark.parametrize(("k", "expected"), [(1, [4.0, -1.0]), (2, [3.0, -5.0]), (4, [-2.0, -9.0])])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.svm import LinearSVC
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
-from chimap.estimators.levels import kth_highest
+from chimap.estimators.histogram import kth_highest
 from chimap.features.additive import OptimalMap
 from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square
 
@@ -202,7 +203,7 @@ def test_calibration_undoes_shifts_between_classes():
     X, y = load_digits(return_X_y=True)
     model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
     good = model.score(X[1200:], y[1200:])
-    model._intercept = model._intercept + np.linspace(-1, 1, 10)
+    model.model_ = replace(model.fitted, intercept=model.intercept_ + np.linspace(-1, 1, 10))
     assert model.score(X[1200:], y[1200:]) < good - 0.1
     model.equalise_levels(X[1200:], k=60)
     assert model.score(X[1200:], y[1200:]) > good - 0.02

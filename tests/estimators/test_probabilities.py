@@ -20,8 +20,10 @@ from chimap import (
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
 )
-from chimap.estimators.ridge_from_moments import MomentsRidgeClassifier
+from chimap.estimators.from_moments import MomentsRidgeClassifier
 from chimap.selection.calibration import Calibration
+
+from ..held_out import watched
 
 DIGITS = load_digits(return_X_y=True)
 SMALL = {"n_components": 128, "random_state": 0, "precision": "float64"}
@@ -77,34 +79,34 @@ def test_probabilities_say_how_often_they_are_right(name, n_classes):
 
 
 @pytest.mark.parametrize("settings", [{}, {"selection": "gcv"}, {"n_principal": 40}, {"n_components": 2048}])
-def test_rows_are_left_out_as_by_fits_without_them(settings):
+def test_rows_are_left_out_as_by_fits_without_them(settings, monkeypatch):
     X, y = (a[:60] for a in load_digits(return_X_y=True))
     model = HistogramClassifier("gaussian", **(SMALL | settings), gamma=1e-3, alpha=1.0)
     if "selection" in settings:
         model.set_params(alpha=[1.0])
-    held_out = {}
-    model._take_held_out = lambda found: held_out.update(outputs=found.outputs, y=found.y)
+    seen = watched(monkeypatch)
     model.fit(X, y)
-    np.testing.assert_array_equal(held_out["y"], y)
+    held_out = seen[-1]
+    np.testing.assert_array_equal(held_out.y, y)
     if "n_principal" in settings:
         return  # whose components are of all rows
     for i in (0, 7, 31):
         rest = np.setdiff1d(np.arange(60), i)
         other = clone(model).set_params(alpha=1.0).fit(X[rest], y[rest])
-        np.testing.assert_allclose(held_out["outputs"][i], other.decision_function(X[[i]])[0], atol=1e-7)
+        np.testing.assert_allclose(held_out.outputs[i], other.decision_function(X[[i]])[0], atol=1e-7)
 
 
-def test_left_out_by_a_step_of_newton():
+def test_left_out_by_a_step_of_newton(monkeypatch):
     X, y = (a[:80] for a in load_digits(return_X_y=True))
     model = HistogramClassifier("exp-chi2", **SMALL, gamma=0.02, loss="squared_hinge", alpha=3.0)
-    held_out = {}
-    model._take_held_out = lambda found: held_out.update(outputs=found.outputs)
+    seen = watched(monkeypatch)
     model.fit(X, y)
+    held_out = seen[-1]
     gaps, moves = [], []
     for i in range(0, 80, 8):
         rest = np.setdiff1d(np.arange(80), i)
         other = clone(model).fit(X[rest], y[rest]).decision_function(X[[i]])[0]
-        gaps.append(np.abs(held_out["outputs"][i] - other).mean())
+        gaps.append(np.abs(held_out.outputs[i] - other).mean())
         moves.append(np.abs(model.decision_function(X[[i]])[0] - other).mean())
     assert np.mean(gaps) < 0.5 * np.mean(moves)
 

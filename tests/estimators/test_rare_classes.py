@@ -9,9 +9,11 @@ import pytest
 from sklearn.metrics import f1_score
 
 from chimap import HistogramClassifier, KernelClassifier, LookupClassifier, OnlineIntersectionClassifier
-from chimap.estimators.class_targets import ClassTargets
 from chimap.fit.rows import FEWEST_UNITS, PreparedRows, sufficient_folds
-from chimap.fit.targets import ClassCodec, TaskCodec
+from chimap.recipe import Recipe
+from chimap.recipe.codecs import ClassCodec, TaskCodec
+
+from ..held_out import watched
 
 N, N_RARE = 8000, 40
 CASES = {
@@ -37,14 +39,7 @@ def counts(n, n_rare, seed):
 @pytest.fixture
 def seen(monkeypatch):
     """What models learn of rows that they have not seen."""
-    found = []
-    take = ClassTargets._take_held_out
-    monkeypatch.setattr(
-        ClassTargets,
-        "_take_held_out",
-        lambda self, held_out: (found.append(held_out), take(self, held_out))[1],
-    )
-    return found
+    return watched(monkeypatch)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -98,11 +93,8 @@ def settled(objective):
 def test_exact_machines_leave_all_rows_out(seen, monkeypatch):
     """Also where a race has settled the strength, so that other fits leave out some rows only."""
     monkeypatch.setattr("chimap.selection.leave_one_out.FEW_ROWS", 500)
-    objective = HistogramClassifier._objective
     monkeypatch.setattr(
-        HistogramClassifier,
-        "_objective",
-        lambda self, given: settled(objective(self, given)),
+        HistogramClassifier, "_recipe", lambda self: replace(Recipe.of(self), raced=frozenset({"alpha"}))
     )
     X, y = counts(1500, 12, 1)
     model = HistogramClassifier("exp-chi2", features="exact", alpha=0.1).fit(X, y)

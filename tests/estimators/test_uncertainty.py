@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
@@ -230,6 +232,6 @@ def test_levels_that_are_none_are_refused(rows, alpha):
 def test_a_model_of_no_held_out_rows_says_so(rows):
     X, y = rows
     model = HistogramRegressor("chi2", features="additive", alpha=1.0).fit(X, y)
-    model._conformal = None
+    model.model_ = replace(model.fitted, answers=replace(model.fitted.answers, conformal=None))
     with pytest.raises(ValueError, match="has no outputs of held-out rows"):
         model.predict_set(X)

@@ -54,7 +54,7 @@ def test_numbers_are_learned_too():
     X, y = words()
     target = y + 100.0
     wide = HistogramRegressor("hellinger", random_state=0, alpha=0.01).fit(X[:200], target[:200])
-    assert wide._given()["solver"] == WideRidgeSolver.name
+    assert wide.fitted.recipe.solver == WideRidgeSolver.name
     assert wide.score(X[200:], target[200:]) > 0.5
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +22,6 @@ from chimap import (
     StaircaseMap,
     export_model,
 )
-from chimap.estimators.internals import preparation_of
 from chimap.export.files import made_rows
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import parts_of
@@ -166,7 +166,9 @@ def test_exact_machines_of_blocks(tmp_path):
 
 def test_settings_that_the_race_chose_are_exported(tmp_path):
     model = fitted(3 * X, normalize="sqrt")
-    model.set_params(normalize=None).chosen_ = {"normalize": "sqrt"}
+    model.set_params(normalize=None)
+    chosen = replace(model.fitted.recipe, normalize=None).chosen(normalize="sqrt")
+    model.model_ = replace(model.fitted, recipe=chosen)
     agree(model, tmp_path, 5 * X)
 
 
@@ -318,7 +320,7 @@ def test_rows_whose_sum_is_beyond_single_precision():
 def test_checked_rows_have_the_magnitudes_of_the_fit_once_prepared(normalize):
     rows, weights = 1000 * X, np.linspace(0.5, 1.5, 8)
     model = fitted(rows=rows, normalize=normalize, kernel="exp-chi2", n_components=16, bin_weights=weights)
-    made, prepare = made_rows(parts_of(model)), preparation_of(model)
+    made, prepare = made_rows(parts_of(model)), model.fitted.preparation
     if normalize in (None, "log1p", "sqrt"):  # else shares alone matter, or presence
         assert 0.3 < made.max() / rows.max() < 1.5
     largest = np.asarray(prepare(made, 0, "made").max(axis=0)) / np.asarray(prepare(rows, 0, "X").max(axis=0))

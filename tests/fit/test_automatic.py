@@ -15,11 +15,22 @@ from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.fit import automatic
-from chimap.fit.settling import Circumstances, settled
+from chimap.fit.collecting import Request
+from chimap.fit.resolve import resolve
+from chimap.recipe import Recipe
+from chimap.recipe.task import Task
 
 from ..histograms import classes
 
 X, Y = classes(300)
+
+
+def resolved(recipe, source, request=None):
+    """The recipe with values for these rows; gamma is 2 where it is to be chosen."""
+    task, source, _ = Task.of(source, recipe)
+    return resolve(recipe, source, task, lambda *_: 2.0, None, request or Request(can_keep=True))
+
+
 EXP = {"kernel": "exp-chi2", "random_state": 0}
 
 
@@ -50,7 +61,7 @@ def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
 
 def test_more_rows_than_the_most_take_blocks_or_landmarks(monkeypatch):
     monkeypatch.setattr(automatic, "MOST_ROWS", 299)
-    monkeypatch.setattr("chimap.fit.settling.FEWEST_BLOCK_ROWS", 100)
+    monkeypatch.setattr("chimap.fit.resolve.FEWEST_BLOCK_ROWS", 100)
     model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXP).fit(X, X[:, 0])
     assert model._taken["solver"] == "blocks"
     gaps = np.column_stack([X[:, 0], X[:, 1]])
@@ -75,8 +86,7 @@ def test_the_number_of_landmarks_follows_rows_and_memory():
 
     def landmarks(memory):
         model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features="landmarks", memory=memory)
-        model._settle(rows)
-        return model._given()["n_components"]
+        return resolved(Recipe.of(model), rows).n_components
 
     assert landmarks("1GiB") == automatic.landmarks_of(40_000)
     assert 64 <= landmarks("20MiB") < landmarks("32MiB") < landmarks("1GiB")
@@ -151,16 +161,15 @@ def test_a_new_family_is_told_how_many_components_fit(sketch):
         HistogramClassifier(**EXP, **asked).fit(X, Y)
 
 
-def test_settling_changes_nothing_and_returns_what_differs():
-    model = HistogramClassifier("exp-chi2", precision="auto", gamma="auto", random_state=0)
-    given, before = model.get_params(deep=False), dict(vars(model))
-    about = Circumstances(model._recipe, lambda: 2.0, 2, keeps_posterior=False)
-    exact = settled(given, ArraySource(X, Y), about)
-    assert exact == {"features": "exact"}
-    landmarks = settled(given | {"features": "landmarks"}, ArraySource(X, Y), about)
-    assert set(landmarks) == {"gamma", "n_components", "precision"}
-    assert (landmarks["gamma"], landmarks["n_components"]) == (2.0, 1000)
-    batch = settled(given, ArraySource(X, Y), replace(about, is_batch=True))
-    assert batch["features"] == "fourier"  # too few rows for landmarks that serve later ones
-    assert vars(model) == before
-    assert given == model.get_params(deep=False)
+def test_open_settings_get_values_and_others_stay():
+    recipe = Recipe.of(HistogramClassifier("exp-chi2", precision="auto", gamma="auto", random_state=0))
+    exact = resolved(recipe, ArraySource(X, Y))
+    assert exact.resolved == {"features"}
+    assert exact.keeps_rows
+    landmarks = resolved(replace(recipe, features="landmarks"), ArraySource(X, Y))
+    assert landmarks.resolved == {"gamma", "n_components", "precision"}
+    assert (landmarks.gamma, landmarks.n_components) == (2.0, 1000)
+    batch = resolved(recipe, ArraySource(X, Y), Request(can_keep=True, is_batch=True))
+    assert batch.features == "fourier"  # too few rows for landmarks that serve later ones
+    assert recipe.resolved == frozenset()
+    assert recipe.features == recipe.gamma == recipe.precision == "auto"

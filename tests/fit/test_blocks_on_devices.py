@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 import chimap
 from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
-from chimap.fit import blocks
+from chimap.solvers.blocks import BlockSolver
 
 from ..torch_backend import compute_by_torch
 
@@ -75,7 +75,7 @@ def test_a_device_chooses_holds_out_and_predicts_as_the_host(name, rows, by_torc
     found = outputs_of(there, rows[LEARNED:])
     by_torch.undo()
     here = fitted(name, rows)
-    assert here._taken["solver"] == blocks.BLOCKS == there._taken["solver"]
+    assert here._taken["solver"] == BlockSolver.name == there._taken["solver"]
     assert there.alpha_ == here.alpha_
     assert there.describe() == here.describe()
     np.testing.assert_array_equal(there.row_numbers_, here.row_numbers_)
@@ -101,7 +101,7 @@ def test_the_race_of_a_device_is_that_of_the_host(by_torch, monkeypatch):
     found = there.predict(X[LEARNED:])
     by_torch.undo()
     here = raced()
-    assert there._taken["solver"] == here._taken["solver"] == blocks.BLOCKS
+    assert there._taken["solver"] == here._taken["solver"] == BlockSolver.name
     assert there.chosen_ == here.chosen_
     assert [trial.candidate.name for trial in there.race_.trials] == [
         trial.candidate.name for trial in here.race_.trials

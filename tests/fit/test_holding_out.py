@@ -7,6 +7,8 @@ from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.fit.holding_out import HoldingOut, holding_out, leaving_out
+from chimap.fit.method import Method
+from chimap.recipe import Recipe
 
 from ..histograms import classes
 
@@ -46,7 +48,7 @@ def test_what_a_selection_stands_for_where_rows_are_left_out_in_closed_form():
         with pytest.raises(ValueError, match=f"selection.* must be .*{message}"):
             leaving_out(wrong)
     with pytest.raises(ValueError, match="at least 2 folds, or a splitter"):  # whatever alpha is
-        HistogramClassifier("exp-chi2", features="exact", alpha=0.1, selection=1)._recipe()
+        Method.of(Recipe.of(HistogramClassifier("exp-chi2", features="exact", alpha=0.1, selection=1)))
 
 
 @pytest.mark.parametrize("selection", ["auto", 4, "holdout", GroupKFold(3)], ids=str)

@@ -7,7 +7,7 @@ import pytest
 
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.fit.weights import (
+from chimap.recipe.weights import (
     checked_sample_weight,
     class_weights,
     counts_in,

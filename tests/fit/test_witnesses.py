@@ -7,15 +7,18 @@ import pytest
 
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
-from chimap.fit.rows import Preparation, PreparedRows
-from chimap.fit.targets import ClassCodec
+from chimap.fit.rows import PreparedRows
+from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds
+from chimap.recipe import Recipe
+from chimap.recipe.codecs import ClassCodec
+from chimap.recipe.parts import parts_of
 
 
 def prepared(n_rows, kernel="chi2", **settings):
     y = np.arange(n_rows) % 2
     source = ArraySource(np.ones((n_rows, 2), np.float32), y)
-    parts = HistogramClassifier(kernel, **settings)._parts(2)
+    parts = parts_of(Recipe.of(HistogramClassifier(kernel, **settings)).feature_settings, None, 2)
     return PreparedRows(
         source, Preparation(parts, np.dtype("float32"), None), ClassCodec.of(y), DealtFolds(1, 0), 0
     )

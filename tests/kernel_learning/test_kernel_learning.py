@@ -345,7 +345,7 @@ def test_rows_to_tune_on_are_whole_groups_and_so_are_their_folds(monkeypatch, n_
     X = rng.dirichlet(np.ones(6), size=300)
     seen = []
 
-    def recorded(design, features, rows, conditions):
+    def recorded(design, features, rows, method):
         seen.append(rows)
         return WidthObjective(features, rows, "held-out", WidthPenalty("l2", 0.0))
 

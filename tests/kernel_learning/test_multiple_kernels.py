@@ -18,6 +18,7 @@ from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines.rows import RowsInMemory
+from chimap.fit.method import objective_of
 from chimap.losses import Logistic
 from chimap.moments import DealtFolds
 from chimap.solvers import LinearSolution
@@ -100,10 +101,9 @@ def test_objective_and_conditions_are_those_of_the_rows(loss, shared):
     assert model.objective_ == pytest.approx(objective(model.loss_, model, X[TRAIN], Y), rel=1e-6)
     Z = model.features_.transform(X[TRAIN])
     gradient = Z.T @ model.loss_.gradient(Y, Z @ model.coef_.T + model.intercept_)
-    residuals = (
-        model._norm.penalty(model.features_)
-        .__class__(2.0, model._norm.penalty(model.features_).groups, Z.shape[1], None, shared)
-        .residuals(model.coef_.T, gradient)
+    penalty = objective_of(model._recipe()).groups.penalty(model.features_)
+    residuals = type(penalty)(2.0, penalty.groups, Z.shape[1], None, shared).residuals(
+        model.coef_.T, gradient
     )
     assert residuals.max() < 2e-6
 
@@ -303,13 +303,13 @@ def test_joint_form_of_classes_and_its_model_file(tmp_path):
 def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.engines import Stopwatch
     from chimap.features.base import FeatureSettings
-    from chimap.fit.design import parts_of
     from chimap.fit.rows import PreparedRows
     from chimap.kernel_learning.joint import ChannelObjective, ChannelWidths
     from chimap.kernel_learning.tuning import TuningRows
     from chimap.kernel_learning.widths import WidthPenalty
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
+    from chimap.recipe.parts import parts_of
 
     rows, targets = noise_and_signal(200)
     loss = CATALOGUE[name]()

@@ -15,6 +15,7 @@ from chimap import (
 )
 from chimap.data import ArraySource
 from chimap.features.families import FAMILIES
+from chimap.fit.method import loss_names
 
 from ..histograms import classes
 from .estimators import ESTIMATORS, FEW, GIVEN, HALVES, LEARNER, tolerance_of
@@ -26,7 +27,7 @@ TARGETS = ROWS[:, 0] + np.sqrt(ROWS[:, 1])
 
 def with_each_loss(model: BaseEstimator, name: str) -> dict[str, BaseEstimator]:
     """The estimator with every loss that it takes."""
-    return {f"{name}, {loss}": clone(model).set_params(loss=loss) for loss in model._losses}
+    return {f"{name}, {loss}": clone(model).set_params(loss=loss) for loss in loss_names(model._recipe())}
 
 
 def of_family(make: type, features: str) -> BaseEstimator:

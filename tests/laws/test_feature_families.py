@@ -10,10 +10,11 @@ import chimap
 from chimap import HistogramClassifier
 from chimap._validation import DataError
 from chimap.features.families import FAMILIES
+from chimap.losses import OF_CLASSES
 
 N = 600
 EXPLICIT = [name for name in FAMILIES if name != "exact"]
-CLASSES = HistogramClassifier._losses
+CLASSES = OF_CLASSES
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearne
 from chimap.losses import EpsilonInsensitive
 from chimap.solvers.blocks import BlockSolver
 
+from ..held_out import watched
+
 N_GROUPS, EACH, N_NEW, LEVEL = 60, 6, 300, 0.2
 SEEDS = (0, 1)
 HALVES = [slice(0, 6), slice(6, 12)]
@@ -202,23 +204,19 @@ def test_machines_in_blocks():
     assert 0.75 < np.sqrt(np.mean(z)) < 1.3
 
 
-def test_rows_of_a_group_are_answered_by_machines_that_have_not_seen_it():
+def test_rows_of_a_group_are_answered_by_machines_that_have_not_seen_it(monkeypatch):
     """The outputs themselves, against a machine that is fitted without the fold of the row."""
     X, _, target, groups = grouped(20, 0)
     target = target + np.random.default_rng(0).random(target.size)
     fold_of = np.arange(20) % 4
-    seen = []
-
-    class Watched(HistogramRegressor):
-        def _take_held_out(self, held_out):
-            seen.append(held_out)
-            super()._take_held_out(held_out)
-
+    seen = watched(monkeypatch)
     settings = {"kernel": "linear", "features": "additive", "alpha": 0.1, "precision": "float64"}
     folds = PredefinedSplit(fold_of[groups])
-    Watched(**settings, selection=folds).fit(X, target)  # alpha is given: the splitter has nothing to choose
+    HistogramRegressor(**settings, selection=folds).fit(
+        X, target
+    )  # alpha is given: the splitter has nothing to choose
     smooth = EpsilonInsensitive(0.2)
-    Watched(**settings, loss=smooth, selection=folds).fit(X, target)
+    HistogramRegressor(**settings, loss=smooth, selection=folds).fit(X, target)
     for found, loss, atol in zip(seen, ("square", smooth), (1e-9, 0.01), strict=True):
         order = np.argsort(found.y)
         np.testing.assert_array_equal(found.y[order], np.sort(target))

@@ -31,14 +31,17 @@ from chimap.data import ArraySource
 from chimap.engines import Stopwatch
 from chimap.features.base import FeatureSettings
 from chimap.features.fourier import WidthFeatures
-from chimap.fit.design import FeatureBlock, PlainDesign
-from chimap.fit.rows import Preparation, PreparedRows
-from chimap.fit.targets import ClassCodec
+from chimap.fit.design import PlainDesign
+from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
+from chimap.models.preparation import Preparation
 from chimap.moments import GivenFolds, Moments, unit_of
+from chimap.recipe.codecs import ClassCodec
+from chimap.recipe.parts import FeatureBlock
 from chimap.selection.gcv import choose_by_gcv
 
+from ..held_out import watched
 from ..histograms import classes
 from .estimators import ESTIMATORS, TARGETS, Y, answers, made
 from .estimators import X as ROWS
@@ -423,9 +426,7 @@ def test_a_row_is_left_out_with_all_its_weight(name, monkeypatch):
     """Outputs by closed forms are those of a machine that is fitted without the row."""
     X, _, weights, _ = rows(2, 40)
     y, weights = np.sqrt(X[:, 0]) - X[:, 1] + np.arange(40) / 100, weights + 0.5
-    seen = []
-    monkeypatch.setattr(HistogramRegressor, "_take_held_out", lambda self, found: seen.append(found))
-    monkeypatch.setattr(MomentsRidge, "_take_held_out", lambda self, found: seen.append(found))
+    seen = watched(monkeypatch)
     model = LEAVING_OUT[name]
     if name == "components":  # which are those of all rows
         model = LEAVING_OUT["ridge"]
@@ -440,12 +441,11 @@ def test_a_row_is_left_out_with_all_its_weight(name, monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["square", "hinge"])
-def test_kernel_matrices_leave_rows_out(loss):
+def test_kernel_matrices_leave_rows_out(loss, monkeypatch):
     X, y, weights, _ = rows(2, 40)
     weights = weights + 0.5
-    seen = []
+    seen = watched(monkeypatch)
     model = KernelClassifier("chi2", loss=loss, alpha=0.3, selection=4, random_state=0)
-    model._take_held_out = seen.append
     model.fit(X, y, sample_weight=weights)
     found = seen[0]
     if loss == "hinge":  # in folds

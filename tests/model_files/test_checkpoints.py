@@ -10,7 +10,12 @@ import pytest
 
 import chimap
 from chimap._validation import DataError
-from chimap.fit.checkpoint import Checkpoint, Choice
+from chimap.fit.checkpoint import Checkpoint
+from chimap.fit.collecting import Request
+from chimap.fit.fit import gamma_of_sample
+from chimap.fit.method import Method
+from chimap.fit.resolve import resolve
+from chimap.recipe.task import Task
 
 from ..histograms import classes
 from .fuzzing import damaged, edited, parts_of, sealed
@@ -44,11 +49,10 @@ def content(make, source, tmp_path_factory):
 
 
 def recipe_of(make, source):
-    model = make()
-    model._draw_seed()
-    model._take_choice(Choice(0, {}, None))
-    model._settle(source)
-    return model._recipe()
+    recipe = make()._recipe()
+    task, source, _ = Task.of(source, recipe)
+    recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, has_checkpoint=True))
+    return Method.of(recipe, source.column_names, has_gaps=task.has_gaps)
 
 
 def check(make, content, source, path, n, seed):
@@ -67,7 +71,7 @@ def check(make, content, source, path, n, seed):
         with suppress(DataError):
             Checkpoint(path).open(recipe, [source])
         with suppress(DataError):
-            Checkpoint(path).choice(recipe.estimator, make().get_params(deep=False))
+            Checkpoint(path).choice(make()._recipe())
 
 
 def test_edits_and_damage(make, content, source, tmp_path):

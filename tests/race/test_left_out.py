@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.fit.targets import ClassCodec, RealCodec, TaskCodec
 from chimap.kernels import MinMax
 from chimap.race.rows import in_groups, left_out_together
 from chimap.race.shared import SharedMachines
 from chimap.recipe import Recipe
+from chimap.recipe.codecs import ClassCodec, RealCodec, TaskCodec
 
 RNG = np.random.default_rng(0)
 X = RNG.poisson(3.0, (40, 6)).astype(float)

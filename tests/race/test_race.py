@@ -11,14 +11,15 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.estimators.internals import asked_of, fit_of, fitted_candidate
+from chimap.estimators.base import fit_candidate
 from chimap.losses import SquaredHinge
 from chimap.race.candidates import Look, entries, most_candidates, recipe_for_all
 from chimap.race.rounds import successive_halving
-from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round, scoring_of
+from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
 from chimap.race.trials import Candidate, Outcome
 from chimap.recipe import Recipe
+from chimap.recipe.task import scoring_of
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -321,7 +322,7 @@ def without_room(monkeypatch, landmarks):
     monkeypatch.setattr("chimap.race.candidates.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.race.choose.takes_blocks", lambda *given: False)
-    monkeypatch.setattr("chimap.fit.settling.takes_blocks", lambda *given: False)
+    monkeypatch.setattr("chimap.fit.resolve.takes_blocks", lambda *given: False)
     monkeypatch.setattr("chimap.race.choose.landmarks_of", lambda n_rows: landmarks)
     return HistogramClassifier("auto", bin_weights=None, random_state=0).fit(*digits(400))
 
@@ -364,7 +365,7 @@ def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     X, y = digits(100)
     X = X[:, 10:20]
     model = HistogramClassifier("auto", random_state=0, bin_weights=None, **settings)
-    running = [Race.on(asked_of(model), ArraySource(X, y), None, fit_of(model)) for _ in range(2)]
+    running = [Race.on(Recipe.of(model), ArraySource(X, y), None, fit_candidate) for _ in range(2)]
     for entered in running:
         entered(Candidate("exp-chi2", {"kernel": "exp-chi2", "normalize": None}), min(entered.splits_of))
     assert running[0].work == running[1].work > 0
@@ -413,7 +414,7 @@ def test_work_of_a_fit_grows_with_its_rows_and_is_always_the_same(settings):
     def work(n_rows: int) -> float:
         X, y = digits(n_rows)
         model = HistogramClassifier(**{"kernel": "exp-chi2", "random_state": 0} | settings)
-        return work_of_fit(fitted_candidate(model.fit(X, y)), X)
+        return work_of_fit(model.fit(X, y).fitted, X)
 
     assert 0 < work(100) == work(100) < work(400)
 
@@ -423,7 +424,7 @@ def test_work_of_sparse_rows_counts_their_entries():
     rows = np.zeros((200, 20_000), dtype=np.float32)
     rows[:, :64] = X
     model = HistogramClassifier("gaussian", features="exact", random_state=0)
-    fitted = fitted_candidate(model.fit(sp.csr_matrix(rows), y))
+    fitted = model.fit(sp.csr_matrix(rows), y).fitted
     assert work_of_fit(fitted, sp.csr_matrix(rows)) < work_of_fit(fitted, rows)
 
 

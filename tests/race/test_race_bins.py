@@ -12,11 +12,12 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
-from chimap.estimators.internals import asked_of, fit_of
+from chimap.estimators.base import fit_candidate
 from chimap.features.screened import screened_weights
 from chimap.race.bins import LearnedBins, WeighedBins, _leader, promoted, weigh_bins, with_bins
 from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial
+from chimap.recipe import Recipe
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -28,7 +29,7 @@ def digits(n):
 def race_on(rows, y):
     """A race of the classifier's own settings."""
     model = HistogramClassifier(random_state=0)
-    return Race.on(asked_of(model), ArraySource(rows, y), None, fit_of(model))
+    return Race.on(Recipe.of(model), ArraySource(rows, y), None, fit_candidate)
 
 
 def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
@@ -129,7 +130,7 @@ def raced_on(memory, **settings):
     """The race of learned bins on 400 digits, and the settings that it chooses, with a budget in bytes."""
     X, y = digits(400)
     model = HistogramClassifier("exp-chi2", bin_weights="learn", memory=memory, random_state=0, **settings)
-    result, recipe = weigh_bins(asked_of(model), ArraySource(X, y), None, fit_of(model), Progress())
+    result, recipe = weigh_bins(Recipe.of(model), ArraySource(X, y), None, fit_candidate, Progress())
     return result, recipe.choice
 
 

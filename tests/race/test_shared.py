@@ -15,10 +15,10 @@ from chimap import HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
 from chimap.features.additive import OptimalMap
 from chimap.features.exact import ExactFeatures
-from chimap.fit.targets import ClassCodec, RealCodec
 from chimap.race.machines import KernelMachine, MappedRows, Products
 from chimap.race.shared import Search, SharedMachines
 from chimap.recipe import Recipe
+from chimap.recipe.codecs import ClassCodec, RealCodec
 
 X, LABELS = load_digits(return_X_y=True)
 X, LABELS = X[:240], LABELS[:240]

@@ -13,7 +13,7 @@ from chimap._errors import InputError
 from chimap._validation import DataError, check_histograms
 from chimap.cli import image_rows
 from chimap.cli.messages import in_flags, say
-from chimap.cli.options import AS_IT_IS, TableOptions, Task
+from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.cli.show import busy
 from chimap.data import open_source
 from chimap.data.label_kinds import as_targets, check_binary, is_number, is_text, why_text
@@ -193,14 +193,14 @@ def _known_aside(model: BaseEstimator, labels: str | None) -> list[str]:
 
 def weigh(source: Source, table: TableOptions) -> None:
     """Set the weights of the rows from --sample-weight. Raise DataError, naming the row, for a bad weight."""
-    from chimap.fit.weights import checked_sample_weight
+    from chimap.recipe.weights import checked_sample_weight
 
     if table.sample_weight is not None:
         values = source.column(table.sample_weight)
         source.weights = checked_sample_weight(values, source.n_rows, f"{source.name}, {table.sample_weight}")
 
 
-def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
+def decide_task(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskName, str]:
     """Return the task and the reason for it, by ``options.TASK_RULE``.
 
     Raise DataError if the labels do not suit the task ``wanted``, if all targets of a regression are equal, and if
@@ -209,33 +209,33 @@ def decide_task(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
     if y.ndim == 2:
         return decide_of_tasks(y, wanted, name)
     if is_text(y):
-        if wanted is not Task.regress:
+        if wanted is not TaskName.regress:
             _check_meant_as_text(y, wanted, name)
-            return Task.classify, "labels are text"
+            return TaskName.classify, "labels are text"
         y = as_targets(y, name)
     if y.dtype.kind == "b":
-        if wanted is Task.regress:
+        if wanted is TaskName.regress:
             raise DataError(f"{name}: --task regress needs numbers for targets; row 0 has {str(y[0])!r}.")
-        return Task.classify, "labels are true or false"
+        return TaskName.classify, "labels are true or false"
     fractional = np.flatnonzero(y != np.round(y))
-    if fractional.size and wanted is Task.classify:
+    if fractional.size and wanted is TaskName.classify:
         raise DataError(
             f"{name}: --task classify needs whole numbers or text for labels; row {fractional[0]} has "
             f"{y[fractional[0]]:g}. Use --task regress, or round the labels."
         )
     is_few, different = _is_few(y), np.unique(y).size
-    task = Task.regress if fractional.size or not is_few else Task.classify
-    if wanted is not Task.auto:
+    task = TaskName.regress if fractional.size or not is_few else TaskName.classify
+    if wanted is not TaskName.auto:
         task = wanted
-    if task is Task.regress and different == 1 and y.size > 1:
+    if task is TaskName.regress and different == 1 and y.size > 1:
         raise DataError(
             f"{name}: every label is {y[0]:g}, so there is nothing to predict. Name the column of labels with --labels."
         )
-    if wanted is not Task.auto:
+    if wanted is not TaskName.auto:
         return wanted, "as set with --task"
     if fractional.size:
         return task, "labels are fractions"
-    opposite = "regress" if task is Task.classify else "classify"
+    opposite = "regress" if task is TaskName.classify else "classify"
     numbers = f"{different:,} different whole numbers" if different > 1 else "the same whole number"
     return task, f"labels are {numbers}; use --task {opposite} to override"
 
@@ -246,9 +246,9 @@ def _is_few(y: np.ndarray) -> bool:
     return bool(different <= y.size / 2 and different <= max(20, min(1000, y.size // 10)))
 
 
-def _check_meant_as_text(y: np.ndarray, wanted: Task, name: str) -> None:
+def _check_meant_as_text(y: np.ndarray, wanted: TaskName, name: str) -> None:
     """Ask which task is meant where most labels are numbers, too many for classes, and one of them makes all text."""
-    if wanted is Task.classify or _is_few(y):
+    if wanted is TaskName.classify or _is_few(y):
         return
     words = np.unique(y).tolist()
     if 2 * sum(map(is_number, words)) < len(words):
@@ -280,15 +280,15 @@ def check_every_row(source: Source, precision: str) -> None:
             )
 
 
-def decide_of_tasks(y: np.ndarray, wanted: Task, name: str) -> tuple[Task, str]:
+def decide_of_tasks(y: np.ndarray, wanted: TaskName, name: str) -> tuple[TaskName, str]:
     """Return the task for labels (n, t), and the reason for it.
 
     Raise DataError if the labels do not suit the task ``wanted``.
     """
-    if wanted is Task.classify:
+    if wanted is TaskName.classify:
         check_binary(y, name)
-    if wanted is not Task.auto:
+    if wanted is not TaskName.auto:
         return wanted, "as set with --task"
     is_binary = (np.isnan(y) | (y == 0) | (y == 1)).all()
     kind = "0 and 1" if is_binary else "numbers"
-    return (Task.classify if is_binary else Task.regress), f"{y.shape[1]} columns of {kind}"
+    return (TaskName.classify if is_binary else TaskName.regress), f"{y.shape[1]} columns of {kind}"

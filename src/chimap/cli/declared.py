@@ -80,10 +80,10 @@ def declared_by_the_package() -> JSON:
     from chimap.features.families import FAMILIES
     from chimap.features.fourier import sampling
     from chimap.fit.checkpoint import Checkpoint
-    from chimap.fit.recipe import PRECISIONS
     from chimap.images import SIFT, ImageHistograms, descriptors
     from chimap.kernels.stationary import STATIONARY
     from chimap.race import compare
+    from chimap.recipe.recipe import PRECISIONS
 
     owners: tuple[Callable[..., object], ...] = (
         HistogramClassifier,

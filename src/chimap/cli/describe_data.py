@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from chimap._arrays import stored_values
-from chimap._memory import parse_memory, room_in
+from chimap._memory import parse_memory
 from chimap._validation import DataError
 from chimap.cli import data_rows, options, show
 from chimap.cli.fit_settings import Settings
@@ -163,7 +163,7 @@ def _labels(source: Source) -> JSON | None:
     if y is None:
         return None
     try:
-        task, reason = data_rows.decide_task(y, options.Task.auto, source.name)
+        task, reason = data_rows.decide_task(y, options.TaskName.auto, source.name)
     except DataError as error:  # the labels leave the task open, which a fit asks for
         return {"task": None, "reason": in_flags(error)}
     about: JSON = {"task": task.value, "reason": reason}
@@ -172,7 +172,7 @@ def _labels(source: Source) -> JSON | None:
             "tasks": source.task_names or y.shape[1],
             "entries": (~np.isnan(y)).sum(axis=0).tolist(),
         }
-    if task is options.Task.regress:
+    if task is options.TaskName.regress:
         return about | {"least": float(y.min()), "most": float(y.max()), "mean": float(y.mean())}
     classes, counts = np.unique(y, return_counts=True)
     return about | {"counts": {str(c): int(n) for c, n in zip(classes, counts, strict=True)}}
@@ -184,21 +184,32 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     Raise MemoryBudgetError if the budget is too small.
     """
     from chimap.engines import chunk_rows_within
-    from chimap.estimators.internals import recipe_for
     from chimap.fit.automatic import block_plan, bytes_of_exact
+    from chimap.fit.collecting import Request
+    from chimap.fit.fit import gamma_of_sample
+    from chimap.fit.method import Method
     from chimap.fit.plan import largest_job
-    from chimap.fit.settling import keeps_rows
+    from chimap.fit.resolve import resolve
+    from chimap.recipe import Recipe
+    from chimap.recipe.codecs import RealCodec
+    from chimap.recipe.task import Task
     from chimap.solvers.blocks import BlockSolver
 
     y = source.labels()
-    task = options.Task.classify if y is None else data_rows.decide_task(y, options.Task.auto, source.name)[0]
+    task = (
+        options.TaskName.classify
+        if y is None
+        else data_rows.decide_task(y, options.TaskName.auto, source.name)[0]
+    )
     model = Settings(kernel="exp-chi2", components=components, memory=memory).estimator(task)
     loaded = show.resident_memory()  # every library of a fit is loaded now; of the data, only the labels are
     libraries = None if loaded is None else loaded + _RUNNING_BYTES
-    given, recipe = recipe_for(model, source)
+    recipe = Recipe.of(model)
+    targets = Task(RealCodec(0.0)) if y is None else Task.of(source, recipe)[0]  # without labels, one target
+    recipe = resolve(recipe, source, targets, gamma_of_sample, None, Request(can_keep=True))
     facts = {"memory_bytes": parse_memory(memory), "library_bytes": libraries}
-    if given.get("solver") == BlockSolver.name:
-        plan = block_plan(given, source, room_in(parse_memory(memory)))
+    if recipe.solver == BlockSolver.name:
+        plan = block_plan(recipe, source)
         return {
             **facts,
             "components": plan.n_rows,
@@ -207,8 +218,8 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
             "peak_bytes": plan.n_bytes,
             "seconds": plan.first_seconds + plan.seconds,
         }
-    if keeps_rows(given):
-        peak = bytes_of_exact(given, source)
+    if recipe.keeps_rows:
+        peak = bytes_of_exact(recipe, source)
         return {
             **facts,
             "components": source.n_rows,
@@ -216,7 +227,8 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
             "chunk_rows": source.n_rows,
             "peak_bytes": peak,
         }
-    job = largest_job(recipe, source, 1 if y is None else recipe.codec.of(y).n_targets)
+    method = Method.of(recipe, source.column_names, has_gaps=targets.has_gaps)
+    job = largest_job(method, source, targets.n_targets)
     chunk_rows = chunk_rows_within(job, parse_memory(memory))
     return {
         **facts,

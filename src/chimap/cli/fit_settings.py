@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from chimap._errors import InputError
 from chimap.cli import flag_values, options
 from chimap.cli.declared import default, names
-from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, Task
+from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, TaskName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -75,7 +75,7 @@ class Settings:
     bin_weights: options.BinWeights = default("bin_weights")
     time_limit: options.TimeLimit = default("time_limit")
     scoring: options.Scoring = None
-    task: options.TaskOption = Task.auto
+    task: options.TaskOption = TaskName.auto
     test_fraction: options.TestFraction = 0.0
     memory: options.Memory = default("memory")
     precision: options.PrecisionOption = Precision[default("precision")]
@@ -174,13 +174,13 @@ class Settings:
             "threshold": flag_values.threshold_of(self.threshold),
         }
 
-    def estimator(self, task: Task) -> BaseEstimator:
+    def estimator(self, task: TaskName) -> BaseEstimator:
         """Return the unfitted model of these settings, without the parameters of ``weighing``."""
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
 
         n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
-        return (HistogramClassifier if task is Task.classify else HistogramRegressor)(
+        return (HistogramClassifier if task is TaskName.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=flag_values.gamma_of(self.gamma),
             n_components=self.n_components,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
-from chimap.cli.options import Task
+from chimap.cli.options import TaskName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -220,15 +220,14 @@ def check_features(name: str) -> None:
     check_known(name, ("auto", *FAMILIES), "--features")
 
 
-def check_loss(name: str, task: Task = Task.auto) -> None:
+def check_loss(name: str, task: TaskName = TaskName.auto) -> None:
     """Raise ValueError if the name is not a loss of this task."""
-    from chimap import HistogramClassifier, HistogramRegressor
+    from chimap.losses import OF_CLASSES, OF_TARGETS
 
-    classify, regress = HistogramClassifier._losses, HistogramRegressor._losses
-    known = {Task.classify: classify, Task.regress: regress}.get(
-        task, tuple(dict.fromkeys(classify + regress))
+    known = {TaskName.classify: OF_CLASSES, TaskName.regress: OF_TARGETS}.get(
+        task, tuple(dict.fromkeys(OF_CLASSES + OF_TARGETS))
     )
-    check_known(name, known, "--loss" if task is Task.auto else f"--loss to {task.value}")
+    check_known(name, known, "--loss" if task is TaskName.auto else f"--loss to {task.value}")
 
 
 def listed(text: str) -> list[str]:

@@ -182,7 +182,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Seed = Annotated[int, value("N", "Random seed; the same seed gives the same result.")]
 
 
-class Task(StrEnum):
+class TaskName(StrEnum):
     """Whether the labels are classes or numbers."""
 
     auto = "auto"
@@ -267,7 +267,9 @@ TASK_RULE = (
     "auto takes text as classes, and whole numbers too if there are at most 20 different ones (up to 1000 with ten "
     "rows each) and each occurs twice on average. Other numbers are a regression; regress reads text as numbers"
 )
-TaskOption = Annotated[Task, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")]
+TaskOption = Annotated[
+    TaskName, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")
+]
 TestFraction = Annotated[float, value("F", "Share of the rows to hold out and score the model on.")]
 Memory = Annotated[str, value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries.")]
 PrecisionOption = Annotated[

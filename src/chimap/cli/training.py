@@ -18,7 +18,7 @@ from chimap.cli import data_rows, flag_values, image_rows, messages, show
 from chimap.cli.fit_settings import Settings
 from chimap.cli.held_out_rows import Parts, warn_of_repeats
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import AS_IT_IS, TableOptions, Task
+from chimap.cli.options import AS_IT_IS, TableOptions, TaskName
 from chimap.data.labelling import labels_of, with_numbers
 from chimap.data.split import drawn_for_test
 from chimap.engines import Stopwatch
@@ -131,7 +131,7 @@ def train(
         data_rows.weigh(source, table)
         y = labels_of(source)
         task, reason = _decide(y, source.name, settings)
-        source = with_numbers(source) if task is Task.regress else source
+        source = with_numbers(source) if task is TaskName.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
         warn_of_repeats(parts.training, parts.held_out)
@@ -178,16 +178,16 @@ def _unlabelled(unlabelled: str, data: str, source: Source, table: TableOptions)
     return data_rows.open_data(unlabelled, table=dataclasses.replace(table, missing=None), reads_labels=False)
 
 
-def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[Task, str]:
+def _decide(y: np.ndarray, name: str, settings: Settings) -> tuple[TaskName, str]:
     """Return the task for the labels ``y``, and the reason for it. Raise an error if the loss is for another task."""
     task, reason = data_rows.decide_task(y, settings.task, name)
     flag_values.check_loss(settings.loss, task)
     return task, reason
 
 
-def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray) -> None:
+def _check_classes(y: np.ndarray, name: str, task: TaskName, is_held_out: np.ndarray) -> None:
     """Raise DataError if there is a single class, or if all rows of a class are held out."""
-    if task is Task.regress or y.ndim == 2:
+    if task is TaskName.regress or y.ndim == 2:
         return
     if np.unique(y).size < 2:
         raise DataError(
@@ -202,7 +202,7 @@ def _check_classes(y: np.ndarray, name: str, task: Task, is_held_out: np.ndarray
         )
 
 
-def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: Task) -> JSON:
+def _remembered(source: Source, parts: Parts, labels: str | None, settings: Settings, task: TaskName) -> JSON:
     """Return the description of the training that the model file stores, as plain values."""
     y = labels_of(parts.training)
     about: JSON = {
@@ -219,7 +219,7 @@ def _remembered(source: Source, parts: Parts, labels: str | None, settings: Sett
     }
     if y.ndim == 2:
         return about | {"n_tasks": y.shape[1]}
-    if task is Task.regress:
+    if task is TaskName.regress:
         return about | {"target_mean": float(y.mean()), "target_range": [float(y.min()), float(y.max())]}
     classes, counts = np.unique(y, return_counts=True)
     pairs = zip(classes.tolist(), counts.tolist(), strict=True)

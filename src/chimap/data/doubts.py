@@ -133,7 +133,11 @@ def is_whole(rows: Rows) -> bool:
 
 
 def doubts_at_fit(
-    source: Source, rows: Rows, y: np.ndarray | None, normalize: str | None, is_classification: bool
+    source: Source,
+    rows: Rows,
+    y: np.ndarray | None,
+    normalize: str | Sequence[str | None] | None,
+    is_classification: bool,
 ) -> Iterator[str]:
     """Yield what looks wrong in rows to fit on; ``rows`` and ``y`` are those of ``first_look``."""
     names = source.column_names

@@ -23,10 +23,16 @@ __all__ = [
     "Progress",
     "RichProgress",
     "Stopwatch",
+    "can_keep",
     "chunk_rows_within",
     "current_engine",
     "engine_of",
 ]
+
+
+def can_keep(engine: str | Client | Engine) -> bool:
+    """Whether features pass through this process on an engine, and can be kept for further passes."""
+    return engine == "local" if isinstance(engine, str) else bool(getattr(engine, "can_keep", False))
 
 
 def _local() -> AbstractContextManager[Engine]:

@@ -1,20 +1,26 @@
-"""How a linear model on explicit features is fitted: what classifier and regressor share."""
+"""Estimators of a linear model on explicit features of a histogram kernel: what classifier and regressor share.
+
+An estimator has parameters, from which it makes a ``Recipe``; ``fit.fit`` returns a ``Model``, and the estimator
+forwards to it whatever is asked.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from chimap._frames import is_collection
-from chimap._memory import parse_memory
 from chimap._messages import Message
-from chimap._threads import suited, threads
+from chimap._threads import threads
 from chimap._types import (
+    JSON,
     ArrayLike,
     Blocks,
     ClassWeight,
@@ -25,45 +31,94 @@ from chimap._types import (
     Scoring,
     Sometimes,
 )
-from chimap._validation import DataError, MemoryBudgetError
-from chimap.data import DaskSource, Source, matched
+from chimap._validation import DataError, check_positive, checked_weights, rows_as_fitted
+from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.labelling import labelled
 from chimap.data.table import check_order
-from chimap.engines import Progress, RichProgress, Stopwatch, current_engine, engine_of
-from chimap.engines.compilation import compilation
-from chimap.estimators.beyond_limit import asks_for_rival, rival_of
-from chimap.estimators.recipe_model import RecipeModel
-from chimap.estimators.rows_given import source_of
-from chimap.estimators.rows_to_predict import bind_columns
+from chimap.data.views import fitted_names
+from chimap.engines import Progress, RichProgress, current_engine
+from chimap.estimators.explaining import Explaining
+from chimap.estimators.prediction import Prediction
+from chimap.estimators.rows import (
+    bind_columns,
+    source_as_fitted,
+    source_of,
+    source_of_batch,
+    source_to_predict,
+)
+from chimap.explain.effects import BinUnit
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.base import Features
-from chimap.fit.checkpoint import Checkpoint, Choice
+from chimap.features.base import Features, FittedFeatures
+from chimap.features.mapped_functions import MappedModel
+from chimap.fit.batches import Batches, batches_of
+from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
-from chimap.fit.fit import check_request, fit
-from chimap.fit.settling import advice_on_components
-from chimap.fit.weights import checked_sample_weight, counts_in, with_weights
-from chimap.kernels import Kernel
+from chimap.fit.fit import fit, gamma_of_sample
+from chimap.fit.method import Method
+from chimap.fit.resolve import resolve
+from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss
-from chimap.race.rows import scoring_of
+from chimap.model_files.model_file import SavedEstimator
+from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.attributes import attributes_of, model_of
+from chimap.models.model import Model
+from chimap.normalizations import Normalization
+from chimap.race.bins import check_bin_weights, weigh_bins
+from chimap.race.choose import race
+from chimap.recipe import Recipe, is_auto
+from chimap.recipe.codecs import Codec
+from chimap.recipe.task import Task
+from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
+from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
     from distributed import Client
     from sklearn.model_selection import BaseCrossValidator
+    from sklearn.utils import Tags
 
-# Kernels that take negative entries; for "auto", the race drops the kernels that do not.
+    from chimap.race.trials import RaceResult
+    from chimap.selection import LearningCurve, SelectionResult
+
 _LOOK_SHARE = (
     1 / 32
 )  # of the memory of a fit, for rows that are looked at first, and for what is made of them
-_SIGNED = ("auto", "linear", "gaussian")
+_SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 
 
-class HistogramModel(RecipeModel):
-    """A linear model fitted to explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
+class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
+    """A linear model on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
-    A subclass defines its targets, and may define its own design of the features or its own objective.
+    The annotations below are the attributes of the fitted model, which ``__getattr__`` forwards.
     """
+
+    file_kind: ClassVar[str] = "model"  # the command line opens it
+    _keeps_posterior: ClassVar[bool]
+    features_: Annotated[Any, FittedFeatures]
+    kernel_: Kernel
+    normalization_: Sometimes[Normalization | None]
+    shift_: Sometimes[np.ndarray]  # what is subtracted from features before they are rounded
+    alpha_: float
+    bin_weights_: Sometimes[np.ndarray | None]
+    task_names_: Sometimes[np.ndarray | None]
+    chosen_: Sometimes[Parameters]  # what the race chose
+    race_: Sometimes[RaceResult]
+    learning_curve_: Sometimes[LearningCurve | None]
+    block_rows_: Sometimes[np.ndarray]  # rows of each block of an exact machine that was solved by blocks
+    held_out_: Sometimes[np.ndarray]  # outputs of exact machines for rows they have not seen
+    row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
+    n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
+    stage_seconds_: Sometimes[dict[str, float]]
+    loss_: Loss | None
+    selection_: SelectionResult | None
+    _codec: Sometimes[Codec]
+    _coef: np.ndarray
+    _intercept: np.ndarray
+    _posterior: Sometimes[Posterior | DualPosterior | None]
+    _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
+    _seed: int
+    _batches: Batches | None
 
     def __init__(
         self,
@@ -123,6 +178,17 @@ class HistogramModel(RecipeModel):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _recipe(self) -> Recipe:
+        """Return the settings that the parameters ask for."""
+        return Recipe.of(self, keeps_posterior=self._keeps_posterior)
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """Return scikit-learn's names of the parameters, cached, as it reads the signature each time."""
+        names: list[str] = super()._get_param_names()
+        return names
 
     # --- fitting
 
@@ -219,6 +285,34 @@ class HistogramModel(RecipeModel):
         MemoryBudgetError
             If the budget is too small.
         """
+        recipe = self._recipe()
+        source = self._checked_source(source, recipe, sample_weight, groups)
+        if isinstance(groups, str):
+            groups = source.column(groups)
+        source = self._with_targets(labelled(source))
+        units: Units | None = None
+        if source.held_bytes < recipe.budget:  # the fit refuses others before it reads a row
+            rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
+            units = Units.of(rows)
+            say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
+            if groups is None:
+                say(doubts_of_groups(source, rows))
+        bind_columns(self, source)
+        self.reading_ = source.reading
+        if unlabelled is not None:
+            unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
+        model = fit(
+            recipe, source, engine, progress or (RichProgress() if self.verbose else Progress()),
+            groups=groups, unlabelled=unlabelled, checkpoint=checkpoint, has_curve=learning_curve, race=raced,
+        )  # fmt: skip
+        self._batches, self._stale, self.model_ = None, False, model
+        self.units_ = None if model.recipe.normalize == "l1" else units  # shares are the same in all units
+        return self
+
+    def _checked_source(
+        self, source: Source, recipe: Recipe, sample_weight: ArrayLike | None, groups: ArrayLike | str | None
+    ) -> Source:
+        """Return the source with the weights of its rows."""
         if not source.has_labels:
             raise DataError(
                 Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
@@ -227,123 +321,281 @@ class HistogramModel(RecipeModel):
             for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
                 check_order(source.row_ids, values, source.name, "source.row_ids", argument)
         weights = source.weights if sample_weight is None else sample_weight
-        if weights is not None:
-            weights = checked_sample_weight(weights, source.n_rows)
-            source = with_weights(source, weights, counts_in(self.weights, weights))
-        if isinstance(groups, str):
-            groups = source.column(groups)
-        source = self._with_targets(labelled(source))
-        if source.held_bytes < parse_memory(self.memory):  # the fit refuses others before it reads a row
-            rows = self._look_at(source)
-            if groups is None:
-                say(doubts_of_groups(source, rows))
-        self._look_for_gaps(source)
-        self._has_objects = source.has_object_labels
-        source, groups = self._weighed(source, groups)
-        bind_columns(self, source)
-        self.reading_ = source.reading
-        if unlabelled is not None:
-            unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
-        progress = progress or (RichProgress() if self.verbose else Progress())
-        can_keep = getattr(engine, "can_keep", engine == "local")
-        is_plain, is_resumable = unlabelled is None and can_keep, checkpoint is not None
-        self._draw_seed()
-        limit: float | None = getattr(self, "time_limit", None)
-        self._ends_at = None if limit is None else time.monotonic() + limit
-        given: Parameters = self.get_params(deep=False)
-        check_request(
-            self._objective(given), self._device, given.get("n_principal"),
-            Request(can_keep, is_resumable, unlabelled is not None),
-        )  # fmt: skip
-        log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
-        n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
-        with threads(suited(self.n_jobs, n_rows)):
-            self.__dict__.pop("row_numbers_", None)  # of an earlier fit, whose features kept every row
-            self._race_or_resume(source, groups, progress, is_plain, log)
-            self._settle(source, groups, is_plain=is_plain, is_resumable=is_resumable)
-            try:
-                self._fit_settled(source, progress, unlabelled, log, engine, groups, learning_curve)
-            except MemoryBudgetError as error:
-                advice = advice_on_components(self._given(), source, self._n_targets_in(source), self._recipe)
-                raise MemoryBudgetError(Message("{}{}", error, advice)) from None
-        if hasattr(self, "row_numbers_"):  # rows without a label or a weight are no rows of the fit
-            self.row_numbers_ = source.places_in_file()[self.row_numbers_]
-        if log is not None and log is not checkpoint:
-            log.remove()
-        if hasattr(self, "race_"):
-            self.stage_seconds_ = {"race": self.race_.seconds, **self.stage_seconds_}
+        if weights is None:
+            return source
+        weights = checked_sample_weight(weights, source.n_rows)
+        return with_weights(source, weights, counts_in(recipe.weights, weights))
+
+    # --- rows in batches
+
+    @property
+    def _codec_of_batches(self) -> Codec | None:
+        """The codec of the batches so far; None before the first."""
+        batches: Batches | None = vars(self).get("_batches")
+        return None if batches is None else batches.task.codec
+
+    def _partial_fit(
+        self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, to_learn: ArrayLike | None
+    ) -> Self:
+        """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
+        batches: Batches | None = vars(self).get("_batches")
+        rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
+        with threads(self.n_jobs):
+            if batches is None:
+                assert to_learn is not None
+                batches = self._first_batch(rows, to_learn)
+            batches.add(batches.task.weighed(rows, batches.method.recipe))
+        self._batches, self._stale = batches, True
         return self
 
-    def _race_or_resume(
-        self,
-        source: Source,
-        groups: np.ndarray | None,
-        progress: Progress,
-        may_keep: bool,
-        checkpoint: Checkpoint | None,
-    ) -> None:
-        """Choose the settings that are open, or take those that a checkpoint has."""
-        name, given = type(self).__name__, self.get_params(deep=False)
-        choice = None if checkpoint is None else checkpoint.choice(name, given)
-        if choice is None:
-            self._race(source, groups, progress, may_keep)
-        else:
-            self._take_choice(choice)
-        if checkpoint is not None:
-            choice = Choice(self._seed, self.chosen_, getattr(self, "race_", None))
-            checkpoint.keep(name, given, choice)
+    def _first_batch(self, rows: Source, to_learn: ArrayLike) -> Batches:
+        recipe = self._recipe()
+        task = Task.of_batches(recipe, np.asarray(to_learn), rows)
+        source = task.weighed(rows, recipe)
+        recipe, _ = raced(recipe, source, task, None, Progress(), False)
+        recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
+        batches = batches_of(Method.of(recipe, source.column_names), task, source)
+        self.units_ = None if recipe.normalize == "l1" else Units.of(first_look(source)[0])
+        return batches
 
-    def _look_at(self, source: Source) -> Rows:
-        """Return some rows, which take a share of the memory; say what looks doubtful of them, and keep their units."""
-        rows, y = first_look(source, _LOOK_SHARE * parse_memory(self.memory))
-        self.units_ = Units.of(rows)
-        say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
-        return rows
+    # --- the fitted model
 
-    def _fit_settled(
-        self,
-        source: Source,
-        progress: Progress,
-        unlabelled: Source | None,
-        checkpoint: Checkpoint | None,
-        engine: str | Client,
-        groups: np.ndarray | None,
-        has_curve: bool,
-    ) -> None:
-        clock = Stopwatch()
-        with progress, engine_of(engine) as running, compilation(clock, progress):
-            result = fit(
-                self._recipe(), source, running, progress,
-                unlabelled=unlabelled, checkpoint=checkpoint, clock=clock, groups=groups, has_curve=has_curve,
-                shown=scoring_of(self._given().get("scoring"), is_classifier(self), source.labels()),
-            )  # fmt: skip
-            self._batches = None
-            self._adopt(result)
-            self.stage_seconds_ = result.seconds
-            if asks_for_rival(self):
-                rival = rival_of(
-                    self, source, groups,
-                    lambda model, rows, of_rows: fit(
-                        model._recipe(), rows, running, progress, clock=clock, groups=of_rows,
-                        shown=scoring_of(self._given().get("scoring"), is_classifier(self), source.labels()),
-                    ),
-                    progress,
-                )  # fmt: skip
-                if rival is not None:
-                    self.__dict__.clear()
-                    self.__dict__.update(vars(rival))
-                self.stage_seconds_ = clock.seconds
-        if self._given().get("normalize") == "l1":
-            self.units_ = None  # shares are the same in all units
-        self._folded()  # cached now, so that the first prediction is as fast as the next
+    @property
+    def fitted(self) -> Model:
+        """The fitted model, of all rows so far. Raise NotFittedError if there is none."""
+        self._refresh()
+        return self.model_
 
-    def __sklearn_tags__(self) -> Any:
+    def _refresh(self) -> None:
+        """Solve for the rows that ``partial_fit`` has added since the last solution."""
+        if self._stale and self._batches is not None:
+            with threads(self.n_jobs):
+                self.model_ = self._batches.result()
+            self._stale = False
+        if "model_" not in vars(self):
+            check_is_fitted(self, "model_")  # it raises the error
+        recipe = self.model_.recipe
+        if (recipe.device, recipe.n_jobs) != (self._device, self.n_jobs):  # which do not belong to the model
+            self.model_ = replace(
+                self.model_, recipe=replace(recipe, device=self._device, n_jobs=self.n_jobs)
+            )
+
+    @property
+    def _device(self) -> str:
+        """Where outputs are computed; "cpu" for estimators without this parameter."""
+        return str(vars(self).get("device", "cpu"))
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a learned attribute of the fitted model."""
+        if hasattr(type(self), name):  # a property or method that has raised AttributeError: raise it again
+            return object.__getattribute__(self, name)
+        state = vars(self)
+        if name.startswith("__") or ("model_" not in state and state.get("_batches") is None):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        found = attributes_of(self.fitted)
+        if name not in found:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return found[name]
+
+    def __getstate__(self) -> JSON:
+        """Return parameters and learned attributes by name, as files hold them."""
+        state = dict(super().__getstate__())
+        model: Model | None = state.pop("model_", None)
+        return state if model is None else {**attributes_of(model), **state}
+
+    def __setstate__(self, state: JSON) -> None:
+        own = {*self._get_param_names(), *_OWN} & state.keys() if "features_" in state else state.keys()
+        super().__setstate__({name: state[name] for name in own})
+        if "features_" in state:
+            learned = {name: value for name, value in state.items() if name not in own}
+            self.model_ = model_of(learned, self._recipe(), self.n_features_in_, fitted_names(self))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in vars(self) or vars(self).get("_batches") is not None
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are out of range or, for a fitted model, do not fit its columns."""
+        if "model_" not in vars(self):
+            Method.of(self._recipe(), fitted_names(self))
+            return
+        model = self.model_
+        Method.of(model.recipe, model.columns, has_gaps=model.task.has_gaps)
+        for part in model.parts:
+            as_kernel(part.settings.kernel, part.settings.gamma)
+        if (weights := model.recipe.given_bin_weights) is not None:
+            checked_weights(weights, model.n_bins, "bin", "bin_weights")
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, one row per target (one row for two classes)."""
+        return self.fitted.coef.T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, one per target."""
+        return self.fitted.intercept
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs t: one per class, task or target, and one for two classes."""
+        return self.fitted.n_outputs
+
+    @property
+    def precision_(self) -> str:
+        """The precision of features and products: as given, or what "auto" stood for during the fit."""
+        precision = self.fitted.recipe.precision
+        return "float32" if is_auto(precision) else precision
+
+    @property
+    def normalize_(self) -> str | None:
+        """The normalisation of rows before they are mapped: as given, or as the race chose."""
+        normalization = self.fitted.normalization
+        return None if normalization is None else normalization.name
+
+    def describe(self) -> Parameters:
+        """Return a description of the kernel and the features.
+
+        Returns
+        -------
+        dict
+            "kernel" is the name of the kernel; "gamma" is None for a kernel without gamma and for a plain additive
+            kernel, whose gamma is 1; "features" describes the features.
+        """
+        return self.fitted.describe()
+
+    def compile(self, tolerance: float = 1e-3, memory: str | int = "1GiB") -> BaseEstimator:
+        """Return the same model as tables, one per bin, that are looked up; for additive kernels, such as "chi2".
+
+            score_c(x) = intercept_c + sum_i sign(x_i) f_ic(|x_i|),
+
+        where each f_ic is piecewise linear in float32.
+
+        Parameters
+        ----------
+        tolerance : float, default=0.001
+            Largest error of the scores, as a share of the largest values of the functions of all bins together.
+        memory : str or int, default="1GiB"
+            Memory budget of the tables.
+
+        Returns
+        -------
+        CompiledClassifier or CompiledRegressor
+            The compiled model; its ``error_bound`` bounds the error of each row.
+
+        Raises
+        ------
+        ValueError
+            If the model is not a sum over bins; if it has ``precision="bfloat16"``, whose features are step functions;
+            or if no tables meet the tolerance.
+        MemoryBudgetError
+            If the tables exceed ``memory``.
+
+        References
+        ----------
+        Maji, Berg and Malik, Classification using intersection kernel support vector machines is efficient (tables of
+        the functions of single bins).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> X, y = load_digits(return_X_y=True)
+        >>> model = HistogramClassifier("chi2").fit(X, y)
+        >>> bool((model.compile().predict(X) == model.predict(X)).mean() > 0.99)
+        True
+        """
+        from chimap.estimators.compiled import compiled
+
+        self._refresh()
+        return compiled(self, tolerance, memory)
+
+    # --- for predictions and explanations
+
+    @property
+    def _answers(self) -> ClassAnswers | RealAnswers:
+        return self.fitted.answers
+
+    def _room(self, n_rows: int) -> np.ndarray:
+        return self.fitted.room(n_rows)
+
+    def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
+        model = self.fitted
+        return model.outputs(model.preparation(rows, first_row, name), room)
+
+    def _prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+        return self.fitted.preparation(X, first_row, name)
+
+    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
+        return self.fitted.outputs_of_all(rows)
+
+    def _mapped_model(self) -> MappedModel | None:
+        return self.fitted.mapped()
+
+    @property
+    def _takes_signs(self) -> bool:
+        return self.fitted.takes_signs
+
+    def _unit_of_bin(self, place: int) -> BinUnit:
+        return self.fitted.preparation.unit_of_bin(place)
+
+    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
+        """Return 1 + q (n,): variances of new targets of rows X divided by that of the noise.
+
+        See ``solvers.posterior``. Raise ValueError if the model has no posterior.
+        """
+        model = self.fitted
+        model.checked_posterior  # noqa: B018  before the rows are looked at
+        given = source_to_predict(self, X)
+        source = ArraySource(rows_as_fitted(self, X)) if given is None else source_as_fitted(self, given)
+        factors = np.empty(source.n_rows)
+        with threads(self.n_jobs):
+            for chunk in source.chunks(self._rows_at_once):
+                q = model.variances(model.preparation(chunk.X, chunk.start, source.name))
+                factors[chunk.start : chunk.start + q.size] = 1 + q
+        return factors
+
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         kernel = self.kernel
         takes_signs = kernel in _SIGNED if isinstance(kernel, str) else getattr(kernel, "is_signed", False)
         tags.input_tags.positive_only = not takes_signs
+        tags.input_tags.sparse = True
+        tags.target_tags.required = True
         return tags
 
-    _has_objects: Sometimes[bool]  # whether labels came as Python objects
-    row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
-    stage_seconds_: Sometimes[dict[str, float]]
+    _stale: bool = False  # whether batches have arrived since the weights were solved for
+
+
+def raced(
+    recipe: Recipe,
+    source: Source,
+    task: Task,
+    groups: np.ndarray | None,
+    progress: Progress,
+    keeps_rows: bool,
+) -> tuple[Recipe, RaceResult | None]:
+    """Return the recipe with what a race chooses for kernel="auto" and bin_weights="learn", and its result."""
+    if recipe.learner is not None:
+        return recipe, None
+    if recipe.time_limit is not None:
+        check_positive(recipe.time_limit, "time_limit")
+    check_bin_weights(recipe.bin_weights, source.n_features)
+    result: RaceResult | None = None
+    with threads(recipe.n_jobs), progress:
+        if is_auto(recipe.kernel) or not isinstance(recipe.normalize, str | None):
+            result, recipe = race(recipe, source, groups, fit_candidate, progress, keeps_rows)
+        elif isinstance(recipe.bin_weights, str) and recipe.bin_weights == "learn":
+            result, recipe = weigh_bins(recipe, source, groups, fit_candidate, progress)
+    return recipe, result
+
+
+def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
+    """Return the model of a candidate of a race."""
+    return fit(recipe, source, groups=groups)
+
+
+_OWN = (
+    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "training_", "histograms_",
+    "_batches", "_stale", "_sklearn_output_config",
+)  # fmt: skip
+"""Attributes of an estimator that are not of its model: they say where rows come from."""

@@ -13,14 +13,13 @@ from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
-from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explaining import Explaining
-from chimap.estimators.internals import preparation_of
 from chimap.estimators.prediction import Prediction
-from chimap.estimators.real_targets import RealTargets
+from chimap.estimators.targets import ClassTargets, RealTargets, answers_of
 from chimap.features.additive import AnchorMap
 from chimap.features.rounded import check_not_rounded
 from chimap.model_files.model_file import SavedEstimator
+from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 
 if TYPE_CHECKING:
@@ -151,6 +150,11 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
         if not hasattr(self, "tables_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted: make one by model.compile().")
 
+    @property
+    def _answers(self) -> ClassAnswers | RealAnswers:
+        """From outputs to answers: those of the model that was compiled."""
+        return answers_of(self)
+
     def _room(self, n_rows: int) -> np.ndarray:
         return np.empty((0, 0), dtype=np.float32)  # rows are not expanded
 
@@ -165,7 +169,7 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
     def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
         """Return rows as the tables take them. Invalid bins of line tables are found when they are looked up."""
         if self.exact_ is not None:
-            prepare = preparation_of(self.exact_)
+            prepare = self.exact_.fitted.preparation
             if prepare.changes_rows or self._checks_first:
                 rows = prepare(rows, first_row, name)
         with np.errstate(over="ignore"):
@@ -290,7 +294,8 @@ def _made_from(
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (
-        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "training_",
+        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "noise_variance_",
+        "training_",
         "histograms_", "reading_", "feature_names_in_",
     )  # fmt: skip
     for name in copied:

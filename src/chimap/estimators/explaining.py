@@ -3,40 +3,39 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import ArrayLike, MatrixLike, Rows
-from chimap._validation import check_choice, rows_as_fitted
+from chimap._validation import DataError, check_choice, rows_as_fitted
 from chimap.data import Source
-from chimap.estimators.explained_rows import (
-    answers_by_sign,
-    answers_of,
-    bin_names,
-    mean_row,
-    mean_row_of_fit,
-    output_names,
-    places_of_bins,
-    rows_like_fit,
-)
-from chimap.estimators.measured_bins import score_of_rows, slopes_of_bins, units_of_targets, variances_of_bins
-from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
+from chimap.data.labels import clean_targets
+from chimap.data.table import places_of
+from chimap.estimators.rows import source_as_fitted, source_to_predict
 from chimap.explain import (
     Explanation,
     Importance,
     Neighbours,
     contributions_of,
+    gradient_importance,
     permutation_importance,
     removal_importance,
+    rows_like,
+    variance_importance,
 )
 from chimap.explain.effects import BinEffect, BinUnit, bin_effect
 from chimap.explain.neighbours import expansion_of, strongest
 from chimap.features.mapped_functions import LinearFunction, MappedModel
-from chimap.fit.targets import Codec
+from chimap.recipe.codecs import Codec, is_matrix
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 KINDS = ("gradient", "permutation", "removal", "variance")
 
@@ -207,6 +206,12 @@ class Explaining:
         model = self._mapped_model()
         return model is not None and isinstance(model.function, LinearFunction)
 
+    @property
+    def has_slopes(self) -> bool:
+        """Whether the scores are a function of mapped rows that has a gradient."""
+        self._refresh()
+        return self._mapped_model() is not None
+
     def nearest(self, X: MatrixLike, k: int = 5) -> list[Neighbours]:
         """Return, for each row, the k landmarks or training rows that add the most to the predicted score.
 
@@ -278,9 +283,13 @@ class Explaining:
     # --- steps of explanations
 
     def _rows_to_explain(self, X: MatrixLike) -> Rows:
-        return self._prepared(*self._rows_as_read(X))
+        return self._prepared(*self._read(X))
 
-    def _rows_as_read(self, X: MatrixLike) -> tuple[Rows, int, str]:
+    def rows_as_read(self, X: MatrixLike) -> Rows:
+        """Return rows X as they are given, in the columns of the fit."""
+        return self._read(X)[0]
+
+    def _read(self, X: MatrixLike) -> tuple[Rows, int, str]:
         """Return rows in the columns of the fit, as they were given, with their first number and name for errors."""
         source = X if isinstance(X, Source) else source_to_predict(self, X)
         if source is None:
@@ -308,3 +317,127 @@ class Explaining:
         function = expansion_of(model)
         assert model is not None
         return function.values(model.rows(rows)), function.coef, function(function.centres)
+
+
+def mean_row(rows: Rows) -> np.ndarray:
+    """Return the mean (columns,) of dense or sparse rows, summed in float64."""
+    return np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel().astype(rows.dtype) / rows.shape[0]
+
+
+def mean_row_of_fit(model: BaseEstimator) -> np.ndarray:
+    """Return the mean row (bins,) of the fit's sample. Raise DataError if the model does not know it."""
+    mean = getattr(model, "mean_row_", None)
+    if mean is None:
+        raise DataError(
+            "this model does not know the mean row of its fit: give rows to compare with as background=X."
+        )
+    return np.asarray(mean)
+
+
+def rows_like_fit(model: BaseEstimator, is_signed: bool) -> np.ndarray:
+    """Return rows whose bins have the means and deviations of the fit's sample. Raise DataError if it is not known.
+
+    is_signed: whether bins may be negative.
+    """
+    deviation = getattr(model, "deviation_row_", None)
+    if deviation is None:
+        raise DataError("this model does not know the means and deviations of its fit's rows: give rows X.")
+    return rows_like(mean_row_of_fit(model), deviation, is_signed)
+
+
+def bin_names(model: BaseEstimator) -> np.ndarray:
+    """Return the names of the bins, or their numbers; bins of images are named by cells and words."""
+    names = getattr(model, "feature_names_in_", None)
+    histograms = getattr(model, "histograms_", None)
+    if names is None and histograms is not None:
+        names = histograms.get_feature_names_out()
+    return np.arange(model.n_features_in_) if names is None else np.asarray(names)
+
+
+def places_of_bins(names: np.ndarray, bins: Sequence[int] | Sequence[str], estimator: str) -> list[int]:
+    """Return the places of bins given by place, or by name or glob. Raise DataError if there is no such bin."""
+    if any(isinstance(each, str) for each in bins):
+        return places_of([str(name) for name in names], list(bins), estimator, "bins")
+    places = [int(each) for each in bins]
+    if wrong := [place for place in places if not -names.size <= place < names.size]:
+        raise DataError(f"bins: there is no bin {wrong[0]}; the rows have {names.size} bins.")
+    return places
+
+
+def output_names(model: BaseEstimator, n_outputs: int) -> np.ndarray:
+    """Return the names of the scores: classes, tasks or targets; two classes have one score, for the second."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or is_of_tasks(model):
+        names = getattr(model, "task_names_", None)
+        if names is not None:
+            return np.asarray(names)
+        return np.array(["prediction"]) if n_outputs == 1 else np.arange(n_outputs)
+    return np.asarray(classes[-n_outputs:])
+
+
+def is_of_tasks(model: BaseEstimator) -> bool:
+    """Whether the outputs belong to several tasks of two classes."""
+    return bool(getattr(model, "multilabel_", False))
+
+
+def answers_by_sign(model: BaseEstimator) -> bool:
+    """Whether the sign of a score is the answer, as it is for two classes."""
+    return is_of_tasks(model) or len(getattr(model, "classes_", ())) == 2
+
+
+def answers_of(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
+    """Return labels, or predicted targets, for linear outputs."""
+    if hasattr(model, "labels_of"):
+        return np.asarray(model.labels_of(outputs))
+    return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+
+VARIANCE_ROWS = 200  # rows whose contributions are compared
+
+
+def slopes_of_bins(model: MappedModel | None, rows: Rows, units: np.ndarray, n_bins: int) -> np.ndarray:
+    """Return the importance (bins,) by slopes of the scores in their units. Raise ValueError if they have no slopes."""
+    if model is None:
+        raise InputError(
+            "kind='gradient' is for additive kernels and exponential kernels over them; use kind='variance' or "
+            "'permutation'."
+        )
+    model = replace(model, function=model.function.divided(units))
+    return gradient_importance(model, rows, n_bins)
+
+
+def variances_of_bins(
+    contributions: Callable[[Rows, np.ndarray], tuple[np.ndarray, np.ndarray]], rows: Rows, units: np.ndarray
+) -> np.ndarray:
+    """Return the importance (bins,) by variances of contributions to the scores in their units, on some of the rows.
+
+    contributions: returns those of rows, relative to a reference row, and the scores of the reference.
+    """
+    if rows.shape[0] > VARIANCE_ROWS:
+        chosen = np.random.default_rng(0).choice(rows.shape[0], VARIANCE_ROWS, replace=False)
+        rows = _arrays.take_rows(rows, np.sort(chosen))
+    of_bins, _ = contributions(rows, mean_row(rows))
+    return variance_importance(of_bins / units)
+
+
+def units_of_targets(outputs: Callable[[Rows], np.ndarray], rows: Rows) -> np.ndarray:
+    """Return units by which outputs are divided to compare them: several regression targets have different units."""
+    spread = outputs(_arrays.take_rows(rows, slice(VARIANCE_ROWS))).std(axis=0)
+    return np.where(spread > 0, spread, 1.0) if spread.size > 1 else np.ones(1)
+
+
+def score_of_rows(
+    model: BaseEstimator, codec: Codec, y: np.ndarray, outputs: Callable[[Rows], np.ndarray]
+) -> Callable[[Rows], float]:
+    """Return the function that measures accuracy or R^2 on prepared rows with labels or targets y.
+
+    outputs: returns the linear outputs of prepared rows.
+    """
+    if is_matrix(y):
+        score = codec.score(clean_targets(y, y.shape[1], "y"), None)
+        return lambda rows: score(outputs(rows))
+
+    from sklearn.metrics import accuracy_score, r2_score
+
+    measure = accuracy_score if hasattr(model, "classes_") else r2_score
+    return lambda rows: float(measure(y, answers_of(model, outputs(rows))))

@@ -12,28 +12,37 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
-from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Shape, Sometimes
-from chimap._validation import DataError, check_weights, validated
+from chimap._errors import InputError
+from chimap._messages import Message
+from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
+from chimap._validation import DataError, check_positive, check_weights, validated
+from chimap.backends import check_device
 from chimap.backends.host import HOST
 from chimap.data.catalogue import check_rows_order
 from chimap.data.source import choose_rows
 from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
-from chimap.estimators.real_targets import RealTargets
-from chimap.estimators.targets import CountedRows, Encoding
+from chimap.estimators.component_curves import ComponentCurves, component_curves
+from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, RealTargets
 from chimap.features.additive.identity import IdentityMap
-from chimap.fit.recipe import checked_alpha
-from chimap.fit.result import HeldOutRows
+from chimap.losses import Square
 from chimap.model_files.model_file import SavedEstimator
-from chimap.moments import DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
-from chimap.selection import SelectionResult, fold_count
-from chimap.solvers import LinearSolution
+from chimap.moments import PCA, DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
+from chimap.penalties import check_groups
+from chimap.penalties.groups import Group
+from chimap.recipe.recipe import checked_alpha
+from chimap.recipe.task import HeldOutRows
+from chimap.selection import SelectionResult, choose_alpha, fold_count, score_path, score_principal
+from chimap.selection.components import DECADES
+from chimap.solvers import LinearSolution, PrincipalRidge, ridge
+from chimap.solvers.groups import group_lasso, largest_group_alpha
+from chimap.solvers.held_out import left_out, leverages
+from chimap.solvers.sparse import SparsePath, alphas_below, elastic_net, largest_alpha
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
-
 
 _ROWS = 8192  # rows that are made dense and added together
 _WITNESSES = 2000  # rows for which held-out outputs are computed
@@ -243,3 +252,441 @@ class RealMomentsModel(RealTargets, MomentsModel):
         if self._is_new:
             self._learn_targets(y)
         return self._partial_fit(X, y, sample_weight)
+
+
+class RidgeFromMoments(MomentsModel):
+    """What regressor and classifier share: their parameters, and the choice of alpha and of components."""
+
+    def __init__(
+        self,
+        alpha: str | float | Sequence[float] = "auto",
+        n_components: int | Sequence[int] | None = None,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
+        device: str = "cpu",
+        class_weight: ClassWeight = None,
+        weights: str = "importance",
+    ):
+        self.alpha = alpha
+        self.n_components = n_components
+        self.selection = selection
+        self.random_state = random_state
+        self.device = device
+        self.class_weight = class_weight
+        self.weights = weights
+
+    n_components_: Sometimes[int]
+    pca_: Sometimes[PCA]
+
+    def _chooses(self) -> bool:
+        return super()._chooses() or (self.n_components is not None and np.ndim(self.n_components) > 0)
+
+    def _check_settings(self, n_features: int) -> None:
+        super()._check_settings(n_features)
+        fold_count(self.selection, 2 if self._chooses() else 1)
+        check_device(self.device)
+        for p in () if self.n_components is None else np.atleast_1d(self.n_components):
+            check_positive(p.item(), "n_components", integer=True)
+            if p > n_features:
+                raise InputError(Message("{n_components=!s}, but there are {} features.", p, n_features))
+
+    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
+        scale = float(whole.scatter_diagonal().mean()) or 1.0
+        if self.n_components is None:
+            return self._solve_features(folds, whole, scale)
+        components = np.atleast_1d(self.n_components)
+        given = self._given_alpha
+        alphas = scale * DECADES if given is None else np.atleast_1d(given)
+        self.selection_ = None
+        n_components, alpha = int(components.max()), scale if given is None else float(alphas.max())
+        if len(folds.folds) > 1:
+            self.selection_ = score_principal(folds, whole, components, alphas, device=self.device)
+            n_components, alpha = (self.selection_.best[name] for name in ("n_components", "alpha"))
+        self.n_components_ = n_components
+        model = PrincipalRidge.of(whole, n_components, self.device)
+        self.pca_ = model.pca
+        return model.solution(n_components, alpha)
+
+    def _held_out(
+        self,
+        whole: Moments,
+        solution: LinearSolution,
+        Z: np.ndarray,
+        rows: CountedRows,
+    ) -> np.ndarray | None:
+        if self.n_components is None:
+            h = leverages(whole, solution.alpha, Z - whole.shifts[0])
+        else:
+            coordinates = self.pca_.transform(Z)[:, : self.n_components_]
+            scatters = self.pca_.scatters[: self.n_components_]
+            h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / whole.count
+        Y = np.asarray(self._encode(rows.y)) + self._target_shift()
+        h = h if rows.weights is None else h * rows.weights
+        return left_out(Square(), Y, Z @ solution.coef + solution.intercept, h)
+
+    def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
+        """Return the scores on other rows for every number of components and every strength tried.
+
+        One decomposition gives all of them; ``report.write_selection`` draws them.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features of rows that were not fitted on.
+        y : array of shape (n,)
+            Labels or targets.
+
+        Returns
+        -------
+        ComponentCurves
+            R^2 and, for a classifier, accuracy.
+
+        Raises
+        ------
+        ValueError
+            If the model has no principal components.
+        """
+        self._refresh()
+        self._check_has_sums("curves")
+        if self.n_components is None:
+            raise InputError(
+                Message(
+                    "curves compare numbers of principal components: give {n_components}, a number or several."
+                )
+            )
+        X, y = self._valid(X, y, reset=False)
+        alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
+        Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
+        Y = np.asarray(self._encode(y)) + self._moments.target_shift
+        labels_of = getattr(self, "labels_of", None)
+        is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
+        return component_curves(
+            self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
+        )
+
+    def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
+        given = self._given_alpha
+        if len(folds.folds) > 1:
+            self.selection_ = choose_alpha(folds, whole, "auto" if given is None else np.atleast_1d(given))
+            return ridge(whole, self.selection_.best["alpha"])
+        self.selection_ = None
+        return ridge(whole, scale if given is None else float(np.max(given)))
+
+
+class MomentsRidge(RealMomentsModel, RidgeFromMoments):
+    """Ridge regression from moments, on all features or on their leading principal components.
+
+        minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / 2 + alpha/2 |w|^2,
+
+    with w in the span of the first ``n_components`` components of the rows.
+
+    Parameters
+    ----------
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty alpha/2 |w|^2 beside the sum of the losses, ``alpha`` of scikit-learn's ``Ridge``: a
+        number, several to choose from, or "auto". Folds choose.
+    n_components : int, sequence of int or None, default=None
+        Number of principal components, or several to choose from by exact folds, with components and weights fitted
+        anew for each fold. None takes all features as they are.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    device : str, default="cpu"
+        "cpu", or "cuda" (needs torch), where the eigenproblems of ``n_components`` are solved if they fit there.
+    class_weight : None, default=None
+        Not used in regression; must be None.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, D)
+        Weights.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    alpha_ : float
+        The strength used.
+    n_components_ : int
+        The number of components used, if ``n_components`` is not None.
+    pca_ : PCA
+        The components, if ``n_components`` is not None.
+    selection_ : SelectionResult or None
+        Errors of every fold.
+    n_rows_ : int
+        Number of rows learned from.
+
+    References
+    ----------
+    Li, Lebanon and Sminchisescu, A linear approximation to the chi2 kernel, sec. 6, Algorithms 3 and 4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.random.default_rng(0).random((200, 10))
+    >>> model = MomentsRidge(n_components=[5, 10], random_state=0).fit(Z, Z[:, 0] + 2 * Z[:, 1])
+    >>> model.n_components_, bool(model.score(Z, Z[:, 0] + 2 * Z[:, 1]) > 0.99)
+    (10, True)
+    """
+
+
+class MomentsRidgeClassifier(ClassTargets, RidgeFromMoments):
+    """One-versus-rest ridge classifier from moments, on all features or on their leading principal components.
+
+    Parameters
+    ----------
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength of the penalty. See ``MomentsRidge``.
+    n_components : int, sequence of int or None, default=None
+        Number of principal components, or several to choose from. See ``MomentsRidge``.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+    device : str, default="cpu"
+        "cpu", or "cuda" (needs torch). See ``MomentsRidge``.
+    class_weight : "balanced", dict or None, default=None
+        Factors of the row weights by class: "balanced", or a dictionary from labels to weights. See
+        ``HistogramClassifier``.
+    weights : {"importance", "frequency"}, default="importance"
+        What ``sample_weight`` says of a row: how much it matters, or how many equal rows it stands for. See
+        ``HistogramClassifier``.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (classes,)
+        The class labels.
+    coef_ : ndarray of shape (t, D)
+        Weights, one row per class (one row for two classes).
+
+    Notes
+    -----
+    The other attributes are those of ``MomentsRidge``.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MomentsRidgeClassifier(n_components=[10, 30, 60], random_state=0).fit(X[:1200], y[:1200])
+    >>> bool(model.score(X[1200:], y[1200:]) > 0.85)
+    True
+    """
+
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Add rows to the moments; the first call fixes the point around which moments are taken.
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, D)
+            Features.
+        y : array of shape (n,)
+            Labels.
+        classes : array of shape (classes,) or None, default=None
+            All classes; required at the first call.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+            The estimator.
+
+        Raises
+        ------
+        ValueError
+            If ``classes`` is missing at the first call.
+        """
+        if self._is_new:
+            if classes is None:
+                raise InputError(
+                    "classes must be given at the first call of partial_fit: all labels that will ever occur."
+                )
+            self._learn_targets(classes)
+        return self._partial_fit(X, y, sample_weight)
+
+
+class _SparseModel(RealMomentsModel):
+    """A path of strengths, from which the folds choose one."""
+
+    n_alphas: int
+    path_: SparsePath
+    kkt_residual_: float
+
+    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
+        alphas = self._alphas(whole)
+        best = float(alphas.max())
+        self.selection_ = None
+        if len(folds.folds) > 1:
+            self.selection_ = score_path(folds, whole, np.sort(alphas)[::-1], self._path)
+            best = self.selection_.best["alpha"]
+        path = self._path(whole, alphas)
+        self.path_ = path
+        chosen = int(np.argmin(np.abs(path.alphas - best)))
+        self.kkt_residual_ = float(path.residuals[chosen])
+        return path.solutions[chosen]
+
+    def _alphas(self, whole: Moments) -> np.ndarray:
+        given = self._given_alpha
+        return alphas_below(self._largest(whole), self.n_alphas) if given is None else np.atleast_1d(given)
+
+    @abstractmethod
+    def _largest(self, moments: Moments) -> float:
+        """Return the strength at which all weights are zero."""
+
+    @abstractmethod
+    def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
+        """Return the solutions at all strengths."""
+
+
+class MomentsLasso(_SparseModel):
+    """LASSO or elastic net from moments.
+
+        minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / (2N) + alpha (l1_ratio |w|_1 + (1 - l1_ratio) |w|^2 / 2),
+
+    with N rows, or N the sum of their weights. The loss is a mean, as in scikit-learn, so alpha does not grow with the
+    rows; the strength beside the sum of the losses, as in ``MomentsRidge``, is N alpha.
+
+    Parameters
+    ----------
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength beside the mean loss, ``alpha`` of scikit-learn's ``ElasticNet``: a number, several to choose from, or
+        "auto", a path of ``n_alphas`` strengths. Folds choose.
+    l1_ratio : float, default=1.0
+        Share of the l1 norm, in (0, 1]; 1 is the LASSO.
+    n_alphas : int, default=30
+        Number of strengths on the automatic path.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, D)
+        Weights.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    alpha_ : float
+        The strength used.
+    path_ : SparsePath
+        Solutions, numbers of features used, and optimality residuals at all strengths.
+    kkt_residual_ : float
+        Optimality residual of the solution.
+    selection_ : SelectionResult or None
+        Errors of every fold.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.random.default_rng(0).standard_normal((300, 20))
+    >>> model = MomentsLasso(random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
+    >>> sorted(np.argsort(-np.abs(model.coef_[0]))[:2].tolist())
+    [3, 7]
+    """
+
+    def __init__(
+        self,
+        alpha: str | float | Sequence[float] = "auto",
+        l1_ratio: float = 1.0,
+        n_alphas: int = 30,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
+    ):
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
+        self.n_alphas = n_alphas
+        self.selection = selection
+        self.random_state = random_state
+
+    def _check_settings(self, n_features: int) -> None:
+        super()._check_settings(n_features)
+        check_positive(self.n_alphas, "n_alphas", integer=True)
+        check_positive(self.l1_ratio, "l1_ratio")
+        if self.l1_ratio > 1:
+            raise InputError(f"l1_ratio must be in (0, 1]; got {self.l1_ratio!r}.")
+
+    def _largest(self, moments: Moments) -> float:
+        return largest_alpha(moments, self.l1_ratio)
+
+    def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
+        return elastic_net(moments, alphas, self.l1_ratio)
+
+
+class MomentsGroupLasso(_SparseModel):
+    """Group LASSO from moments: whole groups of features are used or left out.
+
+        minimise over w, b:  sum_n (z_n'w + b - y_n)^2 / (2N) + alpha sum_g sqrt(|g|) |w_g|_2,
+
+    with N rows, or N the sum of their weights, and |g| columns in group g. The loss is a mean, as in ``MomentsLasso``;
+    the strength beside the sum of the losses is N alpha.
+
+    Parameters
+    ----------
+    groups : sequence of lists or slices, default=None
+        Columns of each group; each column must be in exactly one. None makes each column a group.
+    alpha : float, sequence of float or "auto", default="auto"
+        Strength beside the mean loss. See ``MomentsLasso``.
+    n_alphas : int, default=30
+        Number of strengths on the automatic path.
+    selection : int or "auto", default="auto"
+        Number of folds of the cross-validation; "auto" is five.
+    random_state : int, RandomState or None, default=None
+        Seed of the folds.
+
+    Raises
+    ------
+    ValueError
+        If groups overlap or leave features out.
+
+    Notes
+    -----
+    The attributes are those of ``MomentsLasso``.
+
+    References
+    ----------
+    Yuan and Lin, Model selection and estimation in regression with grouped variables (2006).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Z = np.random.default_rng(0).standard_normal((300, 6))
+    >>> model = MomentsGroupLasso([[0, 1], [2, 3], [4, 5]], alpha=0.1, random_state=0).fit(Z, Z[:, 2] - Z[:, 3])
+    >>> np.flatnonzero(model.coef_[0]).tolist()
+    [2, 3]
+    """
+
+    def __init__(
+        self,
+        groups: Sequence[Group] | None = None,
+        alpha: str | float | Sequence[float] = "auto",
+        n_alphas: int = 30,
+        selection: str | int | BaseCrossValidator = "auto",
+        random_state: RandomState = None,
+    ):
+        self.groups = groups
+        self.alpha = alpha
+        self.n_alphas = n_alphas
+        self.selection = selection
+        self.random_state = random_state
+
+    def _check_settings(self, n_features: int) -> None:
+        super()._check_settings(n_features)
+        check_positive(self.n_alphas, "n_alphas", integer=True)
+        self._checked_groups(n_features)
+
+    def _checked_groups(self, n_features: int) -> list[np.ndarray]:
+        groups = [[i] for i in range(n_features)] if self.groups is None else self.groups
+        return check_groups(groups, n_features)
+
+    def _largest(self, moments: Moments) -> float:
+        return largest_group_alpha(moments, self._checked_groups(moments.n_features))
+
+    def _path(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
+        return group_lasso(moments, alphas, self._checked_groups(moments.n_features))

@@ -23,19 +23,18 @@ from chimap._validation import (
     validated,
 )
 from chimap.data.formats.frames import frame_rows
-from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
-from chimap.estimators.targets import CountedRows
+from chimap.estimators.targets import ClassTargets, CountedRows, Encoding
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
-from chimap.fit.holding_out import checked_groups, holding_out
-from chimap.fit.recipe import checked_alpha
-from chimap.fit.result import HeldOutRows
+from chimap.fit.holding_out import holding_out
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
-from chimap.fit.weights import checked_sample_weight
 from chimap.kernels import Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
+from chimap.recipe.recipe import checked_alpha
+from chimap.recipe.task import HeldOutRows, checked_groups
+from chimap.recipe.weights import checked_sample_weight
 from chimap.selection import SelectionResult
 from chimap.selection.base import OpenSettings, fold_count
 from chimap.selection.choose import choose
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstimator):
+class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, Encoding, BaseEstimator):
     """Exact kernel machine, one class against the rest: f(x) = sum_i a_i K(x_i, x) + b over all training rows x_i.
 
     For each class, the machine solves

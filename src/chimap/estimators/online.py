@@ -13,13 +13,12 @@ from chimap._threads import threads
 from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
 from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
-from chimap.estimators.class_targets import ClassTargets
-from chimap.estimators.targets import CountedRows, held_out_in_memory
-from chimap.fit.result import HeldOutRows
-from chimap.fit.targets import Codec
+from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
 from chimap.kernels import intersection
 from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
+from chimap.recipe.codecs import Codec
+from chimap.recipe.task import HeldOutRows
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 10  # of a pass, for each row
 
 
-class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
+class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, Encoding, BaseEstimator):
     """One-versus-rest support vector machine with the intersection kernel, learned in one step per row (SIKMA).
 
     For each class, with y = 1 for the class and -1 otherwise, the machine learns

@@ -18,7 +18,7 @@ from chimap.data.doubts import FEWEST_ROWS, Units, say
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
-from chimap.estimators.rows_to_predict import source_as_fitted, source_to_predict
+from chimap.estimators.rows import source_as_fitted, source_to_predict
 from chimap.features.base import FittedFeatures
 
 if TYPE_CHECKING:

@@ -1,29 +1,397 @@
-"""What classifiers and regressors share of their targets: encoding, weights of rows, names of tasks."""
+"""Answers of estimators, and the targets of those that learn from rows in memory.
+
+``ClassTargets`` and ``RealTargets`` turn linear outputs into answers, whatever learned the outputs. ``Encoding`` is for
+estimators that have no recipe: it encodes their labels, weighs their rows and learns from their held-out rows.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._types import JSON, ArrayLike, Rows, Sometimes
+from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap.data import ArraySource
+from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
+from chimap.data.label_kinds import alike, as_targets
+from chimap.data.labelling import with_numbers
+from chimap.data.labels import check_labels, clean_targets
 from chimap.data.source import Source
-from chimap.fit.result import HeldOutRows
+from chimap.estimators.rows import labelled_rows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
-from chimap.fit.targets import Codec
-from chimap.fit.weights import checked_sample_weight, counts_in
+from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.moments import Targets, fold_of_rows
+from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, TaskCodec
+from chimap.recipe.task import HeldOutRows, classes_in, classes_of, row_weights
+from chimap.recipe.weights import checked_sample_weight, counts_in
 from chimap.selection.base import USUAL_FOLDS
-from chimap.selection.conformal import Conformal
+from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.conformal import Conformal, checked_level
+from chimap.selection.scoring import MeanScore
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 _FEWEST_ROWS = 10  # with fewer rows, none are held out
+
+
+class ClassTargets(ClassifierMixin):
+    """Answers of one-versus-rest targets: 1 for the class and -1 for the others, or a single target for two classes.
+
+    Labels (n, t) with entries 0, 1 and NaN are t tasks of two classes each. Answers are then matrices (n, t) of labels
+    0 and 1, of scores, and of the probability of 1, and ``classes_`` holds the numbers of the tasks, as for
+    scikit-learn's ``RidgeClassifier``, ``MLPClassifier`` and ``OneVsRestClassifier``.
+
+    The estimator defines ``_outputs(X)``, linear outputs (n, t), and ``_answers``.
+    """
+
+    _y_checks: ClassVar[JSON] = {}
+    _keeps_posterior: ClassVar[bool] = False  # a posterior would take a matrix over all features
+    classes_: np.ndarray
+    class_weight_: Sometimes[np.ndarray | None]
+    multilabel_: Sometimes[bool]
+    threshold_: Sometimes[float]
+    _outputs: Callable[[MatrixLike], np.ndarray]
+    _answers: ClassVar[ClassAnswers]
+    _calibration: Sometimes[Calibration | TaskCalibration]
+    _conformal: Sometimes[Conformal | None]
+
+    def _with_targets(self, source: Source) -> Source:
+        """Return the source with labels of the kind that the estimator learns."""
+        return source
+
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Return the scores of rows X: the class with the largest one is predicted.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to score.
+
+        Returns
+        -------
+        ndarray of shape (n, classes), (n,) or (n, tasks)
+            Scores. For two classes they have shape (n,), and positive scores mean the second; with several tasks there
+            is one column per task.
+        """
+        outputs = self._outputs(X)
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Return the labels of rows X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, tasks)
+            Labels; with several tasks, 0 and 1 for each.
+        """
+        return self.labels_of(self._outputs(X))
+
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Return the probabilities of the classes of rows X.
+
+        Whatever the loss, they are calibrated on the outputs of held-out rows: by Platt's sigmoid for two classes; for
+        more classes by a softmax of the outputs and of the sigmoids of each class against the rest. The class that
+        ``predict`` returns has the largest probability, unless a ``threshold`` other than 0 was given or chosen. See
+        ``selection.calibration.Calibration``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+
+        Returns
+        -------
+        ndarray of shape (n, classes) or (n, tasks)
+            Probabilities in the order of ``classes_``; each row sums to one. With several tasks: the probability of
+            label 1, calibrated for each task separately.
+        """
+        return self.probabilities_of(self._outputs(X))
+
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
+        """Return the logarithms of ``predict_proba``, without underflow.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        """
+        outputs = self._outputs(X)  # first, as it refuses a model that is not fitted
+        return self._answers.calibration.log(outputs)
+
+    def probabilities_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the probabilities (n, classes) for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+        """
+        return self._answers.calibration(outputs)
+
+    def labels_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the labels for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+
+        Returns
+        -------
+        ndarray of shape (n,) or, with several tasks, (n, t)
+            Labels.
+        """
+        return self._answers.labels(outputs)
+
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the mean accuracy of ``predict(X)``.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        y : array of shape (n,) or (n, tasks), or str
+            True labels. A string names a column of X, as in ``fit``; rows without a label are left out. With several
+            tasks, as in scikit-learn, the score is the share of rows whose labels are all right, among the entries of
+            y that are not missing.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+        """
+        check_rows_order(X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
+        answers = self._answers
+        if not answers.is_multilabel:
+            true, predicted = alike(check_labels(y, np.shape(y)[0], "y"), self.predict(X))
+            from sklearn.metrics import accuracy_score
+
+            return float(accuracy_score(true, predicted, sample_weight=sample_weight))
+        Y = clean_targets(y, len(answers.classes), "y")
+        right = (np.isnan(Y) | (self.predict(X) == Y)).all(axis=1)
+        seen = ~np.isnan(Y).all(axis=1)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[seen]
+        return float(np.average(right[seen], weights=weights))
+
+    def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
+        """Return the set of classes that each row of X may have.
+
+        The true class is in the set with a probability of at least 1 - alpha if future rows are like those of the fit.
+        The set contains every class whose probability is at least as large as that of the true classes of most held-out
+        rows; it is empty if no class is that probable.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to classify.
+        alpha : float, default=0.1
+            Share of rows whose true class may lie outside the set, between 0 and 1.
+
+        Returns
+        -------
+        boolean ndarray of shape (n, classes) or, with several tasks, (n, tasks, 2)
+            Membership, in the order of ``classes_``; with several tasks, of labels 0 and 1.
+
+        Raises
+        ------
+        ValueError
+            If alpha is not between 0 and 1, or no rows were held out.
+
+        References
+        ----------
+        See ``selection.conformal.Conformal``.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_digits
+        >>> from chimap import HistogramClassifier
+        >>> from sklearn.utils import shuffle
+        >>> X, y = shuffle(*load_digits(return_X_y=True), random_state=0)
+        >>> model = HistogramClassifier("exp-chi2", n_components=256, random_state=0).fit(X[:1200], y[:1200])
+        >>> sets = model.predict_set(X[1200:], alpha=0.1)
+        >>> bool(sets[range(597), y[1200:]].mean() > 0.85)
+        True
+        """
+        checked_level(alpha)
+        return self.sets_of(self._outputs(X), alpha)
+
+    def sets_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+        """Return the sets of ``predict_set`` for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+        alpha : float, default=0.1
+            Share of rows whose true class may lie outside the set, between 0 and 1.
+
+        Returns
+        -------
+        boolean ndarray of shape (n, classes) or, with several tasks, (n, t, 2)
+            Membership of the classes.
+        """
+        return self._answers.sets(outputs, alpha)
+
+
+class RealTargets(RegressorMixin):
+    """Answers of one or several real targets.
+
+    The estimator defines ``_outputs(X)``, linear outputs (n, t), and ``_answers``.
+    """
+
+    _y_checks: ClassVar[JSON] = {"y_numeric": True}
+    _keeps_posterior: ClassVar[bool] = True
+    noise_variance_: Sometimes[np.ndarray | None]
+    _outputs: Callable[[MatrixLike], np.ndarray]
+    _variance_factors: Callable[[MatrixLike], np.ndarray]
+    _answers: ClassVar[RealAnswers]
+    _conformal: Sometimes[Conformal | None]
+
+    def _with_targets(self, source: Source) -> Source:
+        """Return the source with numbers as targets. Raise DataError for text that is no number."""
+        return with_numbers(source)
+
+    def predict(self, X: MatrixLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Predict the targets of rows X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to predict.
+        return_std : bool, default=False
+            Whether to return standard deviations of new targets around the predictions too. They come from the
+            posterior of Bayesian ridge in the space of the features, with the noise of left-out rows
+            (``loss="square"``), and grow where rows are unlike those of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, targets)
+            Predictions in float64; with ``return_std``, a pair of predictions and standard deviations of the same
+            shape.
+
+        Raises
+        ------
+        ValueError
+            If ``return_std`` is True and the model has no posterior.
+        """
+        predicted = self.targets_of(self._outputs(X))
+        if not return_std:
+            return predicted
+        factors = self._variance_factors(X)
+        noise = self._answers.noise
+        if noise is None:
+            raise InputError("return_std needs the noise of left-out rows: fit on at least two rows.")
+        return predicted, self.targets_of(np.sqrt(np.outer(factors, noise)))
+
+    def targets_of(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the predictions for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+
+        Returns
+        -------
+        ndarray of shape (n,) or, with several targets, (n, t)
+            Predicted targets.
+        """
+        return self._answers.targets(outputs)
+
+    def score(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return R^2 of ``predict(X)``.
+
+        With several targets it is the mean over them, on the entries of y that are not missing.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to predict.
+        y : array of shape (n,) or (n, targets), or str
+            True targets. A string names a column of X, as in ``fit``; rows without a target are left out.
+        sample_weight : array of shape (n,) or None, default=None
+            Weights of the rows.
+        """
+        check_rows_order(X, y=y, sample_weight=sample_weight)
+        X, y, sample_weight = labelled_rows(self, X, y, sample_weight)
+        predicted = self.targets_of(self._outputs(X))
+        if predicted.ndim == 1:
+            from sklearn.metrics import r2_score
+
+            y = as_targets(np.asarray(y), "y")
+            return float(r2_score(y, predicted, sample_weight=sample_weight))
+        Y = clean_targets(y, predicted.shape[1], "y")
+        weights = None if sample_weight is None else np.asarray(sample_weight)
+        return MeanScore(Y, None, None, weights)(predicted)
+
+    def predict_set(self, X: MatrixLike, alpha: float = 0.1) -> np.ndarray:
+        """Return intervals that contain the target of each row of X with a probability of at least 1 - alpha.
+
+        This holds if future rows are like those of the fit: the interval reaches as far from the prediction as the
+        targets of most held-out rows did. All intervals have the same width, which is infinite if too few rows were
+        held out for alpha.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            Rows to predict.
+        alpha : float, default=0.1
+            Share of targets that may lie outside, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or, with several targets, (n, targets, 2)
+            Lower and upper ends.
+
+        Raises
+        ------
+        ValueError
+            If alpha is not between 0 and 1, or no rows were held out.
+
+        References
+        ----------
+        See ``selection.conformal.Conformal``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chimap import HistogramRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.dirichlet(np.ones(8), size=600)
+        >>> y = np.sqrt(X[:, 0]) + 0.1 * rng.normal(size=600)
+        >>> model = HistogramRegressor("chi2", random_state=0).fit(X[:300], y[:300])
+        >>> low, high = model.predict_set(X[300:], alpha=0.1).T
+        >>> bool(0.85 < np.mean((low <= y[300:]) & (y[300:] <= high)) < 0.95)
+        True
+        """
+        checked_level(alpha)
+        return self.intervals_of(self._outputs(X), alpha)
+
+    def intervals_of(self, outputs: np.ndarray, alpha: float = 0.1) -> np.ndarray:
+        """Return the intervals of ``predict_set`` for linear outputs, such as those of ``predict_source``.
+
+        Parameters
+        ----------
+        outputs : array of shape (n, t)
+            Linear outputs.
+        alpha : float, default=0.1
+            Share of targets that may lie outside, between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n, 2) or, with several targets, (n, t, 2)
+            Lower and upper ends.
+        """
+        return self._answers.intervals(outputs, alpha)
 
 
 class CountedRows(NamedTuple):
@@ -47,38 +415,57 @@ class CountedRows(NamedTuple):
 
 
 class Encoding:
-    """Targets encoded by a codec, which learns the classes or the range of the targets from all labels."""
+    """Targets of an estimator that learns from rows in memory, encoded by a codec, and answers learned from held-out
+    rows. The answers are kept as attributes, as files hold them.
+    """
 
-    _y_checks: ClassVar[JSON]
-    _codec_type: ClassVar[type[Codec]]
     _codec: Sometimes[Codec]
     weights: str = "importance"  # also of models from files that do not say what weights are
 
     def _learn_targets(self, y: ArrayLike) -> None:
         """Learn the classes, or the range of the targets, from all of y."""
-        self._codec = self._codec_type.of(y)
-        self._take_codec(self._codec)
+        self._codec = (ClassCodec if is_classifier(self) else RealCodec).of(y)
+        classes = classes_of(self._codec, has_objects=False)
+        if classes is not None:
+            self.classes_, self.multilabel_ = classes, isinstance(self._codec, TaskCodec)
 
-    def _with_targets(self, source: Source) -> Source:
-        """Return the source with labels of the kind that the estimator learns."""
-        return source
-
-    def _take_codec(self, codec: Any) -> None:
-        """Keep what the codec has learned."""
-
-    @abstractmethod
     def _take_held_out(self, held_out: HeldOutRows | None) -> None:
-        """Learn how far outputs are from the truth, from outputs for rows that the machine has not seen."""
+        """Learn how outputs become answers from outputs for rows that the machine has not seen."""
+        if not is_classifier(self):
+            of_targets = RealAnswers.of(held_out)
+            self._conformal, self.noise_variance_ = of_targets.conformal, of_targets.noise
+            return
+        answers = ClassAnswers.of(
+            held_out, self.classes_, self._n_targets, is_multilabel=self.multilabel_,
+            class_weight=getattr(self, "class_weight_", None), threshold=getattr(self, "threshold", None),
+        )  # fmt: skip
+        self._calibration, self._conformal = answers.calibration, answers.conformal
+        if answers.threshold is None:
+            self.__dict__.pop("threshold_", None)
+        else:
+            self.threshold_ = answers.threshold
+
+    @property
+    def _answers(self) -> ClassAnswers | RealAnswers:
+        """From outputs to answers."""
+        return answers_of(self)
 
     def _encode(self, y: np.ndarray) -> Targets:
         """Return targets (n, t) minus ``_target_shift``."""
         return self._codec.encode(y)
 
-    @abstractmethod
     def _class_weighed(
         self, y: np.ndarray, sample_weight: np.ndarray | None, is_batch: bool = False
     ) -> np.ndarray | None:
-        """Return the weights of the rows (n,), with class weights included, or None."""
+        """Return the weights of the rows (n,), with class weights included, or None. Sets ``class_weight_``."""
+        classes = None if not is_classifier(self) else self.classes_ if is_batch else classes_in(y)
+        weights, of_classes = row_weights(
+            getattr(self, "class_weight", None), getattr(self, "threshold", None), classes, y, sample_weight,
+            is_batch=is_batch,
+        )  # fmt: skip
+        if classes is not None:
+            self.class_weight_ = of_classes
+        return weights
 
     def _counted(
         self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False
@@ -113,6 +500,21 @@ class Encoding:
         return self._codec.shift
 
 
+def answers_of(model: object) -> ClassAnswers | RealAnswers:
+    """Return the answers of an estimator that keeps what they are made of as attributes."""
+    state = vars(model)
+    if "classes_" not in state:
+        return RealAnswers(state.get("_conformal"), state.get("noise_variance_"))
+    classes, is_multilabel = state["classes_"], state.get("multilabel_", False)
+    usual = Calibration(
+        1.0, np.zeros(1 if classes.size == 2 else classes.size)
+    )  # of older files, which have none
+    return ClassAnswers(
+        classes, is_multilabel, state.get("_calibration", usual), state.get("_conformal"),
+        state.get("threshold_"),
+    )  # fmt: skip
+
+
 def held_out_in_memory(
     rows: CountedRows, codec: Codec, outputs: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> HeldOutRows | None:
@@ -143,13 +545,3 @@ def task_names(model: BaseEstimator) -> list[str] | None:
         return None
     names = getattr(model, "task_names_", None)
     return [f"task_{i}" for i in range(model.n_outputs)] if names is None else [str(name) for name in names]
-
-
-def known_conformal(model: BaseEstimator) -> Conformal:
-    """Return what a model has learned from held-out rows. Raise ValueError if it has none."""
-    conformal: Conformal | None = getattr(model, "_conformal", None)
-    if conformal is None:
-        raise InputError(
-            f"this {type(model).__name__} has no outputs of held-out rows: fit it again, with more rows."
-        )
-    return conformal

@@ -12,7 +12,6 @@ from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.internals import preparation_of
 from chimap.estimators.targets import task_names
 from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
@@ -134,7 +133,7 @@ def parts_of(model: BaseEstimator) -> ModelParts:
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
             f"LookupClassifier and compiled models can be exported; got {type(model).__name__}."
         )
-    preparation = preparation_of(model)
+    preparation = model.fitted.preparation
     tasks, classes = task_names(model), getattr(model, "classes_", None)
     if tasks is not None and classes is not None:
         classes = np.array([0, 1])

@@ -38,7 +38,7 @@ AUTOMATIC: tuple[type[Family], ...] = (
 """features="auto" takes the first of these that serves the kernel, if there are too many rows for the exact machine."""
 
 
-def check_features(features: Features) -> None:
+def check_features(features: str | Features) -> None:
     """Raise ValueError for a string that is not in the catalogue."""
     if not isinstance(features, str):
         return

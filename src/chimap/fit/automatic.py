@@ -1,7 +1,7 @@
 """What features="auto" and n_components="auto" mean for the rows at hand.
 
-Estimators call these functions before they make a recipe. They decide whether a fit keeps every row, whether it keeps
-the features of all rows, and how many landmarks suit the rows and the memory budget.
+``fit.resolve`` calls these functions. They decide whether a fit keeps every row, whether it keeps the features of all
+rows, and how many landmarks suit the rows and the memory budget.
 """
 
 from __future__ import annotations
@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from chimap._types import Blocks, Parameters
+from chimap._types import Blocks
 from chimap._validation import MemoryBudgetError, check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.features.additive.families import AdditiveFamily, LinearFamily
-from chimap.features.base import FeatureSettings
+from chimap.features.base import Features, FeatureSettings
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
 from chimap.fit.exact import has_form_on_device, kernels_of_blocks
 from chimap.kernels import Exponential
+from chimap.recipe import Recipe, is_auto
 from chimap.solvers.blocks import (
     FEWEST_BLOCK_ROWS,
     MOST_BLOCK_ROWS,
@@ -53,23 +54,18 @@ _SUMS = 2e11  # operations per second of two cores, of sums of features
 _BATCH = 2 * FEWEST_LANDMARKS  # rows of a first batch that landmarks for later batches can be chosen from
 
 
-def is_automatic(value: object) -> bool:
-    """Whether a parameter is "auto"."""
-    return isinstance(value, str) and value == "auto"
-
-
-def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior: bool = False) -> bool:
+def takes_exact(recipe: Recipe, source: Source) -> bool:
     """Return whether features="auto" fits on the kernel matrix of all rows, with loss="square", within the budget.
 
     It does for an exponential kernel, also if it is that of one block among several, and for an additive one with more
     features than rows: a factor then costs the cube of the rows and not that of the features.
 
-    given : parameters of an estimator. has_posterior : whether the model keeps the posterior of its weights, which an
-    additive kernel has up to ``MOST_MAPPED`` features, and those of several blocks do not have.
+    The posterior of the weights, where the model keeps it, is there for an additive kernel of up to ``MOST_MAPPED``
+    features, and not for several blocks.
     """
-    if not _allows_exact(given) or not holds_matrix(given, source, budget):
+    if not _allows_exact(recipe) or not holds_matrix(recipe, source):
         return False
-    blocks = kernels_of_blocks(given)
+    blocks = kernels_of_blocks(recipe)
     if not any(isinstance(block.exact, Exponential) for block in blocks):
         families = [family_of(block) for block in blocks]
         if not set(families) <= {AdditiveFamily, LinearFamily}:
@@ -78,49 +74,49 @@ def takes_exact(given: Parameters, source: Source, budget: int, *, has_posterior
             family.footprint(block, source.n_features).features
             for family, block in zip(families, blocks, strict=True)
         )
-        has_other_map = n_features > MOST_MAPPED or given["blocks"] is not None
-        if source.n_rows >= n_features or (has_posterior and has_other_map):
+        has_other_map = n_features > MOST_MAPPED or recipe.blocks is not None
+        if source.n_rows >= n_features or (recipe.keeps_posterior and has_other_map):
             return False
     return True
 
 
-def holds_matrix(given: Parameters, source: Source, budget: int) -> bool:
+def holds_matrix(recipe: Recipe, source: Source) -> bool:
     """Return whether the kernel matrix of all rows fits the budget, and is factorised in seconds, or the time limit."""
-    n, limit = source.n_rows, given.get("time_limit")
-    if n > MOST_ROWS or bytes_of_exact(given, source) > budget:
+    n, limit = source.n_rows, recipe.time_limit
+    if n > MOST_ROWS or bytes_of_exact(recipe, source) > recipe.room:
         return False
     return limit is None or _CHOICE * block_seconds(n, n, 0) <= limit
 
 
-def takes_blocks(given: Parameters, source: Source, budget: int) -> bool:
+def takes_blocks(recipe: Recipe, source: Source) -> bool:
     """Return whether features="auto" solves an exponential kernel block by block, with loss="square".
 
     Targets with missing entries or weights of their own take a matrix of all rows, and so have landmarks.
     """
     y = source.labels()
-    if not _allows_exact(given) or y is None or _is_of_its_own(y, source.weights):
+    if not _allows_exact(recipe) or y is None or _is_of_its_own(y, source.weights):
         return False
-    if not any(isinstance(block.exact, Exponential) for block in kernels_of_blocks(given)):
+    if not any(isinstance(block.exact, Exponential) for block in kernels_of_blocks(recipe)):
         return False
-    return block_plan(given, source, budget).fits(budget)
+    return block_plan(recipe, source).fits(recipe.room)
 
 
-def _allows_exact(given: Parameters) -> bool:
+def _allows_exact(recipe: Recipe) -> bool:
     """Return whether nothing is asked for that exact machines do not have.
 
     Components, bfloat16, folds of moments and a given number of components are not available there, nor are kernels
     without a map on a device.
     """
     return not (
-        "n_principal" not in given  # a learner of kernels, which has its own features
-        or given["n_principal"] is not None
-        or not is_automatic(given["n_components"])
-        or given["sampling"] != "auto"
-        or not isinstance(given["landmarks"], str)
-        or given["precision"] == "bfloat16"
-        or not has_form_on_device(given)
-        or not RidgeSolver().supports(given["loss"])
-        or (isinstance(given["selection"], str) and given["selection"] in ("gcv", "holdout"))
+        recipe.learner is not None  # it has its own features
+        or recipe.n_principal is not None
+        or not is_auto(recipe.n_components)
+        or recipe.sampling != "auto"
+        or not isinstance(recipe.landmarks, str)
+        or recipe.is_rounded
+        or not has_form_on_device(recipe)
+        or not RidgeSolver().supports(recipe.loss)
+        or (isinstance(recipe.selection, str) and recipe.selection in ("gcv", "holdout"))
     )
 
 
@@ -158,19 +154,19 @@ class BlockPlan:
         return _CHOICE * block_seconds(self.block_rows, self.block_rows, 0)
 
 
-def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
-    """Return how a machine in blocks takes the rows of a source within ``room`` bytes.
+def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
+    """Return how a machine in blocks takes the rows of a source within its memory.
 
-    The work is that of the time limit among the parameters, or a usual amount. A device does it faster, apart from the
+    The work is that of the time limit, or a usual amount. A device does it faster, apart from the
     first block, which is solved on this machine.
     """
-    backend = backend_of(given["device"])
-    dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
-    row_bytes = mapped_row_bytes(given, source)
+    backend = backend_of(recipe.device)
+    dtype = recipe.dtype
+    row_bytes = mapped_row_bytes(recipe, source)
     kept_bytes = row_bytes + outputs_bytes(_targets_of(source))
-    seconds = given.get("time_limit") or USUAL_SECONDS
-    stored = int(_terms_in_blocks(given) * source.n_features * _share_of_columns(given.get("blocks"), source))
-    columns = _dense_columns(given, source, row_bytes, dtype) if on_host(given["device"]) else stored
+    seconds = recipe.time_limit or USUAL_SECONDS
+    stored = int(_terms_in_blocks(recipe) * source.n_features * _share_of_columns(recipe.blocks, source))
+    columns = _dense_columns(recipe, source, row_bytes, dtype) if on_host(recipe.device) else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
     def of_blocks(block_rows: int) -> BlockPlan:
@@ -184,7 +180,7 @@ def block_plan(given: Parameters, source: Source, room: int) -> BlockPlan:
 
     sizes = range(min(MOST_BLOCK_ROWS, source.n_rows), least, -_STEP_OF_BLOCKS)
     plans = [of_blocks(size) for size in [*sizes, least]]
-    fitting = (p for p in plans if p.fits(room) and p.first_seconds <= _FIRST_SHARE * seconds)
+    fitting = (p for p in plans if p.fits(recipe.room) and p.first_seconds <= _FIRST_SHARE * seconds)
     return next(fitting, plans[-1])
 
 
@@ -203,19 +199,19 @@ def outputs_bytes(n_targets: int) -> int:
     return _OUTPUTS_OF_ROWS * n_targets * np.dtype(np.float64).itemsize
 
 
-def mapped_row_bytes(given: Parameters, source: Source) -> float:
+def mapped_row_bytes(recipe: Recipe, source: Source) -> float:
     """Return the bytes of a mapped row in the precision of the fit."""
-    return float(_terms_in_blocks(given) * source.row_bytes * _share_of_columns(given.get("blocks"), source))
+    return float(_terms_in_blocks(recipe) * source.row_bytes * _share_of_columns(recipe.blocks, source))
 
 
-def _terms_in_blocks(given: Parameters) -> int:
+def _terms_in_blocks(recipe: Recipe) -> int:
     """Return the features per bin of a machine in blocks."""
-    if given["map"] is not None:
-        return int(given["map"]._terms_at_most)
-    return BLOCK_TERMS if is_automatic(given["n_terms"]) else int(given["n_terms"])
+    if recipe.map is not None:
+        return int(recipe.map._terms_at_most)
+    return BLOCK_TERMS if is_auto(recipe.n_terms) else int(recipe.n_terms)
 
 
-def _dense_columns(given: Parameters, source: Source, row_bytes: float, dtype: np.dtype) -> float:
+def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.dtype) -> float:
     """Return the columns of dense mapped rows whose products take as long as those of the mapped rows."""
     if not source.is_sparse:
         return row_bytes / dtype.itemsize
@@ -223,24 +219,26 @@ def _dense_columns(given: Parameters, source: Source, row_bytes: float, dtype: n
     return min(_SPARSE_ENTRY * entries, float(source.n_features))
 
 
-def takes_wide(given: Parameters, settings: FeatureSettings, source: Source) -> bool:
+def takes_wide(recipe: Recipe, source: Source) -> bool:
     """Whether ridge keeps the features of all rows, as an additive map of sparse rows has too many to sum products of.
 
-    Sparse rows have so few entries each that passes over them are quick. ``given`` are the parameters of an estimator.
+    Sparse rows have so few entries each that passes over them are quick.
     """
     asks_otherwise = (
-        not RidgeSolver().supports(given["loss"])
-        or given.get("n_principal") is not None
-        or given.get("blocks") is not None
-        or given.get("precision") == "bfloat16"
-        or not on_host(given.get("device", "cpu"))
-        or given.get("scoring") is not None
-        or not is_automatic(given.get("selection", "auto"))
-        or isinstance(settings.kernel, list | tuple)
+        recipe.learner is not None
+        or not RidgeSolver().supports(recipe.loss)
+        or recipe.n_principal is not None
+        or recipe.blocks is not None
+        or recipe.is_rounded
+        or not on_host(recipe.device)
+        or recipe.scoring is not None
+        or not is_auto(recipe.selection)
+        or isinstance(recipe.kernel, list | tuple)
     )
     y = source.labels()
     if asks_otherwise or not source.is_sparse or y is None or _is_of_its_own(y, source.weights):
         return False
+    settings = recipe.feature_settings
     family = family_of(settings)
     if family not in FAMILIES["additive"]:
         return False
@@ -252,15 +250,11 @@ def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
     return y.ndim == 2 and not is_shared(y, weights)
 
 
-def bytes_of_exact(given: Parameters, source: Source) -> int:
+def bytes_of_exact(recipe: Recipe, source: Source) -> int:
     """Return the bytes that features="exact" takes for a source with these parameters of an estimator."""
-    if given["map"] is not None:
-        terms = given["map"]._terms_at_most
-    else:
-        terms = 2 if is_automatic(given["n_terms"]) else given["n_terms"]
-    dtype = np.dtype("float64" if given["precision"] == "float64" else "float32")
-    mapped_bytes = terms * source.row_bytes * _share_of_columns(given.get("blocks"), source)
-    needed = exact_bytes(source.n_rows, mapped_bytes, dtype) + bytes_beside(given["loss"], source.n_rows)
+    terms = recipe.feature_settings.terms() if recipe.map is None else recipe.map._terms_at_most
+    mapped_bytes = terms * source.row_bytes * _share_of_columns(recipe.blocks, source)
+    needed = exact_bytes(source.n_rows, mapped_bytes, recipe.dtype) + bytes_beside(recipe.loss, source.n_rows)
     y = source.labels()
     if y is None or not _is_of_its_own(y, source.weights):
         return needed
@@ -346,12 +340,13 @@ def _fits(n: int, check: Callable[[int], None]) -> bool:
     return True
 
 
-def words_of_a_batch(settings: FeatureSettings, n_rows: int) -> Parameters:
-    """Return settings for rows in batches: random features, if the first batch is too small for landmarks.
+def features_of_a_batch(recipe: Recipe, n_rows: int) -> str | Features:
+    """Return the features for rows in batches: random ones, if the first batch is too small for landmarks.
 
     Kernels that have no random features take the landmarks of the first batch.
     """
-    is_small = settings.features == "auto" and n_rows < _BATCH and takes_landmarks(settings)
+    settings = recipe.feature_settings
+    is_small = is_auto(recipe.features) and n_rows < _BATCH and takes_landmarks(settings)
     if is_small and any(family.takes(settings.exact) for family in FAMILIES["fourier"]):
-        return {"features": "fourier"}
-    return {}
+        return "fourier"
+    return recipe.features

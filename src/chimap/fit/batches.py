@@ -1,7 +1,7 @@
 """A model that grows by batches of rows (``partial_fit``).
 
 ``SummedBatches`` fixes the features on the first batch and adds every batch to the moments; the weights are computed on
-demand. ``KeptBatches`` keeps the rows of an exact machine, for which a batch is a block. Both use the same recipe and
+demand. ``KeptBatches`` keeps the rows of an exact machine, for which a batch is a block. Both use the same method and
 objective as ``fit.fit``.
 """
 
@@ -25,19 +25,22 @@ from chimap.features.base import FittedFeatures
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import mapped_row_bytes, outputs_bytes
+from chimap.fit.checkpoint import Known
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
 from chimap.fit.dominance import warn_of_dominance
+from chimap.fit.fit import model_of_fit
 from chimap.fit.holding_out import HoldingOut
+from chimap.fit.method import Method
 from chimap.fit.passes import empty_moments, learning_pass, witnesses_and_tried
 from chimap.fit.plan import largest_job
-from chimap.fit.recipe import Recipe, checked_alpha
-from chimap.fit.result import FitResult, HeldOutRows, Known
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import PenalisedLoss
-from chimap.fit.targets import Codec
 from chimap.losses import Observed, Square
+from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
+from chimap.recipe.recipe import checked_alpha
+from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.tried import TRIED_ROWS
@@ -56,8 +59,13 @@ class Batches(Protocol):
     """The rows so far, in a form that batches can be added to."""
 
     @property
-    def known(self) -> Known:
-        """What the first batch fixes."""
+    def method(self) -> Method:
+        """How the first batch is fitted."""
+        ...
+
+    @property
+    def task(self) -> Task:
+        """The targets of all batches."""
         ...
 
     @property
@@ -69,15 +77,15 @@ class Batches(Protocol):
         """Add a batch. Raise DataError, naming the row, if rows or labels cannot be used."""
         ...
 
-    def result(self) -> FitResult:
+    def result(self) -> Model:
         """Return the features, and their weights learned from all rows so far."""
         ...
 
 
-def batches_of(recipe: Recipe, codec: Codec, first: Source) -> Batches:
+def batches_of(method: Method, task: Task, first: Source) -> Batches:
     """Return batches of the kind that the objective needs, fitted on the first batch; it is not added yet."""
-    kind = KeptBatches if recipe.objective.needs == "blocks" else SummedBatches
-    return kind(recipe, codec, first)
+    kind = KeptBatches if method.objective.needs == "blocks" else SummedBatches
+    return kind(method, task, first)
 
 
 class SummedBatches:
@@ -85,10 +93,10 @@ class SummedBatches:
 
     Parameters
     ----------
-    recipe : Recipe
+    method : Method
         The checked settings.
-    codec : Codec
-        Encodes the targets of all batches.
+    task : Task
+        The targets of all batches.
     first : Source
         The first batch; it is not added yet.
 
@@ -98,30 +106,31 @@ class SummedBatches:
         If principal components are asked for, as they take two passes.
     """
 
-    def __init__(self, recipe: Recipe, codec: Codec, first: Source):
-        if recipe.n_principal is not None:
+    def __init__(self, method: Method, task: Task, first: Source):
+        self.task, codec = task, task.codec
+        if method.n_principal is not None:
             raise InputError(Message("{n_principal} takes two passes over all rows: use fit or fit_source."))
         y = first.labels()
-        recipe = _in_folds(recipe) if y is not None and y.ndim == 2 else recipe
-        self.recipe = recipe = recipe.fitted_to(first)
-        preparation = recipe.preparation(recipe.design.parts(first.n_features), first.column_names)
-        folds = recipe.holding.folds(None, None, None, recipe.seed)
-        self.rows = PreparedRows(first, preparation, codec, folds, recipe.seed)
-        n_features = largest_job(recipe, first, codec.n_targets).n_features
-        places = self.rows.witnesses(n_features, recipe.dtype.itemsize, recipe.budget)
+        method = _in_folds(method) if y is not None and y.ndim == 2 else method
+        self.method = method = method.fitted_to(first)
+        preparation = method.preparation(method.design.parts(first.n_features), first.column_names)
+        folds = method.holding.folds(None, None, None, method.seed)
+        self.rows = PreparedRows(first, preparation, codec, folds, method.seed)
+        n_features = largest_job(method, first, codec.n_targets).n_features
+        places = self.rows.witnesses(n_features, method.dtype.itemsize, method.budget)
         sample, beside = self.rows.sample_beside(places)
         warn_of_dominance(sample, self.rows.sampled(), preparation.parts, first.name, preparation.columns)
-        features = recipe.design.fit(sample, recipe.seed)
-        features = in_bfloat16(features, sample) if recipe.is_rounded else features
-        attributes = mean_and_deviation(sample) | {"normalization_": recipe.normalize}
-        self.known = Known(recipe.seed, codec, features, attributes)
+        features = method.design.fit(sample, method.seed)
+        features = in_bfloat16(features, sample) if method.is_rounded else features
+        attributes = mean_and_deviation(sample) | {"normalization_": method.normalize}
+        self.known = Known(method.seed, codec, features, attributes)
         self.moments = empty_moments(
-            self.known.features, sample, folds.n_folds, codec.shift, recipe.dtype, recipe.is_rounded
+            self.known.features, sample, folds.n_folds, codec.shift, method.dtype, method.is_rounded
         )
         self._observed = ObservedMoments(self.moments)
-        n_tried = min(TRIED_ROWS, first.n_rows) if recipe.holding.asked in ("gcv", "holdout") else 0
+        n_tried = min(TRIED_ROWS, first.n_rows) if method.holding.asked in ("gcv", "holdout") else 0
         self.witnesses, self.tried = witnesses_and_tried(
-            recipe, self.rows, self.known.features, self.moments, places, beside, n_tried
+            method, self.rows, self.known.features, self.moments, places, beside, n_tried
         )
         self._held_folds = self.rows.folds_to_hold_out(places)
         self._weights = self._squares = 0.0  # sums over the rows so far, as ``moments.unit_of`` takes them
@@ -136,49 +145,42 @@ class SummedBatches:
 
         Raise DataError, naming the row, if rows or labels cannot be used; the chunks before that row have been added.
         """
-        job = largest_job(self.recipe, source, self.known.codec.n_targets)
+        job = largest_job(self.method, source, self.known.codec.n_targets)
         gaps = self._observed.gaps | _gaps_of(source)
         keep = None
         if gaps:
-            _check_gaps(self.recipe)
+            _check_gaps(self.method)
             job = replace(job, solver_bytes=job.solver_bytes + len(gaps) * job.moments_bytes)
             keep = self._observed.put
         rows, n_before = replace(self.rows, source=source), self.count
         weight = source.n_rows if source.weights is None else float(of_rows(source.weights).sum())
         self._weights += weight
         self._squares += weight * unit_of(source.weights, source.counts)
-        work = learning_pass(self.recipe, rows, self.known.features, self.moments, Stopwatch(), keep)
+        work = learning_pass(self.method, rows, self.known.features, self.moments, Stopwatch(), keep)
         work = replace(work, weights=RowWeights(source.weights, n_before))
-        for chunk in source.chunks(chunk_rows_within(job, self.recipe.budget)):
+        for chunk in source.chunks(chunk_rows_within(job, self.method.budget)):
             work.add(chunk.X, chunk.y, n_before + chunk.start, source.name)
         work.finish()
         self._observed.release_buffers()
 
-    def result(self) -> FitResult:
+    def result(self) -> Model:
         """Return the features, and their weights learned from all rows so far."""
-        clock, recipe, objective = Stopwatch(), self.recipe, self.recipe.objective
+        clock, method, objective = Stopwatch(), self.method, self.method.objective
         if self._observed.gaps:
-            objective = PenalisedLoss(Observed(Square()), OpenSettings(checked_alpha(recipe.given["alpha"])))
+            objective = PenalisedLoss(Observed(Square()), OpenSettings(checked_alpha(method.recipe.alpha)))
         evidence = Evidence(
-            self.moments, self._observed, device=recipe.device, seed=recipe.seed, asked=recipe.holding.asked,
+            self.moments, self._observed, device=method.device, seed=method.seed, asked=method.holding.asked,
             witnesses=self.witnesses, tried=self.tried, held_folds=self._held_folds,
             unit=self._squares / self._weights,
         )  # fmt: skip
         learned = objective.learn(evidence, self.known.features, clock, Progress())
         learned = learned.in_units(self.known.codec.units)
-        shift = self.moments.shift if recipe.is_rounded else None
         solution = learned.solution
-        return FitResult(
-            self.known,
-            learned,
-            solution.coef,
-            solution.intercept,
-            shift,
-            self.rows.source.n_features,
-            clock.seconds,
-            0,
-            HeldOutRows.of(learned.held_out, self.rows),
-        )
+        return model_of_fit(
+            method, self.task, self.rows.source, self.known, learned, solution.coef, solution.intercept,
+            self.rows.held_out_rows(learned.held_out), self.moments.shift if method.is_rounded else None,
+            {"learning_curve_": None},
+        )  # fmt: skip
 
 
 class KeptBatches:
@@ -191,10 +193,10 @@ class KeptBatches:
 
     Parameters
     ----------
-    recipe : Recipe
+    method : Method
         The checked settings, of a machine in blocks.
-    codec : Codec
-        Encodes the targets of all batches.
+    task : Task
+        The targets of all batches.
     first : Source
         The first batch; it is not added yet.
 
@@ -204,23 +206,24 @@ class KeptBatches:
         If folds or test sets are asked for, as rows to come are in none.
     """
 
-    def __init__(self, recipe: Recipe, codec: Codec, first: Source):
-        if recipe.holding.asked != "leave-out":
+    def __init__(self, method: Method, task: Task, first: Source):
+        self.task, codec = task, task.codec
+        if method.holding.asked != "leave-out":
             raise InputError(
                 Message(
                     "exact machines leave out single rows of batches: use {selection='auto'}; got {selection=}.",
-                    recipe.given["selection"],
+                    method.recipe.selection,
                 )
             )
-        self.recipe = recipe
-        preparation = recipe.preparation(recipe.design.parts(first.n_features), first.column_names)
-        self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, recipe.seed), recipe.seed)
+        self.method = method
+        preparation = method.preparation(method.design.parts(first.n_features), first.column_names)
+        self._rows = PreparedRows(first, preparation, codec, DealtFolds(1, method.seed), method.seed)
         size = min(first.n_rows, sample_rows(first.n_features))
         sample = preparation(first.block(0, size).X, 0, first.name)
         weights = None if first.weights is None else of_rows(first.weights[:size])
-        features = recipe.design.fit(sample, recipe.seed, weights)
-        self.known = Known(recipe.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
-        self._row_bytes = mapped_row_bytes(recipe.given, first)
+        features = method.design.fit(sample, method.seed, weights)
+        self.known = Known(method.seed, codec, features.take(slice(0)), mean_and_deviation(sample))
+        self._row_bytes = mapped_row_bytes(method.recipe, first)
         self._labels = self._rows.labels[:0]
         self._weights: np.ndarray | None = None
         self._order = np.empty(0, dtype=np.intp)
@@ -257,7 +260,7 @@ class KeptBatches:
             )
         self._check_memory(n_before + n)
         prepared = [rows.prepare(c.X, n_before + c.start, source.name) for c in source.chunks(CHUNK_ROWS)]
-        order = np.random.default_rng([self.recipe.seed, n_before]).permutation(n)
+        order = np.random.default_rng([self.method.seed, n_before]).permutation(n)
         self._gathered.append(_arrays.take_rows(_arrays.stack_rows(prepared), order))
         if source.weights is not None or self._weights is not None:
             before = np.ones(n_before) if self._weights is None else self._weights
@@ -271,18 +274,17 @@ class KeptBatches:
             self._borders += ends.astype(int).tolist()
             self._learn(self._borders)
 
-    def result(self) -> FitResult:
+    def result(self) -> Model:
         """See ``Batches``."""
         clock, rows = Stopwatch(), self._rows
         if self._latest is None or self._latest[1].n_rows < self.count:
             self._learn([*self._borders, self.count], clock)
         assert self._latest is not None
         features, learned = self._latest
-        model = features.simplified(learned.solution.coef, learned.solution.intercept)
-        return FitResult(
-            replace(self.known, features=model.features), learned, model.coef, model.intercept, None,
-            rows.source.n_features, clock.seconds, 0,
-            self._held_out(learned.held_out), learned.curve,
+        kept = features.simplified(learned.solution.coef, learned.solution.intercept)
+        return model_of_fit(
+            self.method, self.task, rows.source, replace(self.known, features=kept.features), learned, kept.coef,
+            kept.intercept, self._held_out(learned.held_out), None, {"learning_curve_": learned.curve},
         )  # fmt: skip
 
     def _held_out(self, held_out: HeldOut | None) -> HeldOutRows | None:
@@ -294,23 +296,23 @@ class KeptBatches:
 
     def _learn(self, borders: list[int], clock: Stopwatch | None = None) -> None:
         """Learn the blocks that are left, and keep the machine; go on later from the last that is complete."""
-        recipe, codec, weights = self.recipe, self._rows.codec, self._weights
+        method, codec, weights = self.method, self._rows.codec, self._weights
         self._extend()
         features = self.known.features.take(slice(None))  # the search for gamma changes it
         evidence_rows = KernelRows(
             unscaled(features), self._order, None,
             np.asarray(codec.encode(self._labels[self._order]), dtype=np.float64), codec.shift,
             None if weights is None else weights[self._order],
-            codec.score(self._labels, recipe.scoring, weights), recipe.dtype,
+            codec.score(self._labels, method.scoring, weights), method.dtype,
             unit_of(weights), has_noise=codec.has_noise, units=codec.units,
         )  # fmt: skip
         ends = np.array(borders)
         begun = None if self._swept is None else replace(self._swept, borders=ends)
         evidence = Evidence(
             kernel=evidence_rows, borders=ends, n_rows=self.count, begun=begun, reached=self._keep,
-            device=recipe.device, seed=recipe.seed,
+            device=method.device, seed=method.seed,
         )  # fmt: skip
-        learned = recipe.objective.learn(evidence, features, clock or Stopwatch(), Progress())
+        learned = method.objective.learn(evidence, features, clock or Stopwatch(), Progress())
         self._latest = features, learned
 
     def _keep(self, swept: Swept) -> None:
@@ -329,13 +331,13 @@ class KeptBatches:
     def _check_memory(self, n_rows: int) -> None:
         """Raise MemoryBudgetError unless the budget holds so many rows and a block of their kernel matrix."""
         least = self._bytes(n_rows, min(n_rows, FEWEST_BLOCK_ROWS))
-        if least > room_in(self.recipe.budget):
+        if least > room_in(self.method.budget):
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for an exact machine of {:,} rows and the {:,} of this batch: with a "
                     "block of their kernel matrix they take {}. The batch was not added. Begin with {memory=}, or use "
                     "{features='landmarks'}, whose memory does not grow.",
-                    format_bytes(self.recipe.budget),
+                    format_bytes(self.method.budget),
                     self.count,
                     n_rows - self.count,
                     format_bytes(budget_for(least)),
@@ -346,27 +348,27 @@ class KeptBatches:
     def _most_block_rows(self, n_rows: int) -> int:
         """Return the rows of the largest block that the budget holds beside so many rows."""
         sizes = range(MOST_BLOCK_ROWS, FEWEST_BLOCK_ROWS, -FEWEST_BLOCK_ROWS)
-        room = room_in(self.recipe.budget)
+        room = room_in(self.method.budget)
         return next((m for m in sizes if self._bytes(n_rows, m) <= room), FEWEST_BLOCK_ROWS)
 
     def _bytes(self, n_rows: int, block_rows: int) -> int:
         """Return the bytes of so many rows, of which there are two copies when some are added, and of a block."""
         kept = 2 * self._row_bytes + outputs_bytes(self._rows.codec.n_targets)
         core = core_rows(self._borders[1]) if len(self._borders) > 1 else 0
-        return int(n_rows * kept) + block_bytes(block_rows + core, self._row_bytes, self.recipe.dtype)
+        return int(n_rows * kept) + block_bytes(block_rows + core, self._row_bytes, self.method.dtype)
 
 
-def _in_folds(recipe: Recipe) -> Recipe:
-    """Return the recipe for several tasks, which are compared by folds in place of generalised cross-validation.
+def _in_folds(method: Method) -> Method:
+    """Return the method for several tasks, which are compared by folds in place of generalised cross-validation.
 
     Entries may be missing in a later batch, and generalised cross-validation needs complete targets. If the user asked
     for it by name, it is kept.
     """
-    holding = recipe.holding
+    holding = method.holding
     if holding.asked != "gcv" or not holding.with_groups:
-        return recipe
+        return method
     holding = HoldingOut("folds", USUAL_FOLDS, USUAL_FOLDS)
-    return replace(recipe, holding=holding, n_folds=holding.n_folds)
+    return replace(method, holding=holding, n_folds=holding.n_folds)
 
 
 def _gaps_of(source: Source) -> set[int]:
@@ -377,20 +379,20 @@ def _gaps_of(source: Source) -> set[int]:
     return set(np.flatnonzero(np.isnan(y).any(axis=0)).tolist())
 
 
-def _check_gaps(recipe: Recipe) -> None:
+def _check_gaps(method: Method) -> None:
     """Raise ValueError if the settings do not support missing entries."""
-    if recipe.holding.asked == "gcv":
+    if method.holding.asked == "gcv":
         raise InputError(
             Message(
                 "{selection='gcv'} needs targets without missing entries, but some are missing. Use "
                 "{selection='auto'}."
             )
         )
-    if not on_host(recipe.device):
+    if not on_host(method.device):
         raise InputError(
             Message(
                 "{device=} needs targets without missing entries, but some are missing. Use {device='cpu'}, or fit "
                 "the tasks one by one.",
-                recipe.device,
+                method.device,
             )
         )

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +21,16 @@ from chimap._validation import DataError, check_positive
 from chimap._version import __version__
 from chimap.data import Source
 from chimap.data.rows import digest
-from chimap.fit.recipe import Recipe
-from chimap.fit.result import Known
+from chimap.fit.method import Method
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
+from chimap.recipe import Recipe
+from chimap.recipe.codecs import Codec
 from chimap.solvers.base import Swept
 
-_FREE = ("n_jobs", "verbose")  # settings that may change when a fit is resumed: they do not affect the model
+# Settings that do not tell fits apart: of the computing, which may change when a fit is resumed, and what follows from
+# others. The seed is taken from the file.
+_FREE = ("n_jobs", "verbose", "seed", "learner", "keeps_posterior", "is_classifier", "raced", "resolved")
 
 
 @dataclass(frozen=True)
@@ -116,24 +120,22 @@ class Checkpoint:
         self._choice = Choice(0, {}, None)
         self._asked: JSON = {}
 
-    def choice(self, estimator: str, parameters: Parameters) -> Choice | None:
-        """Return what a race chose for an estimator with these parameters; None if there is no file, or another's."""
+    def choice(self, asked: Recipe) -> Choice | None:
+        """Return what a race chose where these settings were asked for; None if there is no file, or another's."""
         if not self.path.exists():
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
         with model_file.checked(self.path):
-            if meta["version"] != __version__ or meta["asked"] != _files.plain_json(
-                _settings(estimator, parameters)
-            ):
+            if meta["version"] != __version__ or meta["asked"] != _settings(asked):
                 return None
             return Choice(**model_file.decode(meta["choice"], arrays))
 
-    def keep(self, estimator: str, parameters: Parameters, choice: Choice) -> None:
-        """Write, with every version from now on, what a race chose for an estimator with these parameters."""
-        self._asked, self._choice = _settings(estimator, parameters), choice
+    def keep(self, asked: Recipe, choice: Choice) -> None:
+        """Write, with every version from now on, what a race chose where these settings were asked for."""
+        self._asked, self._choice = _settings(asked), choice
 
-    def open(self, recipe: Recipe, sources: Sequence[Source]) -> Standing | None:
-        """Return the state of the fit of this recipe on these sources, or None if there is no file.
+    def open(self, method: Method, sources: Sequence[Source]) -> Standing | None:
+        """Return the state of the fit of this method on these sources, or None if there is no file.
 
         Raises
         ------
@@ -145,7 +147,7 @@ class Checkpoint:
             return None
         meta, arrays = _files.read_tensors(self.path, "checkpoint")
         with model_file.checked(self.path):
-            differing = self._differing(meta, recipe, sources)
+            differing = self._differing(meta, method, sources)
         if differing:
             raise DataError(
                 Message(
@@ -167,12 +169,12 @@ class Checkpoint:
             )  # fmt: skip
         return standing
 
-    def reached(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
+    def reached(self, method: Method, sources: Sequence[Source], standing: Standing) -> None:
         """Write the state if the interval has passed; if the disk is full, warn and keep the last version."""
         if time.monotonic() - self._last < self.seconds:
             return
         try:
-            self.write(recipe, sources, standing)
+            self.write(method, sources, standing)
         except OSError as error:
             warnings.warn(
                 f"the checkpoint {self.path} could not be written ({error}); the fit continues, and the last complete "
@@ -180,7 +182,7 @@ class Checkpoint:
             )  # fmt: skip
         self._last = time.monotonic()
 
-    def write(self, recipe: Recipe, sources: Sequence[Source], standing: Standing) -> None:
+    def write(self, method: Method, sources: Sequence[Source], standing: Standing) -> None:
         """Write the state."""
         arrays: dict[str, np.ndarray] = {}
         learned = {field.name: getattr(standing.known, field.name) for field in fields(Known)}
@@ -188,7 +190,7 @@ class Checkpoint:
         state = model_file.encode(learned | solved, "state", arrays)
         meta = {
             "version": __version__,
-            "settings": _settings(recipe.estimator, recipe.given),
+            "settings": _settings(method.recipe),
             "asked": self._asked,
             "choice": model_file.encode(vars(self._choice), "choice", arrays),
             "sources": [_fingerprint(source) for source in sources],
@@ -206,16 +208,14 @@ class Checkpoint:
         """Remove the file, after the fit has succeeded."""
         self.path.unlink(missing_ok=True)
 
-    def _differing(self, meta: JSON, recipe: Recipe, sources: Sequence[Source]) -> list[str]:
+    def _differing(self, meta: JSON, method: Method, sources: Sequence[Source]) -> list[str]:
         """Return what differs between the file and this fit, a phrase for each difference."""
         differing: list[str] = []
         if meta["version"] != __version__:
             differing.append(f"it was written by chimap {meta['version']}, and this is {__version__}")
         differing += [
             Message("{} was {!r} and is {!r}", Parameter(name), before, now)
-            for name, before, now in _differing_entries(
-                meta["settings"], _settings(recipe.estimator, recipe.given)
-            )
+            for name, before, now in _differing_entries(meta["settings"], _settings(method.recipe))
         ]
         if len(meta["sources"]) != len(sources):
             differing.append(f"it has {len(meta['sources'])} source(s), and this fit has {len(sources)}")
@@ -233,13 +233,19 @@ def _fingerprint(source: Source) -> JSON:
     return source.fingerprint() | weights
 
 
-def _settings(estimator: str, parameters: Parameters) -> JSON:
-    """Return the parameters of an estimator as JSON, arrays as lists."""
+def _settings(recipe: Recipe) -> JSON:
+    """Return the settings of a recipe and of its learner, if any, as JSON, arrays as lists."""
+    settings, learner = (
+        {f.name: getattr(recipe, f.name) for f in fields(recipe) if f.name not in _FREE},
+        recipe.learner,
+    )
+    if learner is not None:
+        settings |= {f.name: getattr(learner, f.name) for f in fields(learner)}  # type: ignore[arg-type]
     arrays: dict[str, np.ndarray] = {}
-    parameters = {name: value for name, value in parameters.items() if name not in _FREE}
-    settings = {name: model_file.encode(value, name, arrays) for name, value in parameters.items()}
-    settings["arrays"] = {name: array.tolist() for name, array in arrays.items()}
-    return {"estimator": estimator, **_files.plain_json(settings)}
+    encoded = {name: model_file.encode(value, name, arrays) for name, value in settings.items()}
+    return dict(
+        _files.plain_json(encoded | {"arrays": {name: array.tolist() for name, array in arrays.items()}})
+    )
 
 
 def _differing_entries(before: JSON, now: JSON) -> list[tuple[str, object, object]]:
@@ -261,3 +267,25 @@ def _moments(meta: JSON, arrays: dict[str, np.ndarray], i: int) -> Moments:
     prefix = f"moments{i}."
     state = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
     return Moments.of_state(meta, state)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is learned before the rows are added up.
+
+    Parameters
+    ----------
+    seed : int
+        Seed of the fit.
+    codec : Codec
+        Encodes the targets.
+    features : FittedFeatures
+        The fitted features.
+    attributes : dict
+        Further attributes that the estimator shows, by name.
+    """
+
+    seed: int
+    codec: Codec
+    features: Any
+    attributes: JSON

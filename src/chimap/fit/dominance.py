@@ -10,8 +10,8 @@ import numpy as np
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
-from chimap.fit.design import FeatureBlock
 from chimap.kernels import Exponential, Kernel
+from chimap.recipe.parts import FeatureBlock
 
 _SHARE = 0.9  # of what all rows sum up to: then their mean distance is that to a single row
 _FEWEST_ROWS = 10  # among fewer rows, one may well be the largest by far

@@ -1,143 +1,293 @@
 """Run a fit from beginning to end.
 
-``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``
-of checked settings. The collector (``fit.collecting``) for what the objective needs plans the memory and draws a
-sample; the design learns the features on it; passes over the rows collect the evidence; and the objective chooses the
-strength and solves for the weights.
+``fit`` is the trunk of the package: every estimator that learns from a source of rows ends up here, with a ``Recipe``.
+The task says what the labels are; a race chooses what is open, and ``resolve`` gives the rest its value for the rows at
+hand. Then ``learn`` makes a model: the collector (``fit.collecting``) for what the objective needs plans the memory and
+draws a sample; the design learns the features on it; passes over the rows collect the evidence; and the objective
+chooses the strength and solves for the weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._pieces import PiecesHere, held_by
-from chimap._types import Scoring
-from chimap._validation import check_weights, check_width
+from chimap._threads import suited, threads
+from chimap._types import JSON, ArrayLike, Scoring
+from chimap._validation import MemoryBudgetError, check_weights, check_width
 from chimap.backends import check_device, on_host
 from chimap.data import Source
-from chimap.engines import Engine, Progress, Stopwatch
+from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
+from chimap.engines.compilation import compilation
 from chimap.explain import mean_and_deviation
 from chimap.features.principal import PrincipalFeatures
 from chimap.features.rounded import in_bfloat16
-from chimap.fit.checkpoint import Checkpoint, Standing
+from chimap.fit.beyond_limit import asks_for_rival, better_of
+from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.dominance import warn_of_dominance
+from chimap.fit.method import Method, Objective, objective_of
 from chimap.fit.passes import Passes
-from chimap.fit.recipe import Objective, Recipe
-from chimap.fit.result import FitResult, HeldOutRows, Known
+from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
+from chimap.losses import Observed
+from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.model import Model
+from chimap.recipe import Recipe
+from chimap.recipe.task import HeldOutRows, Task, scoring_of
+from chimap.selection.choose import ChosenSolution
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+
+class Raced(Protocol):
+    """The result of a race, which a fit shows."""
+
+    @property
+    def seconds(self) -> float:
+        """How long it took."""
+        ...
+
+
+Race = Callable[[Recipe, Source, Task, np.ndarray | None, Progress, bool], tuple[Recipe, Raced | None]]
+"""Returns the recipe with what a race has chosen, and its result: of a recipe, rows, their task and groups; the last
+argument says whether the fit may keep all rows."""
 
 
 def fit(
     recipe: Recipe,
     source: Source,
-    engine: Engine,
-    progress: Progress,
+    engine: str | Client | Engine = "local",
+    progress: Progress | None = None,
     *,
+    groups: ArrayLike | None = None,
     unlabelled: Source | None = None,
-    checkpoint: Checkpoint | None = None,
-    clock: Stopwatch | None = None,
-    groups: np.ndarray | None = None,
+    checkpoint: Checkpoint | str | Path | None = None,
     has_curve: bool = False,
-    shown: Scoring = None,
-) -> FitResult:
-    """Learn features and weights from a source of rows.
+    race: Race | None = None,
+) -> Model:
+    """Return the model of a source of rows.
 
     Parameters
     ----------
     recipe : Recipe
-        The checked settings.
+        The settings that are asked for.
     source : Source
         The rows and their labels or targets.
-    engine : Engine
+    engine : str, dask.distributed.Client or Engine, default="local"
         Where chunks of rows are processed.
-    progress : Progress
+    progress : Progress or None, default=None
         Informed of the stages and of each step within them.
-    unlabelled : Source or None, default=None
-        Rows without targets. They contribute to the principal components only.
-    checkpoint : Checkpoint or None, default=None
-        The file to write the state of the fit to, and to resume from if it exists.
-    clock : Stopwatch or None, default=None
-        Collects the seconds of each stage.
     groups : array of shape (n,) or None, default=None
         The group of each row; the rows of a group are held out together.
+    unlabelled : Source or None, default=None
+        Rows without targets. They contribute to the principal components only.
+    checkpoint : Checkpoint, str, Path or None, default=None
+        The file to write the state of the fit to, and to resume from if it exists. It is removed at the end; a
+        ``Checkpoint`` object is not.
     has_curve : bool, default=False
         Whether to keep the sums in parts that give a learning curve, if the memory budget allows it.
-    shown : str, callable or None, default=None
-        The score that the learning curve shows; None for accuracy or R^2.
-
-    Returns
-    -------
-    FitResult
-        Features, weights and what was learned beside them.
+    race : callable or None, default=None
+        Chooses the settings that are left to a race.
 
     Raises
     ------
     ValueError
-        If settings contradict each other (see ``check_request``).
+        If settings contradict each other.
     DataError
         If the rows or targets cannot be used, or the checkpoint belongs to another fit.
     MemoryBudgetError
         If the memory budget is too small.
     """
-    clock = clock or Stopwatch()
+    progress, clock = progress or Progress(), Stopwatch()
+    ends_at = None if recipe.time_limit is None else time.monotonic() + recipe.time_limit
+    log = Checkpoint(checkpoint) if isinstance(checkpoint, str | Path) else checkpoint
+    task, source, groups = Task.of(source, recipe, groups)
+    shown = scoring_of(recipe.scoring, recipe.is_classifier, source.labels())
+    request = Request(can_keep(engine), log is not None, unlabelled is not None, has_curve)
+    check_request(objective_of(recipe, task.has_gaps), recipe, request)
+    n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
+    with threads(suited(recipe.n_jobs, n_rows)):
+        asked, (recipe, raced) = recipe, _raced(recipe, source, task, groups, progress, request, log, race)
+        resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
+        try:
+            with progress, engine_of(engine) as running, compilation(clock, progress):
+
+                def learned(recipe: Recipe, rows: Source, of_rows: np.ndarray | None) -> Model:
+                    return learn(recipe, task, rows, running, progress, request, clock, of_rows, shown=shown)
+
+                model = learn(
+                    resolved, task, source, running, progress, request, clock, groups, unlabelled, log, ends_at,
+                    shown,
+                )  # fmt: skip
+                if asks_for_rival(asked, model):
+                    model = better_of(
+                        model, asked, recipe, task, source, groups, learned, gamma_of_sample, progress
+                    )
+        except MemoryBudgetError as error:
+            advice = advice_on_components(resolved, source, task)
+            raise MemoryBudgetError(Message("{}{}", error, advice)) from None
+    if log is not None and log is not checkpoint:
+        log.remove()
+    seconds = clock.seconds if raced is None else {"race": raced.seconds, **clock.seconds}
+    told: JSON = {"stage_seconds_": seconds} | ({} if raced is None else {"race_": raced})
+    if "row_numbers_" in model.learned:  # rows without a label or a weight are no rows of the fit
+        told["row_numbers_"] = source.places_in_file()[model.learned["row_numbers_"]]
+    model = replace(model, learned={**model.learned, **told})
+    model.folded  # noqa: B018  cached now, so that the first prediction is as fast as the next
+    return model
+
+
+def _raced(
+    recipe: Recipe,
+    source: Source,
+    task: Task,
+    groups: np.ndarray | None,
+    progress: Progress,
+    request: Request,
+    checkpoint: Checkpoint | None,
+    race: Race | None,
+) -> tuple[Recipe, Raced | None]:
+    """Return the recipe with what a race chooses, or what the checkpoint has of one."""
+    choice = None if checkpoint is None else checkpoint.choice(recipe)
+    if choice is not None:
+        asked, recipe, raced = (
+            recipe,
+            replace(recipe, seed=choice.seed).chosen(**choice.chosen),
+            cast("Raced | None", choice.race),
+        )
+    elif race is None:
+        asked, raced = recipe, None
+    else:
+        asked = recipe
+        recipe, raced = race(recipe, source, task, groups, progress, request.keeps_rows)
+    if checkpoint is not None:
+        checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
+    return recipe, raced
+
+
+def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None) -> float | str:
+    """Return gamma of the exact machine of a sample; "mean" for kernels without one. See ``resolve.gamma_sample``."""
+    sample = gamma_sample(recipe, source, groups)
+    if sample is None:
+        return "mean"
+    exact, rows, of_rows = sample
+    return float(fit(exact, rows, groups=of_rows).kernel.gamma)  # type: ignore[attr-defined]
+
+
+def learn(
+    recipe: Recipe,
+    task: Task,
+    source: Source,
+    engine: Engine,
+    progress: Progress,
+    request: Request,
+    clock: Stopwatch,
+    groups: np.ndarray | None = None,
+    unlabelled: Source | None = None,
+    checkpoint: Checkpoint | None = None,
+    ends_at: float | None = None,
+    shown: Scoring = None,
+) -> Model:
+    """Learn features and weights, with a value for every setting. See ``fit``; ``shown`` is the score of the curve."""
+    method = Method.of(recipe, source.column_names, has_gaps=task.has_gaps, ends_at=ends_at)
     sources = [source] if unlabelled is None else [source, unlabelled]
-    request = Request(engine.can_keep, checkpoint is not None, unlabelled is not None, has_curve)
-    check_request(recipe.objective, recipe.device, recipe.n_principal, request)
+    check_request(method.objective, recipe, request)
     for joined in sources[1:]:
         check_width(np.empty((0, joined.n_features)), sources[0].n_features, recipe.estimator)
     with clock("sample"):
-        saved = None if checkpoint is None else checkpoint.open(recipe, sources)
+        saved = None if checkpoint is None else checkpoint.open(method, sources)
         if saved is None:
-            recipe = recipe.fitted_to(source)
+            method = method.fitted_to(source)
         else:
-            recipe = recipe.resumed(saved.known.seed, saved.known.attributes["normalization_"])
-        recipe = recipe if groups is None else recipe.of_groups()
-        rows = _prepared_rows(recipe, source, groups, saved)
-        collector = COLLECTORS[recipe.objective.needs].planned(recipe, rows, engine, saved, request)
-        recipe, rows = collector.recipe, collector.rows
+            method = method.resumed(saved.known.seed, saved.known.attributes["normalization_"])
+        method = method if groups is None else method.of_groups()
+        rows = _prepared_rows(method, task, source, groups, saved)
+        collector = COLLECTORS[method.objective.needs].planned(method, rows, engine, saved, request)
+        method, rows = collector.method, collector.rows
         sample = collector.sample(progress, saved)
     known = (
-        saved.known if saved is not None else _learn_features(recipe, rows, sample, engine, clock, progress)
+        saved.known if saved is not None else _learn_features(method, rows, sample, engine, clock, progress)
     )
     sample = sample.after_features()
     passes = Passes(
-        recipe, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
+        method, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
     )
     principal = passes.components(sample.rows)
     features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
     collected = collector.collect(passes, features, sample)
-    learned = recipe.objective.learn(collected.evidence, features, clock, progress)
+    learned = method.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
     curve = collector.curve(collected, learned, shown, clock)
     learned = learned.in_units(rows.codec.units)
-    model = features.simplified(learned.solution.coef, learned.solution.intercept)
-    return FitResult(
-        replace(known, features=model.features), learned, model.coef, model.intercept, collected.shift,
-        source.n_features, clock.seconds, collector.chunk_rows,
-        HeldOutRows.of(learned.held_out, rows), curve,
+    kept = features.simplified(learned.solution.coef, learned.solution.intercept)
+    return model_of_fit(
+        method, task, source, replace(known, features=kept.features), learned, kept.coef, kept.intercept,
+        rows.held_out_rows(learned.held_out), collected.shift, {"learning_curve_": curve},
+    )  # fmt: skip
+
+
+def model_of_fit(
+    method: Method,
+    task: Task,
+    source: Source,
+    known: Known,
+    learned: ChosenSolution,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    held_out: HeldOutRows | None,
+    shift: np.ndarray | None,
+    more: dict[str, Any],
+) -> Model:
+    """Return the model of what a fit has learned; ``more`` are further attributes to show."""
+    recipe, loss = replace(method.recipe, seed=known.seed), learned.loss
+    task = replace(task, codec=known.codec)
+    classes = task.classes
+    answers: ClassAnswers | RealAnswers = (
+        RealAnswers.of(held_out)
+        if classes is None
+        else ClassAnswers.of(
+            held_out, classes, task.n_targets, is_multilabel=task.is_multilabel, class_weight=task.class_weight,
+            threshold=task.threshold,
+        )
+    )  # fmt: skip
+    attributes: JSON = {**learned.attributes, **known.attributes}
+    normalization = attributes.pop("normalization_", None)
+    kernel = attributes.pop("kernel_", known.features.kernel_)
+    shown = {
+        "alpha_": learned.solution.alpha, "selection_": learned.selection,
+        "loss_": loss.loss if isinstance(loss, Observed) else loss, "n_passes_": learned.n_passes,
+        "n_rows_": learned.n_rows,
+    }  # fmt: skip
+    has_posterior = recipe.keeps_posterior and recipe.n_principal is None
+    return Model(
+        recipe, task, source.n_features, source.column_names, known.features, kernel, coef, intercept, answers,
+        normalization, shift, learned.posterior() if has_posterior else None, shown | more | attributes,
     )  # fmt: skip
 
 
 def _prepared_rows(
-    recipe: Recipe, source: Source, groups: np.ndarray | None, saved: Standing | None
+    method: Method, task: Task, source: Source, groups: np.ndarray | None, saved: Standing | None
 ) -> PreparedRows:
     """Return the rows of the source with their checks, their targets and their folds."""
-    codec = recipe.codec.of(source.labels()) if saved is None else saved.known.codec
-    preparation = recipe.preparation(recipe.design.parts(source.n_features), source.column_names)
-    folds = recipe.holding.folds(source.n_rows, source.labels(), groups, recipe.seed)
-    leaves_folds = groups is not None or recipe.holding.splitter is not None
-    return PreparedRows(source, preparation, codec, folds, recipe.seed, groups, leaves_folds)
+    codec = task.codec if saved is None else saved.known.codec
+    preparation = method.preparation(method.design.parts(source.n_features), source.column_names)
+    folds = method.holding.folds(source.n_rows, source.labels(), groups, method.seed)
+    leaves_folds = groups is not None or method.holding.splitter is not None
+    return PreparedRows(source, preparation, codec, folds, method.seed, groups, leaves_folds)
 
 
 def _learn_features(
-    recipe: Recipe, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
+    method: Method, rows: PreparedRows, sample: Sample, engine: Engine, clock: Stopwatch, progress: Progress
 ) -> Known:
     """Learn the features on the sample, together with all else that precedes the passes."""
     places = rows.sampled() if sample.order is None else sample.order
@@ -145,27 +295,26 @@ def _learn_features(
         if some is not None:
             warn_of_dominance(some, numbers, rows.prepare.parts, rows.source.name, rows.prepare.columns)
     with clock("map"), held_by(getattr(engine, "pieces", PiecesHere)):
-        features = recipe.design.fit(sample.drawn, recipe.seed, sample.weights)
-    features, attributes = recipe.design.learn(features, recipe, rows, sample.drawn, clock, progress)
-    if recipe.is_rounded:
+        features = method.design.fit(sample.drawn, method.seed, sample.weights)
+    features, attributes = method.design.learn(features, method, rows, sample.drawn, clock, progress)
+    if method.is_rounded:
         features = in_bfloat16(features, sample.drawn)
-    attributes = mean_and_deviation(sample.drawn) | {"normalization_": recipe.normalize} | attributes
-    return Known(recipe.seed, rows.codec, features, attributes)
+    attributes = mean_and_deviation(sample.drawn) | {"normalization_": method.normalize} | attributes
+    return Known(method.seed, rows.codec, features, attributes)
 
 
-def check_request(
-    objective: Objective, device: str, n_principal: int | Sequence[int] | None, request: Request
-) -> None:
+def check_request(objective: Objective, recipe: Recipe, request: Request) -> None:
     """Raise ValueError for settings that cannot be combined with what is asked of the fit."""
-    check_device(device)
-    if not on_host(device) and (request.has_checkpoint or not request.can_keep):
+    check_device(recipe.device)
+    if not on_host(recipe.device) and (request.has_checkpoint or not request.can_keep):
         raise InputError(
             Message(
-                "{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.", device
+                "{device=} keeps its moments on the device: use {engine='local'} and no checkpoint.",
+                recipe.device,
             )
         )
     COLLECTORS[objective.needs].check(request)
-    if request.has_unlabelled and n_principal is None:
+    if request.has_unlabelled and recipe.n_principal is None:
         raise InputError(
             Message("unlabelled rows contribute to principal components only: give {n_principal}.")
         )

@@ -15,10 +15,9 @@ import numpy as np
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import ArrayLike
-from chimap._validation import DataError, ParameterError, check_choice, check_positive
-from chimap.data.label_kinds import is_missing
-from chimap.data.labels import check_labels
+from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.moments import DealtFolds, GivenFolds, RowFolds
+from chimap.recipe.task import checked_groups
 from chimap.selection.base import USUAL_FOLDS
 from chimap.solvers.base import Asked
 
@@ -198,29 +197,6 @@ def leaving_out(selection: Any) -> HoldingOut:
             "selection", selection, "'auto', at least 2 folds, or a splitter of scikit-learn"
         )
     return holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
-
-
-def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
-    """Return the groups of the rows as numbers from 0, (n_rows,); raise DataError if there are not two or more."""
-    labels = np.asarray(groups)
-    if labels.shape != (n_rows,):
-        raise DataError(
-            Message(
-                "{groups} must have one entry for each of the {} rows that have labels; got {}.",
-                n_rows,
-                labels.shape,
-            )
-        )
-    missing = np.array([is_missing(group) for group in labels.tolist()], dtype=bool)
-    if missing.any():
-        raise DataError(
-            f"groups, row {int(missing.argmax())}: missing. Every row needs a group: give rows without one a name of "
-            "their own, or leave them out."
-        )
-    names, numbers = np.unique(check_labels(labels, n_rows, "groups"), return_inverse=True)
-    if names.size < 2:
-        raise DataError("all rows are of one group: none can be held out. Leave groups out.")
-    return np.asarray(numbers)
 
 
 def folds_of_groups(groups: np.ndarray, n_folds: int, is_holdout: bool = False) -> GivenFolds:

@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from chimap._types import Scoring
-from chimap.fit.recipe import Recipe
+from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows
 from chimap.moments import Moments
 from chimap.selection.choose import ChosenSolution
@@ -26,7 +26,7 @@ _MEASURED = 50  # rows to score at least
 
 
 def learning_curve(
-    recipe: Recipe,
+    method: Method,
     rows: PreparedRows,
     evidence: Evidence,
     learned: ChosenSolution,
@@ -40,14 +40,14 @@ def learning_curve(
     or too few rows to score.
     """
     witnesses, moments, last = evidence.witnesses, evidence.moments, rows.n_folds - 1
-    chooses_components = isinstance(recipe.n_principal, tuple)
+    chooses_components = isinstance(method.n_principal, tuple)
     if chooses_components or witnesses is None or moments is None or last < 2:
         return None
     members = np.flatnonzero(rows.folds(0, rows.source.n_rows)[witnesses.rows] == last)
     if members.size < _MEASURED:
         return None
     tried = rows.tried(witnesses.of(members), shown)
-    factor = Factor(moments.shift.size, recipe.device)
+    factor = Factor(moments.shift.size, method.device)
     points = score_growing(sums[:-1] or growing(moments), learned.solution.alpha, tried, factor)
     if sums and learned.held_out is not None:  # the last point: each of these rows was left out alone
         outputs = learned.held_out.outputs[np.searchsorted(learned.held_out.rows, witnesses.rows[members])]

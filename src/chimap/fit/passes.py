@@ -26,9 +26,8 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.features.principal import BlockMoments
 from chimap.features.rounded import RoundedFeatures
-from chimap.fit.checkpoint import Checkpoint, Standing
-from chimap.fit.recipe import Recipe
-from chimap.fit.result import Known
+from chimap.fit.checkpoint import Checkpoint, Known, Standing
+from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
 from chimap.selection.tried import TRIED_ROWS, TriedRows
@@ -58,7 +57,7 @@ def empty_moments(
 
 
 def learning_pass(
-    recipe: Recipe,
+    method: Method,
     rows: PreparedRows,
     features: FittedFeatures,
     moments: FoldMoments,
@@ -66,26 +65,26 @@ def learning_pass(
     keep: Keep | None = None,
 ) -> Pass[Sums]:
     """Return the pass that adds up features and targets of the rows, fold by fold."""
-    features = rounded(recipe, features, moments.shift)
-    sums = backend_of(recipe.device).sums(features, moments, keep)
+    features = rounded(method, features, moments.shift)
+    sums = backend_of(method.device).sums(features, moments, keep)
     return Pass(rows.prepare, rows.codec.encode, sums, rows.folds, clock, rows.weights)
 
 
 def component_pass(
-    recipe: Recipe, rows: PreparedRows, features: BlockedFeatures, moments: BlockMoments, clock: Stopwatch
+    method: Method, rows: PreparedRows, features: BlockedFeatures, moments: BlockMoments, clock: Stopwatch
 ) -> Pass[Sums]:
     """Return the pass that adds up the features of each block of columns, without targets."""
-    sums = backend_of(recipe.device).block_sums(features, moments, recipe.dtype)
+    sums = backend_of(method.device).block_sums(features, moments, method.dtype)
     return Pass(rows.prepare, no_targets, sums, DealtFolds(1, rows.seed), clock, rows.weights)
 
 
-def rounded(recipe: Recipe, features: FittedFeatures, shift: np.ndarray) -> FittedFeatures:
-    """Return the features as they are added up: rounded to bfloat16 if the recipe says so."""
-    return RoundedFeatures(features, shift) if recipe.is_rounded else features
+def rounded(method: Method, features: FittedFeatures, shift: np.ndarray) -> FittedFeatures:
+    """Return the features as they are added up: rounded to bfloat16 if the method says so."""
+    return RoundedFeatures(features, shift) if method.is_rounded else features
 
 
 def witnesses_of(
-    recipe: Recipe,
+    method: Method,
     rows: PreparedRows,
     features: FittedFeatures,
     moments: FoldMoments,
@@ -93,8 +92,8 @@ def witnesses_of(
     seen: Rows,
 ) -> Witnesses:
     """Return features and targets, less the shifts of the moments, of the rows ``seen`` at ``places`` of the source."""
-    Z = np.empty((places.size, moments.shift.size), dtype=recipe.dtype)
-    features_by_pieces(rounded(recipe, features, moments.shift), seen, Z, moments.shift)
+    Z = np.empty((places.size, moments.shift.size), dtype=method.dtype)
+    features_by_pieces(rounded(method, features, moments.shift), seen, Z, moments.shift)
     Y = np.asarray(rows.codec.encode(rows.labels[places]), dtype=np.float64)
     weights, counts = (
         None if part is None else part[places] for part in (rows.source.weights, rows.source.counts)
@@ -106,7 +105,7 @@ def witnesses_of(
 
 
 def witnesses_and_tried(
-    recipe: Recipe,
+    method: Method,
     rows: PreparedRows,
     features: FittedFeatures,
     moments: FoldMoments,
@@ -120,15 +119,15 @@ def witnesses_and_tried(
     is held out, at most ``n_tried`` of them, for ``selection="holdout"``; else a fixed number of rows that resemble
     unseen ones (the former, if they are the same rows), or None if ``n_tried`` is 0.
     """
-    make = partial(witnesses_of, recipe, rows, features, moments)
+    make = partial(witnesses_of, method, rows, features, moments)
     witnesses = make(places, rows.take(places) if seen is None else seen) if places.size else None
     if not n_tried:
         return witnesses, None
     # The number of scored rows is independent of the budget, which would otherwise influence the choice.
-    scored_places = rows.held_out(n_tried) if recipe.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
+    scored_places = rows.held_out(n_tried) if method.holding.asked == "holdout" else rows.beside(TRIED_ROWS)
     is_there = witnesses is not None and np.array_equal(scored_places, places)
     scored = witnesses if is_there else make(scored_places, rows.take(scored_places))
-    return witnesses, None if scored is None else rows.tried(scored, recipe.scoring)
+    return witnesses, None if scored is None else rows.tried(scored, method.scoring)
 
 
 @dataclass
@@ -138,7 +137,7 @@ class Passes:
     ``components`` sets ``principal``, which each later version of the checkpoint contains.
     """
 
-    recipe: Recipe
+    method: Method
     rows: PreparedRows
     sources: list[Source]
     known: Known
@@ -155,8 +154,8 @@ class Passes:
 
         The sums are taken about the mean of the rows ``first``.
         """
-        if self.recipe.most_principal is not None:
-            self.principal = self._components(self.recipe.most_principal, first)
+        if self.method.most_principal is not None:
+            self.principal = self._components(self.method.most_principal, first)
         return self.principal
 
     def _components(self, most: int, first: Any) -> Sequence[PCA]:
@@ -165,7 +164,7 @@ class Passes:
             return standing.principal
         features = self.known.features
         moments = BlockMoments(standing.moments) if standing else BlockMoments.about(features, first)
-        work = component_pass(self.recipe, self.rows, features, moments, self.clock)
+        work = component_pass(self.method, self.rows, features, moments, self.clock)
         place, next_row = (0, 0) if standing is None else (standing.place, standing.next_row)
         for i in range(place, len(self.sources)):
             work = replace(work, weights=RowWeights(self.sources[i].weights))
@@ -176,7 +175,7 @@ class Passes:
         work.finish()
         with self.clock("components"):
             return [
-                PCA.of(block, min(most, block.n_features), self.recipe.device)
+                PCA.of(block, min(most, block.n_features), self.method.device)
                 for block in work.moments.blocks
             ]
 
@@ -185,7 +184,7 @@ class Passes:
         rows = self.rows
         for chunk in rows.source.chunks(FIRST_ROWS):
             prepared = rows.prepare(chunk.X, chunk.start, rows.source.name)
-            Z = np.empty((prepared.shape[0], features._n_features_out), self.recipe.dtype)
+            Z = np.empty((prepared.shape[0], features._n_features_out), self.method.dtype)
             features.features_into(prepared, Z)
             most = np.sqrt(np.finfo(Z.dtype).max)  # above it, squares overflow
             for row in np.flatnonzero(~(np.abs(Z) < most).all(axis=1)):
@@ -206,7 +205,7 @@ class Passes:
         if self.checkpoint is not None and swept.weights.shape[0] < swept.borders[-1]:
             standing = Standing("blocks", 0, swept.weights.shape[0], 0, [], None, known, swept, digest)
             with self.clock("checkpoint"):
-                self.checkpoint.reached(self.recipe, self.sources, standing)
+                self.checkpoint.reached(self.method, self.sources, standing)
 
     def reached(self, stage: str, place: int = 0) -> Reached:
         """Return the callback for the end of a chunk, which writes the checkpoint if it is due.
@@ -220,6 +219,6 @@ class Passes:
                     stage, place, next_row, self.chunk_rows, work.moments.parts, self.principal, self.known
                 )
                 with self.clock("checkpoint"):
-                    self.checkpoint.reached(self.recipe, self.sources, standing)
+                    self.checkpoint.reached(self.method, self.sources, standing)
 
         return reached

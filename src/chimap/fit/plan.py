@@ -1,6 +1,6 @@
 """The memory plan of a fit, made before the first row is mapped.
 
-``planned_job`` computes the sizes of the largest pass (the ``Job``) from the recipe and the source. A collector
+``planned_job`` computes the sizes of the largest pass (the ``Job``) from the method and the source. A collector
 (``fit.collecting``) adds what it would like to keep in memory, and ``Plan.of_first`` takes what the budget allows and
 derives the rows of a chunk. ``keeping_job`` does the same for solvers that need all features in memory, once the
 features are fitted.
@@ -24,10 +24,11 @@ from chimap.engines import Engine, Job, chunk_rows_within
 from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
 from chimap.features.base import FittedFeatures
-from chimap.fit.design import FeatureBlock, sample_size, sizes_of
-from chimap.fit.recipe import Objective, Recipe
+from chimap.fit.design import sample_size
+from chimap.fit.method import Method, Objective
 from chimap.fit.rows import PreparedRows
 from chimap.moments import FoldMoments, RowFolds
+from chimap.recipe.parts import FeatureBlock, sizes_of
 
 _SAMPLE_ERROR = 1.05  # the density of a sample may fall short of the density of all rows by this factor
 _SPARSE_BELOW = 2 / 3  # density below which float64 CSR is smaller than float64, column indices included
@@ -98,23 +99,23 @@ def principal_features(parts: list[FeatureBlock], n_principal: int, n_folds: int
     return max(components, int(np.sqrt(np.square(sizes, dtype=float).sum() / n_folds)))
 
 
-def largest_job(recipe: Recipe, source: Source, n_targets: int) -> Job:
+def largest_job(method: Method, source: Source, n_targets: int) -> Job:
     """Return the largest pass of a fit, with the memory that finding the weights takes."""
-    parts = recipe.design.sized(source.n_features)
-    job = job_of(source, parts, n_targets, recipe.n_folds, recipe.dtype, normalises=recipe.changes_rows)
-    job = replace(job, is_rounded=recipe.is_rounded and sizes_of(parts).is_random)
-    most = recipe.most_principal
+    parts = method.design.sized(source.n_features)
+    job = job_of(source, parts, n_targets, method.n_folds, method.dtype, normalises=method.changes_rows)
+    job = replace(job, is_rounded=method.is_rounded and sizes_of(parts).is_random)
+    most = method.most_principal
     if most is not None:
-        job = replace(job, n_features=principal_features(parts, most, recipe.n_folds))
-        if isinstance(recipe.n_principal, tuple):  # moments of fewer components, beside those of all
+        job = replace(job, n_features=principal_features(parts, most, method.n_folds))
+        if isinstance(method.n_principal, tuple):  # moments of fewer components, beside those of all
             job = replace(job, solver_bytes=job.moments_bytes + 8 * job.n_features**2)
-    return recipe.objective.footprint(job, parts)
+    return method.objective.footprint(job, parts)
 
 
-def planned_job(recipe: Recipe, rows: PreparedRows, engine: Engine) -> Job:
+def planned_job(method: Method, rows: PreparedRows, engine: Engine) -> Job:
     """Return the sizes of the largest pass of a fit, with what the engine and the solver hold beside it."""
-    job = largest_job(recipe, rows.source, rows.codec.n_targets)
-    return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, recipe.objective.n_vectors))
+    job = largest_job(method, rows.source, rows.codec.n_targets)
+    return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.n_vectors))
 
 
 @dataclass(frozen=True)

@@ -12,24 +12,21 @@ from functools import cached_property
 
 import numpy as np
 
-from chimap import _arrays, _scaling
-from chimap._messages import Message
+from chimap import _arrays
 from chimap._types import Rows, Scoring
-from chimap._validation import DataError, check_histograms
+from chimap._validation import DataError
 from chimap.backends.base import RowFeatures
 from chimap.data import Source
 from chimap.data.source import choose_rows
 from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
-from chimap.explain.effects import BinUnit
-from chimap.features.weighted import BinWeights
-from chimap.fit.design import PART_APART, FeatureBlock, check_rows, rows_apart, sample_size
+from chimap.fit.design import PART_APART, rows_apart, sample_size
 from chimap.fit.holding_out import folds_of_groups
-from chimap.fit.precision import rows_in
-from chimap.fit.targets import Codec
-from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight, unit_of
-from chimap.normalizations import Normalization
+from chimap.models.preparation import Preparation
+from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
+from chimap.recipe.codecs import Codec
+from chimap.recipe.task import HeldOutRows
 from chimap.selection.tried import TRIED_ROWS, TriedRows
-from chimap.solvers.held_out import Witnesses
+from chimap.solvers.held_out import HeldOut, Witnesses
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
@@ -40,81 +37,6 @@ _NEGATIVES = (
 )
 _MOST_WITNESSES = 2**16  # however rare a class is
 _OUTPUTS_HELD = 6  # matrices of outputs that a calibration holds at once
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """Turn raw rows into what features take: checked, in one precision, normalised, with weighted bins if asked.
-
-    Parameters
-    ----------
-    parts : list of FeatureBlock
-        The blocks of columns and their kernels, which decide which entries are allowed.
-    dtype : dtype
-        Precision of the prepared rows.
-    normalize : Normalization or None
-        The fitted normalisation, or None.
-    bin_weights : array of shape (bins,) or None, default=None
-        Weights of the bins.
-    columns : tuple of str or None, default=None
-        Names of the columns, for errors.
-    """
-
-    parts: list[FeatureBlock]
-    dtype: np.dtype
-    normalize: Normalization | None
-    bin_weights: np.ndarray | None = None
-    columns: tuple[str, ...] | None = None
-
-    @property
-    def changes_rows(self) -> bool:
-        """Whether the numbers of rows change."""
-        return self.normalize is not None or self.bin_weights is not None
-
-    def __call__(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Prepare rows of the source ``name``; ``first_row``, or an array of row numbers, locates errors."""
-        return self.of(X, first_row, name)
-
-    def of(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        """Prepare rows as a call does. The argument is freed once converted, if nothing else refers to it."""
-        rows = rows_in(X, self.dtype, first_row, name)
-        del X  # frees the original where the rows were converted
-        check_rows(rows, self.parts, name, first_row, self.columns)
-        if self.normalize is not None:
-            if not self.normalize.takes_signs:
-                remedy = Message(
-                    "{normalize=} takes amounts, which are not below 0: leave it out, or shift or clip the data.",
-                    self.normalize.name,
-                )
-                check_histograms(rows, name=name, first_row=first_row, columns=self.columns, remedy=remedy)
-            rows = self.normalize(rows, [part.columns for part in self.parts])
-        factors = self.factors
-        return rows if factors is None else _scaling.scale_columns(rows, factors)
-
-    @cached_property
-    def factors(self) -> np.ndarray | None:
-        """Factors of the columns, (bins,), applied last: a kernel of products of these columns weights its bins."""
-        if self.bin_weights is None:
-            return None
-        factors = np.empty(self.bin_weights.size)
-        for part in self.parts:
-            block_weights = BinWeights(self.bin_weights[part.columns])
-            factors[part.columns] = block_weights.factors(part.settings.exact)
-        return factors
-
-    def unit_of_bin(self, place: int) -> BinUnit:
-        """Return how values of a bin are prepared.
-
-        A normalisation that looks at whole rows leaves them as it makes them: shares of the row under "l1".
-        """
-        factor = 1.0 if self.factors is None else float(self.factors[place]) or 1.0
-        normalize = self.normalize
-        if normalize is None:
-            return BinUnit(lambda values: factor * values, lambda prepared: prepared / factor)
-        return BinUnit(
-            lambda values: factor * normalize.redone(values),
-            lambda prepared: normalize.undone(prepared / factor),
-        )
 
 
 def features_by_pieces(features: RowFeatures, rows: Rows, out: np.ndarray, shift: np.ndarray) -> None:
@@ -283,6 +205,21 @@ class PreparedRows:
         drawn = np.bincount(strata[places], minlength=int(strata.max()) + 1)[strata[places]]
         shares = np.bincount(strata)[strata[places]] / drawn
         return None if np.ptp(shares) == 0 else np.asarray(shares)
+
+    def held_out_rows(self, held_out: HeldOut | None) -> HeldOutRows | None:
+        """Return outputs of rows by machines that have not seen them, with what is known of the rows."""
+        if held_out is None:
+            return None
+        places, source = held_out.rows, self.source
+        weights, shares = source.weights, self.shares(places)
+        weights = None if weights is None else weights[places]
+        if shares is not None:
+            weights = shares if weights is None else (of_entries(weights).T * shares).T.reshape(weights.shape)
+        return HeldOutRows(
+            held_out.outputs, self.labels[places], weights, held_out.noise,
+            None if source.counts is None else source.counts[places],
+            None if self.groups is None else self.groups[places],
+        )  # fmt: skip
 
     def unseen(self, places: np.ndarray) -> np.ndarray | None:
         """Return which of the rows at ``places`` no landmark is made of, (m,); None if that is all or none of them."""

@@ -14,27 +14,27 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Parameters
 from chimap.engines import Job, Progress, Stopwatch
-from chimap.fit.design import FeatureBlock
 from chimap.fit.exact import check_exact
 from chimap.losses import Loss
 from chimap.penalties import L2, L21
+from chimap.recipe import Recipe, is_auto
+from chimap.recipe.parts import FeatureBlock
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import ChosenSolution, choose
 from chimap.solvers.base import Components, Evidence, Needs, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of
 
 
-def check_choosing(given: Parameters, loss: str | Loss, *, has_gcv: bool) -> None:
-    """Raise ValueError for parameters of an estimator that ask for a choice which sums of features do not allow."""
-    if given.get("scoring") is not None and not has_gcv:
+def check_choosing(recipe: Recipe, loss: str | Loss, *, has_gcv: bool) -> None:
+    """Raise ValueError for settings that ask for a choice which sums of features do not allow."""
+    if recipe.scoring is not None and not has_gcv:
         raise InputError(
             Message(
                 "{scoring} needs rows held out by {loss='square'}; got {loss=}. Leave {scoring} out.", loss
             )
         )
-    if isinstance(gamma := given.get("gamma"), str) and gamma == "auto":
+    if is_auto(recipe.gamma):
         raise InputError(Message("{gamma='auto'} needs {features='exact'}; use {gamma='mean'}."))
 
 
@@ -114,12 +114,12 @@ class PenalisedLoss:
         """See ``Objective``."""
         return self.solver.needs == "moments" and self.groups is None and not np.ndim(self.n_principal)
 
-    def check(self, given: Parameters) -> None:
+    def check(self, recipe: Recipe) -> None:
         """See ``Objective``."""
         if self.leaves_out:
-            check_exact(given, self.loss)
+            check_exact(recipe, self.loss)
         else:
-            check_choosing(given, self.loss, has_gcv=self.has_gcv)
+            check_choosing(recipe, self.loss, has_gcv=self.has_gcv)
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
         """See ``Objective``."""

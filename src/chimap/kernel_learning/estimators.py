@@ -3,39 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, Parameters, RandomState, Rows
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, RandomState, Rows
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.class_targets import ClassTargets
-from chimap.estimators.real_targets import RealTargets
+from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features, FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
-from chimap.fit.designing import Design
-from chimap.fit.recipe import Objective, checked_alpha
-from chimap.fit.settling import check_sizes, feature_settings
+from chimap.fit.method import Design, Objective, checked_loss
 from chimap.fit.solving import GroupNorm, PenalisedLoss
-from chimap.fit.targets import ClassCodec
 from chimap.kernel_learning.joint import ChannelDesign
 from chimap.kernel_learning.widths import SEARCHES, Tuning, WidthDesign, WidthPenalty
 from chimap.kernels import Kernel
-from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Loss
+from chimap.recipe import Recipe
+from chimap.recipe.recipe import checked_alpha
 from chimap.selection import fold_count
 from chimap.selection.base import OpenSettings
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
     from sklearn.model_selection import BaseCrossValidator
+
+
+@dataclass(frozen=True, eq=False)
+class WidthLearner:
+    """Learns the widths of a kernel before the weights. ``FourierKernelLearner`` documents the fields."""
+
+    takes_hinge: ClassVar[bool] = True
+    widths: str | ArrayLike
+    objective: str
+    width_penalty: str
+    width_strength: float
+    n_tune_components: int | None
+    n_tune_rows: int | None
+    validation_fraction: float
+    max_iter: int
+    tol: float
+    patience: int
+
+    @classmethod
+    def of(cls, estimator: BaseEstimator) -> Self:
+        """Return the settings that an estimator has as parameters."""
+        return cls(**{each.name: getattr(estimator, each.name) for each in fields(cls) if each.init})
+
+    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
+        """See ``Learner``."""
+        check_choice(self.objective, "objective", tuple(SEARCHES))
+        return WidthDesign(recipe.feature_settings, blocks, self.widths, self.tuning(recipe, self.objective))
+
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> Objective:
+        """See ``Learner``."""
+        return PenalisedLoss(loss, OpenSettings(checked_alpha(recipe.alpha)))
+
+    def tuning(self, recipe: Recipe, objective: str, holds_out: bool = True) -> Tuning:
+        """Return the checked settings of the search for widths.
+
+        holds_out: whether folds are needed even if alpha is given.
+        """
+        check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
+        if self.width_strength != 0:
+            check_positive(self.width_strength, "width_strength")
+            if objective == "gradients":
+                raise InputError(
+                    Message(
+                        "{width_strength=!s} is a penalty of an objective that is minimised, but "
+                        "{objective='gradients'} takes widths from slopes. Leave {width_strength} at 0.",
+                        self.width_strength,
+                    )
+                )
+        for name in ("n_tune_components", "n_tune_rows"):
+            if getattr(self, name) is not None:
+                check_positive(getattr(self, name), name, integer=True)
+        for name in ("max_iter", "patience"):
+            check_positive(getattr(self, name), name, integer=True)
+        check_positive(self.tol, "tol")
+        if not 0 <= self.validation_fraction < 1:
+            raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
+        return Tuning(
+            objective, WidthPenalty(self.width_penalty, float(self.width_strength)), self.n_tune_components,
+            self.n_tune_rows, self.validation_fraction, self.max_iter, self.tol, self.patience,
+            checked_alpha(recipe.alpha), fold_count(recipe.selection, 2 if holds_out else 1),
+            recipe.is_classifier,
+        )  # fmt: skip
 
 
 class KernelLearner(HistogramModel):
@@ -106,52 +166,8 @@ class KernelLearner(HistogramModel):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _design(self, given: Parameters) -> Design:
-        check_sizes(given)
-        check_choice(self.objective, "objective", tuple(SEARCHES))
-        settings = feature_settings(given)
-        return WidthDesign(settings, self._named_blocks(), self.widths, self._tuning(self.objective))
-
-    def _objective(self, given: Parameters) -> Objective:
-        return PenalisedLoss(self._checked_loss(given), OpenSettings(checked_alpha(self.alpha)))
-
-    def _tuning(self, objective: str, holds_out: bool = True) -> Tuning:
-        """Return the checked settings of the search for widths.
-
-        holds_out: whether folds are needed even if alpha is given.
-        """
-        check_choice(self.width_penalty, "width_penalty", ("l2", "l1"))
-        if self.width_strength != 0:
-            check_positive(self.width_strength, "width_strength")
-            if objective == "gradients":
-                raise InputError(
-                    Message(
-                        "{width_strength=!s} is a penalty of an objective that is minimised, but "
-                        "{objective='gradients'} takes widths from slopes. Leave {width_strength} at 0.",
-                        self.width_strength,
-                    )
-                )
-        for name in ("n_tune_components", "n_tune_rows"):
-            if getattr(self, name) is not None:
-                check_positive(getattr(self, name), name, integer=True)
-        for name in ("max_iter", "patience"):
-            check_positive(getattr(self, name), name, integer=True)
-        check_positive(self.tol, "tol")
-        if not 0 <= self.validation_fraction < 1:
-            raise ParameterError("validation_fraction", self.validation_fraction, "at least 0 and below 1")
-        return Tuning(
-            objective,
-            WidthPenalty(self.width_penalty, float(self.width_strength)),
-            self.n_tune_components,
-            self.n_tune_rows,
-            self.validation_fraction,
-            self.max_iter,
-            self.tol,
-            self.patience,
-            checked_alpha(self.alpha),
-            fold_count(self.selection, 2 if holds_out else 1),
-            self._codec_type is ClassCodec,
-        )
+    def _recipe(self) -> Recipe:
+        return Recipe.of(self, WidthLearner.of(self), keeps_posterior=self._keeps_posterior)
 
 
 class FourierKernelLearner(ClassTargets, KernelLearner):
@@ -304,6 +320,43 @@ class Channels(PlainDesign):
         return BlockFeatures.of_fitted(channels, {part.name: part.columns for part in parts}, sample.shape[1])
 
 
+@dataclass(frozen=True, eq=False)
+class ChannelLearner(WidthLearner):
+    """Learns the weights of the kernels of channels. ``MultipleKernelLearner`` documents the fields."""
+
+    takes_hinge: ClassVar[bool] = False
+    objective: str = field(default="training", init=False)  # by which the joint form learns widths
+    shared: bool = field(kw_only=True)
+    joint: bool = field(kw_only=True)
+    group_weights: Sequence[float] | None = field(kw_only=True)
+    n_alphas: int = field(kw_only=True)
+
+    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
+        """See ``Learner``."""
+        for name, flag in (("shared", self.shared), ("joint", self.joint)):
+            check_choice(flag, name, (False, True))
+        check_choice(self.widths, "widths", ("block", "bin"))
+        tuning = self.tuning(recipe, self.objective, self.joint)
+        settings = recipe.feature_settings
+        if not self.joint:
+            return Channels(settings, blocks)
+        objective = self._weighing(recipe, checked_loss(recipe))
+        return ChannelDesign(settings, blocks, self.widths, tuning, objective, self._norm)
+
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> Objective:
+        """See ``Learner``."""
+        return self._weighing(recipe, loss)
+
+    def _weighing(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
+        check_positive(self.n_alphas, "n_alphas", integer=True)
+        left_open = OpenSettings(checked_alpha(recipe.alpha), n_alphas=self.n_alphas)
+        return PenalisedLoss(loss, left_open, groups=self._norm)
+
+    @property
+    def _norm(self) -> GroupNorm:
+        return GroupNorm(self.group_weights, bool(self.shared))
+
+
 class MultipleKernelModel(KernelLearner):
     """A sum of kernels, one per channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
@@ -380,25 +433,8 @@ class MultipleKernelModel(KernelLearner):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _design(self, given: Parameters) -> Design:
-        check_sizes(given)
-        for name in ("shared", "joint"):
-            check_choice(getattr(self, name), name, (False, True))
-        check_choice(self.widths, "widths", ("block", "bin"))
-        tuning = self._tuning("training", self.joint)
-        settings, blocks = feature_settings(given), self._named_blocks()
-        if not self.joint:
-            return Channels(settings, blocks)
-        return ChannelDesign(settings, blocks, self.widths, tuning, self._objective(given), self._norm)
-
-    def _objective(self, given: Parameters) -> PenalisedLoss:
-        check_positive(self.n_alphas, "n_alphas", integer=True)
-        open = OpenSettings(checked_alpha(self.alpha), n_alphas=self.n_alphas)
-        return PenalisedLoss(self._checked_loss(given), open, groups=self._norm)
-
-    @property
-    def _norm(self) -> GroupNorm:
-        return GroupNorm(self.group_weights, bool(self.shared))
+    def _recipe(self) -> Recipe:
+        return Recipe.of(self, ChannelLearner.of(self), keeps_posterior=self._keeps_posterior)
 
     @property
     def channels_(self) -> list[str]:
@@ -526,11 +562,6 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
     >>> model.channels_[int(model.kernel_weights_[0].argmax())]
     'shape'
     """
-
-    _losses: ClassVar[tuple[str, ...]] = (
-        "square",
-        *(n for n, loss in LOSSES.items() if loss.domain == "sign"),
-    )
 
 
 class MultipleKernelRegressor(RealTargets, MultipleKernelModel):

@@ -17,8 +17,7 @@ from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledWidths
-from chimap.fit.design import FeatureBlock, parts_of
-from chimap.fit.designing import Conditions
+from chimap.fit.method import Method
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.fit.solving import GroupNorm, PenalisedLoss
@@ -27,6 +26,7 @@ from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
+from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection import of_path
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
 from chimap.solvers.groups import SEARCH_TOLERANCE, GroupPassesProblem, held_out_errors, largest_alpha
@@ -205,19 +205,19 @@ class ChannelDesign(WidthDesign):
         partition(self.blocks, sample.shape[1])
         return ChannelWidths(self.parts(sample.shape[1]), n_components, self.widths, seed).fit(sample)
 
-    def objective(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> ChannelObjective:
+    def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
         """See ``WidthDesign``."""
         plain = features.at(features.start_)
-        whole = rows.moments(plain, conditions.dtype).whole()
+        whole = rows.moments(plain, method.dtype).whole()
         loss, penalty = loss_of(self.weights.loss, whole), self.norm.penalty(plain)
         return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
 
-    def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
         """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
         if isinstance(self.tuning.alpha, float):
             return self.tuning.alpha
         plain = features.at(features.start_)
-        moments = rows.moments(plain, conditions.dtype)
+        moments = rows.moments(plain, method.dtype)
         with rows.clock("choose alpha"):
             whole, penalty = moments.whole(), self.norm.penalty(plain)
             largest = largest_alpha(whole, penalty)
@@ -229,14 +229,14 @@ class ChannelDesign(WidthDesign):
             errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
             return float(of_path(moments, whole, alphas, errors).best["alpha"])
 
-    def tuning_job(self, conditions: Conditions, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+    def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
         settings = replace(self.settings, n_components=n_components)
         source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
         job = job_of(
-            source, parts, rows.codec.n_targets, n_folds, conditions.dtype, normalises=conditions.changes_rows
+            source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows
         )
         if self.weights.needs == "moments":
             return job
         n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
-        return replace(job, n_kept=n_rows, kept_itemsize=conditions.dtype.itemsize)
+        return replace(job, n_kept=n_rows, kept_itemsize=method.dtype.itemsize)

@@ -28,12 +28,12 @@ from chimap.features.fourier.skewed import SkewedFourierFeatures
 from chimap.features.mapped_functions import Waves
 from chimap.features.scaled import Scale, ScaledWidths
 from chimap.features.weighted import Half, Relevance, output_mixtures
-from chimap.fit.design import FeatureBlock, parts_of
-from chimap.fit.designing import Conditions
+from chimap.fit.method import Method
 from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.moments import FoldMoments, Moments
+from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection import choose_alpha
 from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import LinearSolution, ridge
@@ -553,7 +553,7 @@ class WidthDesign:
     def learn(
         self,
         features: Adaptable,
-        conditions: Conditions,
+        method: Method,
         rows: PreparedRows,
         sample: Rows,
         clock: Stopwatch,
@@ -564,11 +564,11 @@ class WidthDesign:
         n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
         n_components = tune_components(tuning.n_components, n_rows)
         if n_components is not None and n_components < self.settings.size(2048):
-            features = self.adaptable(n_components, sample, conditions.seed)
-        tuned, validation = self._tuning_rows(conditions, rows, features.n_components, clock)
+            features = self.adaptable(n_components, sample, method.seed)
+        tuned, validation = self._tuning_rows(method, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < FEWEST_VALIDATION_ROWS:
             validation = None
-        objective = self.objective(features, tuned, conditions)
+        objective = self.objective(features, tuned, method)
         search = SEARCHES[tuning.objective](
             objective,
             validation,
@@ -581,25 +581,25 @@ class WidthDesign:
         )
         is_small = tuned.n_rows * features.n_components <= MOST_ENTRIES_OF_ONE_THREAD
         with _threads.one_thread() if is_small else nullcontext():
-            widths = search.run(self.first_alpha(features, tuned, conditions))
+            widths = search.run(self.first_alpha(features, tuned, method))
         return full.at(widths.log_widths), _attributes(full, widths, features.start_, objective.evaluations)
 
-    def objective(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> WidthObjective:
+    def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> WidthObjective:
         """Return the function of the widths to minimise."""
         return WidthObjective(features, rows, self.tuning.objective, self.tuning.penalty)
 
-    def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
+    def first_alpha(self, features: Adaptable, rows: TuningRows, method: Method) -> float:
         """Return the given strength, or the best one at the widths to start from."""
         alpha = self.tuning.alpha
         if isinstance(alpha, float):
             return alpha
-        moments = rows.moments(features.at(features.start_), conditions.dtype)
+        moments = rows.moments(features.at(features.start_), method.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
             choice = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
-        return max(float(choice.best["alpha"]), least_alpha(whole, conditions.dtype))
+        return max(float(choice.best["alpha"]), least_alpha(whole, method.dtype))
 
-    def tuning_job(self, conditions: Conditions, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+    def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
         parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
         return job_of(
@@ -607,12 +607,12 @@ class WidthDesign:
             parts,
             rows.codec.n_targets,
             n_folds,
-            conditions.dtype,
-            normalises=conditions.changes_rows,
+            method.dtype,
+            normalises=method.changes_rows,
         )
 
     def _tuning_rows(
-        self, conditions: Conditions, rows: PreparedRows, n_components: int, clock: Stopwatch
+        self, method: Method, rows: PreparedRows, n_components: int, clock: Stopwatch
     ) -> tuple[TuningRows, TuningRows | None]:
         """Return rows to learn the widths on, and rows to validate them or None.
 
@@ -623,9 +623,9 @@ class WidthDesign:
         whole: Source = source
         if tuning.n_rows is not None and tuning.n_rows < source.n_rows:
             if groups is None:
-                chosen = choose_rows(source.n_rows, tuning.n_rows, conditions.seed + 1)
+                chosen = choose_rows(source.n_rows, tuning.n_rows, method.seed + 1)
             else:
-                chosen = rows_of_groups(groups, tuning.n_rows, conditions.seed + 1)
+                chosen = rows_of_groups(groups, tuning.n_rows, method.seed + 1)
                 groups = groups[chosen]
             with clock("sample"):
                 labels = source.labels()
@@ -636,7 +636,7 @@ class WidthDesign:
         learning, validation = whole, None
         can_validate = groups is None or np.unique(groups).size > 2
         if can_validate and round(tuning.validation_fraction * whole.n_rows) >= FEWEST_VALIDATION_ROWS:
-            learning, validation = split_source(whole, tuning.validation_fraction, conditions.seed, groups)
+            learning, validation = split_source(whole, tuning.validation_fraction, method.seed, groups)
             groups = None if groups is None else groups[learning.places]
         n_folds = min(tuning.n_folds, learning.n_rows // 2)
         if groups is not None:
@@ -647,13 +647,13 @@ class WidthDesign:
                 f"{source.name}: n_samples = {learning.n_rows} are too few to hold some out, which learning widths "
                 "needs; 4 rows suffice."
             )
-        job = self.tuning_job(conditions, rows, n_components, n_folds)
+        job = self.tuning_job(method, rows, n_components, n_folds)
         # Memory holds weights, adjoints and their columns side by side; the rows, if they are a part in memory; and
         # the sample.
         kept_bytes = whole.n_rows * source.row_bytes if whole is not source else 0.0
         kept_bytes += job.n_sampled * job.mapped_row_bytes
         job = replace(job, n_vectors=8 * n_folds, held_bytes=job.held_bytes + kept_bytes)
-        chunk_rows = chunk_rows_within(job, conditions.budget)
+        chunk_rows = chunk_rows_within(job, method.budget)
 
         tuned = TuningRows(rows.over(learning, n_folds, groups), chunk_rows, clock)
         if validation is None:

@@ -18,8 +18,16 @@ CATALOGUE: dict[str, type[Loss]] = {
 }
 """Loss classes by name."""
 
+OF_CLASSES = ("square", *(name for name, loss in CATALOGUE.items() if loss.domain == "sign"), "hinge")
+"""Names of the losses that classifiers take."""
+
+OF_TARGETS = tuple(name for name, loss in CATALOGUE.items() if loss.domain == "real")
+"""Names of the losses that regressors take."""
+
 __all__ = [
     "CATALOGUE",
+    "OF_CLASSES",
+    "OF_TARGETS",
     "EpsilonInsensitive",
     "FeatureRows",
     "Logistic",

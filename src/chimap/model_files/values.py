@@ -150,7 +150,8 @@ def encode(value: object, place: str, arrays: dict[str, np.ndarray]) -> object:
     if is_dataclass(value):
         state = {f.name: getattr(value, f.name) for f in fields(value) if f.init}
     else:
-        state = {k: v for k, v in vars(value).items() if k not in kinds.UNKEPT}
+        kept: JSON = value.__getstate__() or {}  # type: ignore[assignment]
+        state = {k: v for k, v in kept.items() if k not in kinds.UNKEPT}
     return {"object": class_name, "state": {k: encode(v, f"{place}.{k}", arrays) for k, v in state.items()}}
 
 

@@ -21,7 +21,6 @@ from chimap.features.exact import has_map
 from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learn_weights, learned_weights
-from chimap.fit.precision import rows_in
 from chimap.normalizations import Roots
 from chimap.race.candidates import has_features, named_candidate
 from chimap.race.machines import Split
@@ -31,6 +30,7 @@ from chimap.race.runner import FEWEST_SAMPLED, RACE_SHARE, Fit, Race, mean_of
 from chimap.race.shared import SharedMachines
 from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, is_behind
 from chimap.recipe import Recipe, is_auto
+from chimap.recipe.precision import rows_in
 from chimap.selection.jackknife import standard_error
 
 _ERRORS = 2  # a gain must exceed this number of standard errors
@@ -266,9 +266,9 @@ class WeighedBins:
                         fitted.features.describe(),
                     )
                 )
-            row_bytes = 8 * (_MAPPED_COPIES * model.bins.size + _VALUE_COPIES * fitted.coef.shape[1])
+            row_bytes = 8 * (_MAPPED_COPIES * model.bins.size + _VALUE_COPIES * fitted.coef.shape[0])
             n_rows = min(_GRADIENTS, max(1, recipe.room // row_bytes))
-            rows = fitted.prepared(_arrays.take_rows(self.race.rows, split[0][:n_rows]))
+            rows = fitted.preparation(_arrays.take_rows(self.race.rows, split[0][:n_rows]), 0, "the sample")
             return learned_weights(model, rows, weights, self._blocks)
 
         return self.race.scored(fitted, split[1]), following

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import fields
 
 import numpy as np
 
 from chimap._messages import Message
-from chimap._types import Parameters
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
@@ -115,25 +113,16 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
 def recipe_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
     """Return the recipe of a candidate for all rows of the source."""
     asked, raced = running.asked, trial.candidate.recipe(running.asked)
-    plain = parameters_of(raced.chosen(bin_weights=None))
-    fits = keeps_rows and (holds_matrix(plain, source, asked.room) or takes_blocks(plain, source, asked.room))
+    plain = raced.chosen(bin_weights=None)
+    fits = keeps_rows and (holds_matrix(plain, source) or takes_blocks(plain, source))
     recipe = recipe_for_all(
         raced, asked, trial.learned,
         n_rows=source.n_rows, n_bins=source.n_features, fits=fits, is_sparse=source.is_sparse,
     )  # fmt: skip
     is_exact = has_features(recipe, "exact")
     recipe = recipe.chosen(scoring=running.scoring if is_exact else None)
-    is_wide = (
-        has_features(raced, "exact")
-        and has_features(recipe, "additive")
-        and takes_wide(parameters_of(recipe), recipe.feature_settings, source)
-    )
+    is_wide = has_features(raced, "exact") and has_features(recipe, "additive") and takes_wide(recipe, source)
     return recipe.chosen(**_settled(running, trial, source.n_rows)) if is_exact or is_wide else recipe
-
-
-def parameters_of(recipe: Recipe) -> Parameters:
-    """Return the settings of a recipe by name."""
-    return {each.name: getattr(recipe, each.name) for each in fields(recipe)}
 
 
 def _settled(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:

@@ -19,7 +19,7 @@ from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact, landmarks_of
 from chimap.race.candidates import candidates_of_kernel, entries, features_of_kernel, variant_of
-from chimap.race.choose import parameters_of, recipe_of_all
+from chimap.race.choose import recipe_of_all
 from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
@@ -328,15 +328,14 @@ class _Bench:
     def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
         """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
         recipe = self._racing.asked.chosen(**(chosen.fit_settings or {}))
-        given, room = parameters_of(recipe), recipe.room
-        if not recipe.keeps_rows or bytes_of_exact(given, self._source) <= room:
+        if not recipe.keeps_rows or bytes_of_exact(recipe, self._source) <= recipe.room:
             return None
-        return block_plan(given, self._source, room)
+        return block_plan(recipe, self._source)
 
     def _stages(self, recipe: Recipe, n_rows: int) -> Mapping[str, float]:
         """Return the seconds of each stage of a fit of ``n_rows`` rows."""
         train, _ = self._racing.splits[0]
-        return self._racing.fitted(recipe, train[:n_rows]).stage_seconds
+        return self._racing.fitted(recipe, train[:n_rows]).learned["stage_seconds_"]
 
     def _rehearse(self, candidate: Candidate, for_all: Recipe) -> None:
         """Fit a machine for all rows to those of the last round, and score it, unless it is there already."""

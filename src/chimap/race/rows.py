@@ -20,7 +20,6 @@ _FOLDS = 4
 FEWEST_BY_ROUNDS = 120  # fewer rows cannot tell more than one round on two splits does
 _MOST_TASKS = 3  # tasks with missing entries to compare on: together, about the entries of one full task
 _FEWEST_ENTRIES = 2  # entries of a task, both to learn from and to score
-_RARE = 0.2  # share of the rarer of two classes below which accuracy says little
 
 
 def held_out_rows(
@@ -127,26 +126,6 @@ def rounds_of(splits: list[tuple[np.ndarray, np.ndarray]]) -> dict[int, int]:
     if len(splits) == 1:
         return dict.fromkeys([n for n in ROUNDS if n < most] + [min(most, ROUNDS[-1])], 1)
     return {-(-most // 2): 1, -(-3 * most // 4): 1, most: len(splits)}
-
-
-def scoring_of(
-    scoring: Scoring, is_classification: bool, y: np.ndarray | None, is_few: bool = False
-) -> Scoring:
-    """Return the scorer: the user's; else ROC AUC if one of two classes is rare; else None, for accuracy or R^2.
-
-    is_few: whether rows are few, so that ROC AUC compares machines of two classes whatever their shares. Every pair of
-    rows counts for it, not only the rows near the border, and it tells machines apart that accuracy does not: of a
-    hundred rows, accuracy has an error of five points.
-    """
-    if scoring is not None or y is None or not is_classification:
-        return scoring
-    if y.ndim == 2:
-        ones = np.nanmean(y, axis=0)
-        return "roc_auc" if is_few or np.median(np.minimum(ones, 1 - ones)) < _RARE else None
-    _, counts = np.unique(y, return_counts=True)
-    # The rarer class needs a row in every fold.
-    is_rare = is_few or counts.min() < _RARE * counts.sum()
-    return "roc_auc" if counts.size == 2 and counts.min() >= _FOLDS and is_rare else None
 
 
 def score_name(scoring: Scoring, is_classification: bool, y: np.ndarray) -> str:

@@ -7,7 +7,7 @@ products where they take it, and else by a fit of its own.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from warnings import catch_warnings, simplefilter
 
@@ -20,9 +20,8 @@ from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
-from chimap.features.base import Features
-from chimap.features.mapped_functions import MappedModel
-from chimap.fit.targets import ClassCodec, Codec, RealCodec
+from chimap.models.model import Model
+from chimap.models.predict import source_outputs
 from chimap.moments import of_rows
 from chimap.race.candidates import Look, has_features, is_free
 from chimap.race.machines import Split
@@ -38,13 +37,13 @@ from chimap.race.rows import (
     rounds_of,
     rows_of_round,
     score_name,
-    scoring_of,
     shared_tasks,
 )
 from chimap.race.shared import BestSetting, SharedMachines
 from chimap.race.trials import Candidate, Outcome, RaceResult, is_behind, trial_of
 from chimap.recipe import Recipe, is_auto
-from chimap.selection import SelectionResult
+from chimap.recipe.codecs import ClassCodec, Codec, RealCodec
+from chimap.recipe.task import scoring_of
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.scoring import OutputScore
@@ -68,53 +67,7 @@ _READING = 3e-3  # seconds by which a pass over features in memory exceeds its p
 _SPARSE_IN_KERNEL, _SPARSE_IN_FEATURES = 20, 50
 
 
-@dataclass(frozen=True)
-class FittedCandidate:
-    """What a race reads of the model that a fit returns.
-
-    Parameters
-    ----------
-    codec : Codec
-        How labels became numbers.
-    alpha : float
-        The strength.
-    gamma : float or None
-        Gamma of the kernel; None for a kernel without one.
-    features : Features
-        The features.
-    coef : array of shape (t, D)
-        Their weights.
-    selection : SelectionResult or None
-        Scores of the settings that were compared.
-    n_passes : int
-        Passes over the rows; 0 for those of LIBLINEAR.
-    keeps_rows : bool
-        Whether it is an exact machine.
-    stage_seconds : mapping of str to float
-        Seconds of each stage of the fit.
-    outputs : callable
-        Returns linear outputs (n, t) of the rows of a source.
-    prepared : callable
-        Returns rows as they enter the features.
-    mapped : callable
-        Returns the outputs as a function of mapped rows; None if they are not such a function.
-    """
-
-    codec: Codec
-    alpha: float
-    gamma: float | None
-    features: Features
-    coef: np.ndarray
-    selection: SelectionResult | None
-    n_passes: int
-    keeps_rows: bool
-    stage_seconds: Mapping[str, float]
-    outputs: Callable[[Source], np.ndarray]
-    prepared: Callable[[Rows], Rows]
-    mapped: Callable[[], MappedModel | None]
-
-
-Fit = Callable[[Recipe, Source, np.ndarray | None], FittedCandidate]
+Fit = Callable[[Recipe, Source, np.ndarray | None], Model]
 """Fits a recipe to the rows of a source, in groups if these are given."""
 
 
@@ -404,7 +357,7 @@ class Race:
         deviations: list[float] = deviations_of(score.without_each(outputs, test, parts)).tolist()
         return deviations
 
-    def fitted(self, recipe: Recipe, chosen: np.ndarray) -> FittedCandidate:
+    def fitted(self, recipe: Recipe, chosen: np.ndarray) -> Model:
         """Return the model of a candidate's recipe, fitted on the rows ``chosen`` of the sample."""
         recipe = replace(
             recipe, bin_weights=recipe.given_bin_weights, verbose=False, keeps_posterior=False, threshold=None,
@@ -419,13 +372,13 @@ class Race:
         is_grouped = groups is not None and np.unique(groups).size > 1
         return self.fit(recipe, source, groups if is_grouped else None)
 
-    def scored(self, fitted: FittedCandidate, test: np.ndarray) -> Outcome:
+    def scored(self, fitted: Model, test: np.ndarray) -> Outcome:
         """Return the outcome of a model, by its score on the rows ``test``."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
-        outputs = fitted.outputs(ArraySource(rows, column_names=self.column_names))
+        outputs = source_outputs(fitted, ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
-        score = fitted.codec.score(self.y, self.scoring, self.weights)
+        score = fitted.task.codec.score(self.y, self.scoring, self.weights)
         deviations = tuple(self._deviations(score, test, outputs))
         return Outcome(score(outputs, test), learned_by(fitted.alpha, fitted.gamma), deviations, seconds)
 
@@ -447,7 +400,7 @@ def mean_of(outcomes: Sequence[Outcome]) -> Outcome:
 # --- how much work a separate fit was, by the operations that it took
 
 
-def work_of_fit(fitted: FittedCandidate, rows: Rows) -> float:
+def work_of_fit(fitted: Model, rows: Rows) -> float:
     """Return the estimated seconds of a fit of n rows on two cores: the same number on every machine.
 
     An exact machine with p bins, s strengths and g gammas takes 2 g n^2 p operations for kernel values and s n^3/3 for
@@ -458,20 +411,20 @@ def work_of_fit(fitted: FittedCandidate, rows: Rows) -> float:
 
     Parameters
     ----------
-    fitted : FittedCandidate
+    fitted : Model
         The model.
     rows : array or sparse matrix of shape (n, bins)
         The rows that it was fitted on.
     """
     # Folds share the strengths, but each takes a factor.
     n_scored = 1 if fitted.selection is None else max(np.shape(fitted.selection.scores))
-    if fitted.keeps_rows:
+    if fitted.recipe.keeps_rows:
         return UNCOUNTED_SECONDS + _of_kernel_matrix(fitted, rows, n_scored) / _ON_KERNELS
     n, n_features = float(rows.shape[0]), float(fitted.features._n_features_out)
     # A map that keeps zeros works bin by bin, which takes no time beside what follows.
     is_sparse = fitted.features.keeps_zeros
     mapped = 0.0 if is_sparse else 2 * n * _bins(rows, _SPARSE_IN_FEATURES) * n_features
-    outputs = n * n_features * fitted.coef.size / fitted.coef.shape[-1]
+    outputs = n * n_features * fitted.n_outputs
     if fitted.n_passes == 0:  # LIBLINEAR counts none
         entries = _SPARSE_PASSES * _density(rows) if is_sparse else _DENSE_PASSES
         return UNCOUNTED_SECONDS + mapped / _ON_FEATURES + (n_scored + 1) * entries * outputs / _VISITS
@@ -480,7 +433,7 @@ def work_of_fit(fitted: FittedCandidate, rows: Rows) -> float:
     return UNCOUNTED_SECONDS + (mapped + sums + 4 * passes * outputs) / _ON_FEATURES + _READING * passes
 
 
-def _of_kernel_matrix(fitted: FittedCandidate, rows: Rows, n_scored: int) -> float:
+def _of_kernel_matrix(fitted: Model, rows: Rows, n_scored: int) -> float:
     """Return the operations of an exact machine."""
     n, settings = float(rows.shape[0]), {} if fitted.selection is None else fitted.selection.settings
     n_gammas = max(1, np.unique(settings.get("gamma", [])).size)

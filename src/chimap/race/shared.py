@@ -29,9 +29,8 @@ from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
 from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
 from chimap.fit.design import PlainDesign
-from chimap.fit.rows import Preparation
-from chimap.fit.targets import Codec
 from chimap.kernels import Exponential, Kernel
+from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
 from chimap.race.candidates import has_features
 from chimap.race.machines import (
@@ -45,6 +44,7 @@ from chimap.race.machines import (
     Split,
 )
 from chimap.recipe import Recipe, is_auto
+from chimap.recipe.codecs import Codec
 from chimap.recipe.recipe import checked_alpha
 from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
 from chimap.selection.leave_one_out import OCTAVES

@@ -50,15 +50,15 @@ class Learner(Protocol):
     """Learns a kernel from the targets before the weights: a frozen dataclass with settings of its own."""
 
     @property
-    def losses(self) -> tuple[str, ...] | None:
-        """Names of the losses that it takes; None for all of the estimator."""
+    def takes_hinge(self) -> bool:
+        """Whether it takes the loss "hinge"."""
         ...
 
-    def design(self, recipe: Recipe, blocks: Blocks | None) -> Any:
-        """Return how the features are made: a ``fit.designing.Design``. Raise ValueError for a wrong setting."""
+    def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Any:
+        """Return how the features are made: a ``fit.method.Design``. Raise ValueError for a wrong setting."""
         ...
 
-    def objective(self, recipe: Recipe, loss: str | Loss) -> Any:
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> Any:
         """Return what the weights minimise: a ``fit.method.Objective``. Raise ValueError for a wrong setting."""
         ...
 
@@ -78,7 +78,7 @@ class Recipe:
     seed : int, default=0
         Seed of all random numbers of the fit.
     solver : str or None, default=None
-        A key of ``solvers.catalogue.SOLVERS``, or ``fit.blocks.BLOCKS`` for an exact machine in blocks of rows; None
+        A key of ``solvers.catalogue.SOLVERS``; None
         takes the first solver that minimises the loss.
     learner : Learner or None, default=None
         Learns the kernel before the weights.
@@ -86,6 +86,8 @@ class Recipe:
         Whether the model keeps the posterior of its weights, if it has one.
     raced : frozenset of str, default=frozenset()
         Names of the settings that a race has chosen.
+    resolved : frozenset of str, default=frozenset()
+        Names of the settings that were open, and got their values for the rows at hand.
     """
 
     estimator: str
@@ -122,6 +124,7 @@ class Recipe:
     learner: Learner | None = None
     keeps_posterior: bool = False
     raced: frozenset[str] = frozenset()
+    resolved: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -154,6 +157,10 @@ class Recipe:
     def choice(self) -> Parameters:
         """The settings that a race has chosen, by name."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.name in self.raced}
+
+    def with_values(self, **settings: Any) -> Recipe:
+        """Return the recipe with values of settings that were open."""
+        return replace(self, **settings, resolved=self.resolved | settings.keys())
 
     # --- in the types that a fit takes
 

@@ -109,7 +109,9 @@ def compare(
     >>> sorted({e.method for e in result.ranked})
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
-    from chimap.estimators.internals import asked_of, fit_of, rows_that_count
+    from chimap.estimators.base import fit_candidate
+    from chimap.recipe import Recipe
+    from chimap.recipe.task import Task
 
     if not source.has_labels:
         raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
@@ -117,9 +119,10 @@ def compare(
     with threads(model.n_jobs), progress or Progress() as shown:
         with clock("read"):
             shown.stage("reading", None)
-            source, groups = rows_that_count(model, source, groups)
+            asked = Recipe.of(model)
+            _, source, groups = Task.of(source, asked, groups)
         found = run_comparison(
-            asked_of(model), source, groups, fit_of(model), shown, clock,
+            asked, source, groups, fit_candidate, shown, clock,
             kernel=kernel, gamma=gamma, normalize=normalize, sizes=sizes,
         )  # fmt: skip
     blocks = found.blocks

@@ -19,8 +19,7 @@ from chimap._types import JSON
 from chimap.data import ArraySource
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.source import choose_rows
-from chimap.estimators.explained_rows import bin_names, output_names
-from chimap.estimators.internals import mapped_model_of, rows_as_read
+from chimap.estimators.explaining import bin_names, output_names
 from chimap.estimators.targets import task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
@@ -319,7 +318,7 @@ def importance_of(model: BaseEstimator, sample: Source | None, y: np.ndarray | N
         few, places = sample_of(sample, _ROWS_PERMUTED)
         return model.importance(few, y[places], kind="permutation")
     if kind == "auto":
-        has_slopes = mapped_model_of(model) is not None and not model.is_additive
+        has_slopes = model.has_slopes and not model.is_additive
         kind = "gradient" if has_slopes else "variance"
     return model.importance(sample, kind=kind)
 
@@ -351,7 +350,7 @@ def explained_rows(
     rows, names = taken(source, places), row_names(source)
     explanation = model.explain(rows)
     outputs = explanation.scores
-    values = np.asarray(_arrays.to_dense(rows_as_read(model, rows)), np.float64)
+    values = np.asarray(_arrays.to_dense(model.rows_as_read(rows)), np.float64)
     answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
     tasks = task_names(model)
     if tasks is not None:

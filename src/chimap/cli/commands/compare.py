@@ -12,7 +12,7 @@ from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import TableOptions, Task
+from chimap.cli.options import TableOptions, TaskName
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,7 +78,7 @@ class CompareSettings:
         ),
     ] = None
     time_limit: options.TimeLimit = None
-    task: options.TaskOption = Task.auto
+    task: options.TaskOption = TaskName.auto
     memory: str = Settings.memory
     precision: ComparedPrecision = ComparedPrecision.float32
     jobs: options.Jobs = Settings.jobs
@@ -146,7 +146,7 @@ class CompareSettings:
 
         y = labels_of(source)
         task, _ = decide_task(y, self.task, source.name)
-        source = with_numbers(source) if task is Task.regress else source
+        source = with_numbers(source) if task is TaskName.regress else source
         return compare(
             self._estimator(task, y, source.name),
             source,
@@ -179,14 +179,14 @@ class CompareSettings:
         names = ("task", "seed", "memory", "precision", "scoring", "class_weight")
         return {name.replace("_", "-"): getattr(self, name) for name in names}
 
-    def _estimator(self, task: Task, y: np.ndarray, name: str) -> BaseEstimator:
+    def _estimator(self, task: TaskName, y: np.ndarray, name: str) -> BaseEstimator:
         import numpy as np
 
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap._validation import DataError
 
         seconds = flag_values.seconds_of(self.time_limit, "--time-limit")
-        if task is not Task.classify:
+        if task is not TaskName.classify:
             return HistogramRegressor(scoring=self.scoring, time_limit=seconds, **self._common())
         if y.ndim == 1 and np.unique(y).size < 2:
             raise DataError(

@@ -16,7 +16,7 @@ from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.commands.evaluate import score_line
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
-from chimap.cli.options import Task, Without
+from chimap.cli.options import TaskName, Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from chimap.report.kernel import ChannelPath, ChannelWeights
 
 
-class Method(StrEnum):
+class KernelMethod(StrEnum):
     """What to learn: the widths of one kernel, or the weights of several."""
 
     widths = "widths"
@@ -52,8 +52,8 @@ class ObjectiveOption(StrEnum):
 
 
 COMPONENTS = {
-    Method.widths: default("n_components", "FourierKernelLearner"),
-    Method.multiple: default("n_components", "MultipleKernelLearner"),
+    KernelMethod.widths: default("n_components", "FourierKernelLearner"),
+    KernelMethod.multiple: default("n_components", "MultipleKernelLearner"),
 }
 """Default number of random features: of the model for widths, of each block for multiple."""
 
@@ -110,12 +110,12 @@ class KernelSettings(Settings):
         options.optional(
             "N",
             f"Random features of the model, or of each block with --method multiple.  [default: "
-            f"{COMPONENTS[Method.widths]}; for multiple {COMPONENTS[Method.multiple]}]",
+            f"{COMPONENTS[KernelMethod.widths]}; for multiple {COMPONENTS[KernelMethod.multiple]}]",
         ),
     ] = "auto"
     loss: str = Settings.loss
     blocks: str | None = None
-    method: Method = Method.widths
+    method: KernelMethod = KernelMethod.widths
     widths: WidthsOf = _WIDTHS
     tune_components: int = default("n_tune_components", "FourierKernelLearner")
     tune_rows: int = default("n_tune_rows", "FourierKernelLearner")
@@ -148,27 +148,27 @@ class KernelSettings(Settings):
             raise InputError(
                 "--objective gradients takes no --width-strength, as it minimises no objective: leave one of them out."
             )
-        if self.method is Method.widths and len(self.kernels) > 1:
+        if self.method is KernelMethod.widths and len(self.kernels) > 1:
             raise InputError(
                 "--kernel names several kernels, but --method widths learns one for all blocks. Use --method multiple."
             )
-        if self.method is Method.multiple and not self.blocks and n_descriptors < 2:
+        if self.method is KernelMethod.multiple and not self.blocks and n_descriptors < 2:
             raise InputError(
                 "--method multiple needs blocks: name their columns with --blocks, such as sift=0:300,hog=300:500."
             )
-        if self.method is Method.multiple:
+        if self.method is KernelMethod.multiple:
             for name in _OF_WIDTHS:
                 if getattr(self, name) != getattr(KernelSettings, name):
                     raise InputError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
 
-    def estimator(self, task: Task) -> BaseEstimator:
+    def estimator(self, task: TaskName) -> BaseEstimator:
         """Return the unfitted model of these settings."""
-        return self._widths(task) if self.method is Method.widths else self._multiple(task)
+        return self._widths(task) if self.method is KernelMethod.widths else self._multiple(task)
 
-    def _widths(self, task: Task) -> BaseEstimator:
+    def _widths(self, task: TaskName) -> BaseEstimator:
         from chimap import FourierKernelLearner, FourierKernelRegressor
 
-        return (FourierKernelLearner if task is Task.classify else FourierKernelRegressor)(
+        return (FourierKernelLearner if task is TaskName.classify else FourierKernelRegressor)(
             self.kernel,
             widths=self.widths.value,
             n_terms=self.n_terms or default("n_terms", "FourierKernelLearner"),
@@ -181,10 +181,10 @@ class KernelSettings(Settings):
             **self._common(),
         )
 
-    def _multiple(self, task: Task) -> BaseEstimator:
+    def _multiple(self, task: TaskName) -> BaseEstimator:
         from chimap import MultipleKernelLearner, MultipleKernelRegressor
 
-        return (MultipleKernelLearner if task is Task.classify else MultipleKernelRegressor)(
+        return (MultipleKernelLearner if task is TaskName.classify else MultipleKernelRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernel,
             n_terms=self.n_terms or default("n_terms", "MultipleKernelLearner"),
             **self._common(),

@@ -20,8 +20,8 @@ from chimap.engines import Engine, Progress, Stopwatch
 from chimap.engines.memory import FIRST_ROWS
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import Standing
+from chimap.fit.method import Method
 from chimap.fit.passes import Passes
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import Moments
 from chimap.selection.choose import ChosenSolution
@@ -31,7 +31,7 @@ from chimap.solvers.base import Evidence, Needs
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks of a fit beside its recipe.
+    """What a caller asks of a fit beside its method.
 
     Parameters
     ----------
@@ -43,12 +43,20 @@ class Request:
         Whether there are rows without targets.
     has_curve : bool, default=False
         Whether a learning curve is wanted.
+    is_batch : bool, default=False
+        Whether the rows are a first batch, and more will come.
     """
 
     can_keep: bool
     has_checkpoint: bool = False
     has_unlabelled: bool = False
     has_curve: bool = False
+    is_batch: bool = False
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether the fit may keep all rows, as exact machines do."""
+        return self.can_keep and not self.has_unlabelled and not self.is_batch
 
 
 @dataclass(frozen=True)
@@ -117,14 +125,14 @@ class Collector(ABC):
     ----------
     needs : {"moments", "rows", "features", "kernel", "blocks"}
         The evidence that it collects.
-    recipe : Recipe
+    method : Method
         The settings of the fit, with the number of folds that are kept apart.
     rows : PreparedRows
         The rows, with these folds.
     """
 
     needs: ClassVar[Needs]
-    recipe: Recipe
+    method: Method
     rows: PreparedRows
 
     @property
@@ -140,7 +148,7 @@ class Collector(ABC):
     @classmethod
     @abstractmethod
     def planned(
-        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
     ) -> Self:
         """Return a collector that stays within the memory budget, or raise MemoryBudgetError."""
 

@@ -15,9 +15,9 @@ from chimap.engines.memory import CHUNK_UNIT
 from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
+from chimap.fit.method import Method
 from chimap.fit.passes import Passes, rounded
 from chimap.fit.plan import Plan, keeping_job, planned_job
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import DealtFolds, RowFolds
 from chimap.moments.kept import KeptFeatures
@@ -31,7 +31,7 @@ class KeptCollector(Collector):
 
     Parameters
     ----------
-    recipe : Recipe
+    method : Method
         The settings.
     rows : PreparedRows
         The rows.
@@ -41,7 +41,7 @@ class KeptCollector(Collector):
     """
 
     needs: ClassVar[Needs] = "features"
-    recipe: Recipe
+    method: Method
     rows: PreparedRows
     plan: Plan
 
@@ -69,14 +69,14 @@ class KeptCollector(Collector):
 
     @classmethod
     def planned(
-        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
     ) -> Self:
         """See ``Collector``."""
-        recipe = replace(recipe, n_folds=rows.n_folds)
-        job = planned_job(recipe, rows, engine)
-        if recipe.n_principal is None:
-            return cls(recipe, rows, Plan(job, CHUNK_UNIT))
-        return cls(recipe, rows, Plan.of_first([job], recipe.budget))
+        method = replace(method, n_folds=rows.n_folds)
+        job = planned_job(method, rows, engine)
+        if method.n_principal is None:
+            return cls(method, rows, Plan(job, CHUNK_UNIT))
+        return cls(method, rows, Plan.of_first([job], method.budget))
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """See ``Collector``."""
@@ -85,27 +85,27 @@ class KeptCollector(Collector):
 
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """See ``Collector``."""
-        recipe, rows = self.recipe, self.rows
+        method, rows = self.method, self.rows
         no_shift = np.zeros(features._n_features_out)
-        features = rounded(recipe, features, no_shift)
+        features = rounded(method, features, no_shift)
         rows = replace(rows, folds=_folds_kept(rows))
         held_folds = rows.folds_to_hold_out()
         job = keeping_job(
-            self.plan.job, rows.source, sample.drawn, features, recipe.objective, len(held_folds) > 1
+            self.plan.job, rows.source, sample.drawn, features, method.objective, len(held_folds) > 1
         )
         kept = KeptFeatures(rows.folds, rows.codec.shift)
         work = KeepingPass(
             rows.prepare, features, rows.codec.encode, kept, passes.clock, job.is_sparse, rows.weights
         )
         passes.engine.run(
-            work, rows.source, chunk_rows_within(job, recipe.budget), passes.progress, "learning", 0,
+            work, rows.source, chunk_rows_within(job, method.budget), passes.progress, "learning", 0,
             lambda work, row: None,
         )  # fmt: skip
         evidence = Evidence(
-            kept=kept, device=recipe.device, seed=recipe.seed, progress=passes.progress,
-            asked=recipe.holding.asked, held_folds=held_folds, unit=rows.unit,
+            kept=kept, device=method.device, seed=method.seed, progress=passes.progress,
+            asked=method.holding.asked, held_folds=held_folds, unit=rows.unit,
         )  # fmt: skip
-        return Collected(evidence, no_shift if recipe.is_rounded else None)
+        return Collected(evidence, no_shift if method.is_rounded else None)
 
 
 def _folds_kept(rows: PreparedRows) -> RowFolds:

@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._memory import budget_for, format_bytes, room_in, whole_mebibytes
+from chimap._memory import budget_for, format_bytes, whole_mebibytes
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError, MemoryBudgetError
@@ -23,8 +23,8 @@ from chimap.features.scaled import Scale, ScaledFeatures, unscaled
 from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
+from chimap.fit.method import Method
 from chimap.fit.passes import Passes
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
 from chimap.solvers.base import Evidence, KernelRows, Needs
@@ -40,7 +40,7 @@ class RowsCollector(Collector):
 
     Parameters
     ----------
-    recipe : Recipe
+    method : Method
         The settings.
     rows : PreparedRows
         The rows; those of a fold are left out together, or each alone if there is one fold.
@@ -50,7 +50,7 @@ class RowsCollector(Collector):
         Places in that order of the rows that are left out together; None if each is left out alone.
     """
 
-    recipe: Recipe
+    method: Method
     rows: PreparedRows
     order: np.ndarray
     groups: list[np.ndarray] | None
@@ -76,8 +76,8 @@ class RowsCollector(Collector):
             np.asarray(codec.encode(y[self.order]), dtype=np.float64),
             codec.shift,
             None if source.weights is None else source.weights[self.order],
-            codec.score(y, self.recipe.scoring, source.weights),
-            self.recipe.dtype,
+            codec.score(y, self.method.scoring, source.weights),
+            self.method.dtype,
             self.rows.unit,
             self.rows.has_rare,
             codec.has_noise,
@@ -94,22 +94,22 @@ class KernelCollector(RowsCollector):
 
     @classmethod
     def planned(
-        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
     ) -> Self:
         """See ``Collector``."""
-        n_rows, needed = rows.source.n_rows, bytes_of_exact(recipe.given, rows.source)
-        if needed > room_in(recipe.budget):
+        n_rows, needed = rows.source.n_rows, bytes_of_exact(method.recipe, rows.source)
+        if needed > method.recipe.room:
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for the kernel matrix of {:,} rows: it takes {}. Give {memory=}, take "
                     "fewer rows, or use {features='landmarks'}.",
-                    format_bytes(recipe.budget),
+                    format_bytes(method.budget),
                     n_rows,
                     format_bytes(budget_for(needed)),
                     whole_mebibytes(budget_for(needed)),
                 )
             )
-        return cls(recipe, rows, *order_of(rows.folds, n_rows, recipe.seed))
+        return cls(method, rows, *order_of(rows.folds, n_rows, method.seed))
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return all rows, with their weights."""
@@ -126,7 +126,7 @@ class KernelCollector(RowsCollector):
     def collect(self, passes: Passes, features: Any, sample: Sample) -> Collected:
         """Return the rows that the features keep."""
         kernel = self.kernel_rows(unscaled(features))
-        return Collected(Evidence(kernel=kernel, device=self.recipe.device, seed=self.recipe.seed))
+        return Collected(Evidence(kernel=kernel, device=self.method.device, seed=self.method.seed))
 
 
 def order_of(folds: RowFolds, n_rows: int, seed: int) -> tuple[np.ndarray, list[np.ndarray] | None]:
@@ -149,7 +149,7 @@ class BlocksCollector(RowsCollector):
 
     Parameters
     ----------
-    recipe, rows, order, groups
+    method, rows, order, groups
         See ``RowsCollector``.
     borders : array of shape (blocks + 1,)
         Where each block begins in that order, and the end of the last.
@@ -160,7 +160,7 @@ class BlocksCollector(RowsCollector):
 
     @classmethod
     def planned(
-        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
     ) -> Self:
         """See ``Collector``."""
         source, weights = rows.source, rows.source.weights
@@ -172,13 +172,13 @@ class BlocksCollector(RowsCollector):
                     source.n_rows,
                 )
             )
-        plan = block_plan(recipe.given, source, room_in(recipe.budget))
-        if plan.n_bytes > room_in(recipe.budget):
+        plan = block_plan(method.recipe, source)
+        if plan.n_bytes > method.recipe.room:
             raise MemoryBudgetError(
                 Message(
                     "{memory} of {} is too small for {:,} rows and a block of their kernel matrix: they take {}. Give "
                     "{memory=}, or use {features='landmarks'}.",
-                    format_bytes(recipe.budget),
+                    format_bytes(method.budget),
                     plan.n_rows,
                     format_bytes(budget_for(plan.n_bytes)),
                     whole_mebibytes(budget_for(plan.n_bytes)),
@@ -189,17 +189,17 @@ class BlocksCollector(RowsCollector):
                 Message(
                     "{device=} has no room for {:,} dense mapped rows and a block of their kernel matrix. Use "
                     "{device='cpu'}, or {features='landmarks'}.",
-                    recipe.device,
+                    method.device,
                     plan.n_rows,
                 )
             )
-        order, groups = order_of(rows.folds, source.n_rows, recipe.seed)
+        order, groups = order_of(rows.folds, source.n_rows, method.seed)
         begun = None if standing is None else standing.swept
         borders = _borders(plan, source.n_rows, groups) if begun is None else begun.borders
         n = int(borders[-1])
         if groups is not None:
             groups = [group for group in groups if group[0] < n]
-        return cls(recipe, rows, order[:n], groups, borders)
+        return cls(method, rows, order[:n], groups, borders)
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """Return the rows of the first block, with their weights, to fit map and gamma on."""
@@ -213,7 +213,7 @@ class BlocksCollector(RowsCollector):
 
     def collect(self, passes: Passes, features: RowFeatures, sample: Sample) -> Collected:
         """Read the rows to their places in the features, and return them with targets and score."""
-        recipe, source = self.recipe, self.rows.source
+        method, source = self.method, self.rows.source
         scale = features.scale if isinstance(features, ScaledFeatures) else Scale()
         kept = unscaled(features)
         known = replace(
@@ -243,8 +243,8 @@ class BlocksCollector(RowsCollector):
             kernel=self.kernel_rows(kept),
             borders=self.borders,
             n_rows=source.n_rows,
-            device=recipe.device,
-            seed=recipe.seed,
+            device=method.device,
+            seed=method.seed,
             begun=None if standing is None else standing.swept,
             reached=None if passes.checkpoint is None else partial(passes.swept, known, digest),
             hold=getattr(passes.engine, "hold", None),

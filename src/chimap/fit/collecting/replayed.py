@@ -11,9 +11,9 @@ from chimap.engines.local import Pass
 from chimap.engines.rows import ReplayedRows
 from chimap.fit.collecting.base import Request
 from chimap.fit.collecting.sums import Replay, SumsCollector
+from chimap.fit.method import Method
 from chimap.fit.passes import Passes
 from chimap.fit.plan import room_for
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.losses import FeatureRows
 from chimap.moments import FoldMoments
@@ -30,19 +30,19 @@ class ReplayedCollector(SumsCollector):
     needs: ClassVar[Needs] = "rows"
 
     @classmethod
-    def _jobs(cls, job: Job, recipe: Recipe, rows: PreparedRows, request: Request) -> list[Job]:
+    def _jobs(cls, job: Job, method: Method, rows: PreparedRows, request: Request) -> list[Job]:
         """Return the sizes with the features of all rows, where this process may keep them, and those without.
 
         It may not if a checkpoint is written: a resumed fit has not computed the features of its first rows.
         """
-        without = super()._jobs(job, recipe, rows, request)
+        without = super()._jobs(job, method, rows, request)
         if not request.can_keep or request.has_checkpoint:
             return without
         return [replace(job, n_kept=job.n_rows, kept_itemsize=job.itemsize), *without]
 
     def _replaying(self, passes: Passes, moments: FoldMoments) -> tuple[Keep | None, Replay]:
         """See ``SumsCollector``."""
-        kept = room_for(self.plan.job, moments, self.rows.folds, self.recipe.dtype)
+        kept = room_for(self.plan.job, moments, self.rows.folds, self.method.dtype)
 
         def replay(work: Pass[Sums]) -> FeatureRows:
             if kept is not None:

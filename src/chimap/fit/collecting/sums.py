@@ -18,9 +18,9 @@ from chimap.features.base import FittedFeatures
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.learning_curve import DOUBLING_ROWS, learning_curve
+from chimap.fit.method import Method
 from chimap.fit.passes import Passes, empty_moments, learning_pass, witnesses_and_tried
 from chimap.fit.plan import Plan, planned_job
-from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
 from chimap.losses import FeatureRows
 from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
@@ -39,7 +39,7 @@ class SumsCollector(Collector):
 
     Parameters
     ----------
-    recipe : Recipe
+    method : Method
         The settings.
     rows : PreparedRows
         The rows, with the folds whose moments are kept apart.
@@ -50,7 +50,7 @@ class SumsCollector(Collector):
     """
 
     needs: ClassVar[Needs] = "moments"
-    recipe: Recipe
+    method: Method
     rows: PreparedRows
     plan: Plan
     has_curve: bool = False
@@ -62,14 +62,14 @@ class SumsCollector(Collector):
 
     @classmethod
     def planned(
-        cls, recipe: Recipe, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
+        cls, method: Method, rows: PreparedRows, engine: Engine, standing: Standing | None, request: Request
     ) -> Self:
         """See ``Collector``.
 
         For a learning curve, the sums of some parts of the rows are kept apart if no folds are held out to choose and
         the budget allows it. A resumed fit keeps the folds that it began with.
         """
-        over = partial(cls._over, recipe, rows, engine, standing, request)
+        over = partial(cls._over, method, rows, engine, standing, request)
         begun = None if standing is None or standing.stage != "learning" else len(standing.moments)
         parts = DoublingParts(rows.seed)
         if rows.n_folds == 1 and begun == parts.n_folds:
@@ -84,7 +84,7 @@ class SumsCollector(Collector):
     @classmethod
     def _over(
         cls,
-        recipe: Recipe,
+        method: Method,
         rows: PreparedRows,
         engine: Engine,
         standing: Standing | None,
@@ -92,23 +92,23 @@ class SumsCollector(Collector):
         folds: RowFolds,
     ) -> Self:
         """Plan the sums of these folds."""
-        recipe, rows = replace(recipe, n_folds=folds.n_folds), replace(rows, folds=folds)
-        jobs = cls._jobs(planned_job(recipe, rows, engine), recipe, rows, request)
+        method, rows = replace(method, n_folds=folds.n_folds), replace(rows, folds=folds)
+        jobs = cls._jobs(planned_job(method, rows, engine), method, rows, request)
         begun = None if standing is None else standing.chunk_rows
-        return cls(recipe, rows, Plan.of_first(jobs, recipe.budget, begun), request.has_curve)
+        return cls(method, rows, Plan.of_first(jobs, method.budget, begun), request.has_curve)
 
     @classmethod
-    def _jobs(cls, job: Job, recipe: Recipe, rows: PreparedRows, request: Request) -> list[Job]:
+    def _jobs(cls, job: Job, method: Method, rows: PreparedRows, request: Request) -> list[Job]:
         """Return the sizes to try in turn: with rows that help choose the strength, and without them."""
         trying = replace(job, n_tried=min(TRIED_ROWS, rows.source.n_rows))
-        if recipe.holding.asked == "holdout":
+        if method.holding.asked == "holdout":
             return [trying]
-        return [trying, job] if recipe.holding.asked == "gcv" else [job]
+        return [trying, job] if method.holding.asked == "gcv" else [job]
 
     def sample(self, progress: Progress, standing: Standing | None) -> Sample:
         """See ``Collector``."""
         progress.stage("sampling", None)
-        places = self.rows.witnesses(self.plan.job.n_features, self.recipe.dtype.itemsize, self.recipe.budget)
+        places = self.rows.witnesses(self.plan.job.n_features, self.method.dtype.itemsize, self.method.budget)
         if standing is not None:
             return Sample(None, None, places)
         rows, beside = self.rows.sample_beside(places)
@@ -117,9 +117,9 @@ class SumsCollector(Collector):
     def collect(self, passes: Passes, features: FittedFeatures, sample: Sample) -> Collected:
         """Add up the moments, and compute the features of the rows that scores and held-out outputs need."""
         moments, next_row = self._begun(passes, features, sample.rows)
-        shift = moments.shift if self.recipe.is_rounded else None
+        shift = moments.shift if self.method.is_rounded else None
         keep, replay = self._replaying(passes, moments)
-        work = learning_pass(self.recipe, self.rows, features, moments, passes.clock, keep)
+        work = learning_pass(self.method, self.rows, features, moments, passes.clock, keep)
         passes.engine.run(
             work, self.rows.source, self.plan.chunk_rows, passes.progress, "learning", next_row,
             passes.reached("learning"),
@@ -131,10 +131,10 @@ class SumsCollector(Collector):
         sums: list[Moments] = []
         if not self.rows.folds.n_held:
             sums = nested(moments)
-            moments = FoldMoments.of(sums[-1:], self.recipe.dtype, self.recipe.is_rounded)
+            moments = FoldMoments.of(sums[-1:], self.method.dtype, self.method.is_rounded)
         evidence = Evidence(
-            moments, replay(work), device=self.recipe.device, seed=self.recipe.seed,
-            progress=passes.progress, asked=self.recipe.holding.asked, unit=self.rows.unit,
+            moments, replay(work), device=self.method.device, seed=self.method.seed,
+            progress=passes.progress, asked=self.method.holding.asked, unit=self.rows.unit,
             held_folds=self.rows.folds_to_hold_out(sample.places),
         )  # fmt: skip
         with passes.clock("held out"):
@@ -142,13 +142,13 @@ class SumsCollector(Collector):
 
     def _begun(self, passes: Passes, features: FittedFeatures, first: Rows | None) -> tuple[FoldMoments, int]:
         """Return the moments so far, and the first row that they do not contain."""
-        recipe, rows, standing = self.recipe, self.rows, passes.standing
+        method, rows, standing = self.method, self.rows, passes.standing
         with passes.clock("map"):
             if standing is not None and standing.stage == "learning":
-                return FoldMoments.of(standing.moments, recipe.dtype, recipe.is_rounded), standing.next_row
+                return FoldMoments.of(standing.moments, method.dtype, method.is_rounded), standing.next_row
             first = rows.sample() if first is None else first
             moments = empty_moments(
-                features, first, rows.n_folds, rows.codec.shift, recipe.dtype, recipe.is_rounded
+                features, first, rows.n_folds, rows.codec.shift, method.dtype, method.is_rounded
             )
             return moments, 0
 
@@ -161,7 +161,7 @@ class SumsCollector(Collector):
     ) -> Evidence:
         """Return the evidence with the features of witnesses and, where the plan has room, of rows that are scored."""
         witnesses, tried = witnesses_and_tried(
-            self.recipe, self.rows, features, moments, sample.places, sample.beside, self.plan.job.n_tried
+            self.method, self.rows, features, moments, sample.places, sample.beside, self.plan.job.n_tried
         )  # fmt: skip
         return replace(evidence, witnesses=witnesses, tried=tried)
 
@@ -172,4 +172,4 @@ class SumsCollector(Collector):
         if not self.has_curve and not collected.sums:
             return None
         with clock("learning curve"):
-            return learning_curve(self.recipe, self.rows, collected.evidence, chosen, collected.sums, shown)
+            return learning_curve(self.method, self.rows, collected.evidence, chosen, collected.sums, shown)

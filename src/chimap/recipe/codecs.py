@@ -22,10 +22,10 @@ from chimap._validation import DataError
 from chimap.data.label_kinds import kind_of
 from chimap.data.labels import clean_targets
 from chimap.data.source import Source
-from chimap.fit.precision import check_targets
 from chimap.losses import Loss, Square
 from chimap.model_files import register
 from chimap.moments import OneVersusAll, Targets
+from chimap.recipe.precision import check_targets
 from chimap.selection.scoring import HeldOutScore, MeanScore, OutputScore
 
 

@@ -95,7 +95,7 @@ def weights_of_tasks(
     class_weight: ClassWeight,
     Y: np.ndarray,
     sample_weight: np.ndarray | None = None,
-    names: Sequence[str] | None = None,
+    names: Sequence[str] | np.ndarray | None = None,
 ) -> np.ndarray | None:
     """Return the weights (t, 2) of the labels 0 and 1 of several tasks ``Y`` (n, t); None stays None.
 

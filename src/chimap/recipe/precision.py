@@ -1,7 +1,7 @@
 """Conversion of rows and targets to the precision of a fit, which refuses numbers that it cannot hold.
 
-Numbers that would become 0 or infinity are an error here, and are never used silently. ``fit.rows`` and ``fit.targets``
-call these checks.
+Numbers that would become 0 or infinity are an error here, and are never used silently. The preparation
+of rows and the codecs call these checks.
 """
 
 from __future__ import annotations

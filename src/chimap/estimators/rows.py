@@ -1,0 +1,199 @@
+"""The rows and labels that users pass, in any kind of object: to fit, in batches, to score and to predict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from chimap._errors import InputError
+from chimap._frames import is_frame, names_of
+from chimap._messages import Message
+from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap._unicode import composed_names
+from chimap._validation import DataError, validated
+from chimap.data import ArraySource, Source, matched, open_source
+from chimap.data.catalogue import check_rows_order, opener_of
+from chimap.data.formats.frames import FrameSource, frame_rows
+from chimap.data.labelling import labelled, task_words
+from chimap.data.labels import UNREAD
+from chimap.data.table import LABEL_NAMES, ColumnChoice
+from chimap.data.views import choice_like, fitted_names
+from chimap.recipe.codecs import Codec, checked_batch, is_matrix
+from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
+from chimap.solvers.from_moments import RidgeSolver
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+
+def source_to_predict(model: object, X: MatrixLike) -> Source | None:
+    """Return a source if X is not a matrix of rows; None if it is.
+
+    Parameters
+    ----------
+    model : object
+        Fitted model; its ``reading_``, if it has one, reads texts, molecules and named counts.
+    X : object
+        The rows.
+    """
+    if isinstance(X, Source):
+        return X
+    reading = getattr(model, "reading_", None)
+    if reading is not None and (source := reading.source_of(X)) is not None:
+        return source
+    opener = opener_of(X)
+    choice = choice_like(model)
+    aside = tuple(name for name in LABEL_NAMES if name not in (choice.names or ()))
+    return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
+
+
+def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
+    """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
+    first = getattr(model, "first_column_", None)
+    if None not in (first, source.first_column) and first != source.first_column:
+        raise DataError(
+            f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
+            "Open it with open_source(path, like=model)."
+        )
+    return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
+
+
+def bind_columns(model: BaseEstimator, source: Source) -> None:
+    """Keep on the model what the source says of its columns, or remove what an earlier fit has kept."""
+    model.n_features_in_, model.first_column_ = source.n_features, source.first_column
+    if source.column_names is not None:
+        model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
+    """Return a source of rows X and labels y, with names of columns and tasks if the objects have them.
+
+    Arrays are checked as scikit-learn checks them, by ``validated`` with ``y_checks``, which sets the number of
+    columns and their names on the model. An array of several tasks may have missing entries.
+    """
+    if task_words(X, y) is not None:
+        return open_source(X, y)
+    if (opener := opener_of(X)) is not None:
+        source: Source = opener(X, y)
+        return source
+    if isinstance(y, str) and is_frame(X):
+        return FrameSource(X, y)
+    X, y = frame_rows(X, y)
+    names = tuple(map(str, names_of(y))) if is_matrix(y) and is_frame(y) else None
+    if is_matrix(y):
+        X = validated(model, X)
+    else:
+        X, y = validated(model, X, y, **y_checks)
+    array_source = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
+    array_source.task_names = names
+    return array_source
+
+
+def labelled_rows(
+    model: BaseEstimator, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None
+) -> tuple[MatrixLike, ArrayLike, ArrayLike | None]:
+    """Return rows, labels and weights; where y names columns of X, they are read, and rows without a label left out.
+
+    Raises DataError where X has no named columns, or the model takes arrays only.
+    """
+    if not isinstance(y, str) and task_words(X, y) is None:
+        return X, y, sample_weight
+    if not hasattr(model, "predict_source"):
+        raise DataError(
+            f"y={y!r} names a column of the rows; {type(model).__name__} takes labels as an array (n,): give the "
+            "values of the column."
+        )
+    if not is_frame(X) and opener_of(X) is None:
+        frame_rows(X, y)
+    source = open_source(X, y, like=model)
+    labels = source.labels()
+    assert labels is not None  # they are named
+    weights = None if sample_weight is None else np.asarray(sample_weight)[source.places_in_file()]
+    return cast("MatrixLike", source), labels, weights
+
+
+def keeps_moments(model: BaseEstimator) -> bool:
+    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
+    if not RidgeSolver().supports(model.loss):
+        raise AttributeError(
+            Message(
+                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
+            )
+        )
+    return True
+
+
+def checked_labels(
+    y: ArrayLike, classes: ArrayLike | None, known: np.ndarray | None, codec: Codec | None
+) -> tuple[ArrayLike, ArrayLike | None]:
+    """Return the checked labels of a batch, and all labels for the codec to learn from, or None after the first batch.
+
+    Parameters
+    ----------
+    y : array of shape (n,) or (n, t)
+        Labels of the batch.
+    classes : array of shape (classes,) or None
+        All classes, as given with the batch.
+    known : array of shape (classes,) or None
+        The classes that the model knows from earlier rows.
+    codec : Codec or None
+        That of the earlier batches; None for the first batch.
+
+    Raises
+    ------
+    ValueError
+        If the classes are missing with the first batch, or differ from those of it, or are given for several tasks.
+    """
+    y = checked_batch(y, codec)
+    if is_matrix(y):
+        if classes is not None:
+            raise InputError(
+                "classes are for a single task: labels of several tasks are 0 and 1. Leave classes out."
+            )
+        return y, y if codec is None else None
+    if codec is None:
+        classes = known if classes is None else classes
+        if classes is None:
+            raise InputError(
+                "classes must be given at the first call of partial_fit: all labels that will ever occur."
+            )
+        return y, classes
+    if classes is not None and not np.array_equal(np.unique(classes), np.asarray(known)):
+        raise InputError(f"classes={classes!r} differs from those of the first call, {known!r}.")
+    return y, None
+
+
+def source_of_batch(
+    model: BaseEstimator,
+    X: MatrixLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike | None,
+    y_checks: JSON,
+    is_first: bool,
+) -> Source:
+    """Return a source of the rows and labels of a batch, with their weights.
+
+    They are checked as scikit-learn checks them, by ``validated`` with ``y_checks``; the first batch sets the
+    number of columns and their names on the model.
+    """
+    check_rows_order(X, y=y, sample_weight=sample_weight)
+    source: Source
+    if (opener := opener_of(X)) is not None:
+        source = opener(X, y, ColumnChoice() if is_first else choice_like(model))
+        if is_first:
+            bind_columns(model, source)
+        source = source_as_fitted(model, source)
+    else:
+        if is_matrix(y):
+            X = validated(model, X, reset=is_first)
+        else:
+            X, y = validated(model, X, y, reset=is_first, **y_checks)
+        source = ArraySource(X, y)
+    if sample_weight is not None:
+        weights = checked_sample_weight(sample_weight, source.n_rows)
+        source = with_weights(source, weights, counts_in(model.weights, weights))
+    return labelled(source) if is_matrix(y) else source

@@ -1,0 +1,140 @@
+"""From linear outputs to answers: labels, probabilities and sets, or targets and intervals.
+
+What is learned for them comes from outputs of rows that the machine has not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chimap._errors import InputError
+from chimap.moments import of_entries
+from chimap.recipe.task import HeldOutRows, chosen_threshold, counts_of
+from chimap.selection.calibration import Calibration, TaskCalibration
+from chimap.selection.conformal import Conformal
+
+
+@dataclass(frozen=True, eq=False)
+class ClassAnswers:
+    """Labels, probabilities and sets of classes, or of several tasks of two classes.
+
+    Parameters
+    ----------
+    classes : array of shape (classes,)
+        The classes, or the numbers of the tasks.
+    is_multilabel : bool
+        Whether outputs are of several tasks.
+    calibration : Calibration or TaskCalibration
+        From outputs to probabilities.
+    conformal : Conformal or None, default=None
+        How improbable the true classes of held-out rows were; None if there were none.
+    threshold : float or None, default=None
+        The output above which a row belongs to the second of two classes, if one was chosen.
+    """
+
+    classes: np.ndarray
+    is_multilabel: bool
+    calibration: Calibration | TaskCalibration
+    conformal: Conformal | None = None
+    threshold: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        held_out: HeldOutRows | None,
+        classes: np.ndarray,
+        n_targets: int,
+        *,
+        is_multilabel: bool = False,
+        class_weight: np.ndarray | None = None,
+        threshold: str | float | None = None,
+    ) -> ClassAnswers:
+        """Learn the calibration, the sets and the threshold from outputs for rows that the machine has not seen."""
+        conformal: Conformal | None = None
+        counts = counts_of(held_out, class_weight, classes)
+        calibration: Calibration | TaskCalibration
+        if held_out is None:
+            calibration = (
+                TaskCalibration.unknown(n_targets) if is_multilabel else Calibration(1.0, np.zeros(n_targets))
+            )
+        elif is_multilabel:
+            weights = held_out.weights
+            if weights is not None:  # a missing entry has no weight
+                weights = np.where(np.isnan(held_out.y), 0.0, of_entries(weights))
+            calibration = TaskCalibration.of(held_out.outputs, held_out.y, held_out.counted(weights))
+            logs = calibration.logs(held_out.outputs)
+            scores = np.where(held_out.y == 1, -logs[:, :, 1], -logs[:, :, 0])
+            conformal = Conformal(np.where(np.isnan(held_out.y), np.nan, scores), counts)
+        else:
+            place = np.searchsorted(classes, held_out.y)
+            calibration = Calibration.of(held_out.outputs, place, held_out.counted(held_out.weights))
+            scores = -calibration.log(held_out.outputs)[np.arange(place.size), place]
+            conformal = Conformal(scores[:, None], counts)
+        chosen = None if threshold is None else chosen_threshold(threshold, held_out, classes, counts)
+        return cls(classes, is_multilabel, calibration, conformal, chosen)
+
+    def labels(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the labels for linear outputs: (n,) or, with several tasks, (n, t)."""
+        if self.is_multilabel:
+            return (outputs > 0).astype(np.int64)
+        if outputs.shape[1] == 1:
+            is_second = outputs[:, 0] > float(self.threshold or 0.0)
+            return self.classes[is_second.astype(np.intp)]
+        return self.classes[np.argmax(outputs, axis=1)]
+
+    def log_probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the log probabilities of the classes, (n, classes), or (n, t, 2) with several tasks."""
+        if isinstance(self.calibration, TaskCalibration):
+            return self.calibration.logs(outputs)
+        return self.calibration.log(outputs)
+
+    def sets(self, outputs: np.ndarray, alpha: float) -> np.ndarray:
+        """Return which classes each row may have: (n, classes) or, with several tasks, (n, t, 2)."""
+        threshold = known(self.conformal).threshold(alpha)
+        return -self.log_probabilities(outputs) <= (
+            threshold[:, None] if self.is_multilabel else threshold[0]
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class RealAnswers:
+    """Targets and intervals of a regression.
+
+    Parameters
+    ----------
+    conformal : Conformal or None, default=None
+        How far outputs of held-out rows were from their targets; None if there were none.
+    noise : array of shape (t,) or None, default=None
+        Variance of the noise; None where it is not known.
+    """
+
+    conformal: Conformal | None = None
+    noise: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, held_out: HeldOutRows | None) -> RealAnswers:
+        """Learn the noise and the widths of intervals from outputs for rows that the machine has not seen."""
+        if held_out is None:
+            return cls()
+        y = held_out.y.reshape(held_out.outputs.shape)
+        distances = np.abs(y - held_out.outputs)
+        return cls(Conformal(distances, held_out.counted(held_out.weights)), held_out.noise)
+
+    def targets(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the predictions for linear outputs: (n,) or, with several targets, (n, t)."""
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def intervals(self, outputs: np.ndarray, alpha: float) -> np.ndarray:
+        """Return lower and upper ends: (n, 2) or, with several targets, (n, t, 2)."""
+        width = known(self.conformal).threshold(alpha)
+        ends = np.stack([outputs - width, outputs + width], axis=2)
+        return ends[:, 0] if ends.shape[1] == 1 else ends
+
+
+def known(conformal: Conformal | None) -> Conformal:
+    """Return what was learned from held-out rows. Raise ValueError if there were none."""
+    if conformal is None:
+        raise InputError("this model has no outputs of held-out rows: fit it again, with more rows.")
+    return conformal

@@ -1,0 +1,109 @@
+"""A model as the attributes that estimators show and files hold, and back.
+
+Files hold an estimator as its parameters and learned attributes, by name, so that a file does not depend on how a model
+is kept in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from chimap._types import JSON
+from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.model import Model
+from chimap.normalizations import CATALOGUE
+from chimap.recipe import Recipe
+from chimap.recipe.codecs import ClassCodec, Codec, RealCodec, SeveralCodec, TaskCodec
+from chimap.recipe.task import Task
+from chimap.selection.calibration import Calibration
+
+_FORGOTTEN = ("_ends_at", "_made")  # what older estimators had among their attributes
+
+
+def attributes_of(model: Model) -> Mapping[str, Any]:
+    """Return the learned attributes of a model by name; cached, as a prediction of one row asks for several."""
+    state = vars(model)
+    if "_attributes" not in state:
+        state["_attributes"] = MappingProxyType(_attributes(model))
+    attributes: Mapping[str, Any] = state["_attributes"]
+    return attributes
+
+
+def _attributes(model: Model) -> JSON:
+    recipe, task, answers = model.recipe, model.task, model.answers
+    found: JSON = {
+        "features_": model.features, "kernel_": model.kernel, "_coef": model.coef, "_intercept": model.intercept,
+        "normalization_": model.normalization, "bin_weights_": recipe.given_bin_weights,
+        "_codec": task.codec, "task_names_": task.names, "_has_gaps": task.has_gaps, "_has_objects": task.has_objects,
+        "_posterior": model.posterior, "_conformal": answers.conformal,
+        "_seed": recipe.seed, "chosen_": recipe.choice,
+        "_taken": {name: getattr(recipe, name) for name in sorted(recipe.resolved)},
+    }  # fmt: skip
+    if isinstance(answers, ClassAnswers):
+        found |= {
+            "classes_": answers.classes, "multilabel_": answers.is_multilabel, "class_weight_": task.class_weight,
+            "_calibration": answers.calibration,
+        }  # fmt: skip
+        if answers.threshold is not None:
+            found["threshold_"] = answers.threshold
+    else:
+        found["noise_variance_"] = answers.noise
+    if model.shift is not None:
+        found["shift_"] = model.shift
+    return found | dict(model.learned)
+
+
+def _codec_of(attributes: JSON) -> Codec:
+    """Return a codec of the targets of a model whose file has none, as older ones."""
+    n_targets = attributes["_coef"].shape[1]
+    if "classes_" not in attributes:
+        return RealCodec(0.0) if n_targets == 1 else SeveralCodec(np.zeros(n_targets), False)
+    if attributes.get("multilabel_", False):
+        return TaskCodec(n_targets, False)
+    return ClassCodec(np.asarray(attributes["classes_"]))
+
+
+def model_of(
+    attributes: Mapping[str, Any], asked: Recipe, n_bins: int, columns: Sequence[str] | None
+) -> Model:
+    """Return the model with these attributes; those that older files lack have the values that they stood for.
+
+    asked: the settings that the parameters of the estimator ask for. columns: names of the bins.
+    """
+    left = {name: value for name, value in attributes.items() if name not in _FORGOTTEN}
+
+    def take(name: str, usual: Any = None) -> Any:
+        return left.pop(name, usual)
+
+    recipe = asked.chosen(**(take("chosen_") or {}))
+    recipe = replace(recipe.with_values(**(take("_taken") or {})), seed=take("_seed", recipe.seed))
+    recipe = replace(recipe, bin_weights=take("bin_weights_", recipe.given_bin_weights))
+    name = recipe.normalize
+    normalization = take("normalization_")
+    if normalization is None and isinstance(name, str):  # older files hold its name alone
+        normalization = CATALOGUE[name]
+    codec = take("_codec") or _codec_of(left)
+    task = Task(
+        codec, take("task_names_"), take("class_weight_"), bool(take("_has_gaps", False)),
+        bool(take("_has_objects", False)), recipe.threshold,
+    )  # fmt: skip
+    coef, conformal = take("_coef"), take("_conformal")
+    answers: ClassAnswers | RealAnswers
+    if recipe.is_classifier:
+        usual = Calibration(1.0, np.zeros(coef.shape[1]))
+        answers = ClassAnswers(
+            take("classes_"), bool(take("multilabel_", False)), take("_calibration", usual), conformal,
+            take("threshold_"),
+        )  # fmt: skip
+    else:
+        answers = RealAnswers(conformal, take("noise_variance_"))
+    features = take("features_")
+    return Model(
+        recipe, task, n_bins, None if columns is None else tuple(columns), features, take("kernel_"), coef,
+        take("_intercept"), answers, normalization, take("shift_"), take("_posterior"), left,
+    )  # fmt: skip

@@ -1,0 +1,242 @@
+"""The result of a fit: features, their weights, and what turns outputs into answers. It is frozen.
+
+    f(x) = Psi(x) . w + b,
+
+with features Psi of the kernel, weights w (D, t) and intercepts b (t,). Estimators forward to it what is asked of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+
+from chimap import _arrays, _products
+from chimap._errors import InputError
+from chimap._messages import Message
+from chimap._types import JSON, Rows
+from chimap.backends import backend_of, check_device, on_host
+from chimap.features.base import FittedFeatures
+from chimap.features.exact import RowKernel
+from chimap.features.mapped_functions import MappedModel
+from chimap.features.rounded import RoundedFeatures
+from chimap.kernels import AdditiveKernel, Kernel
+from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.preparation import Preparation
+from chimap.normalizations import Normalization
+from chimap.recipe import Recipe
+from chimap.recipe.parts import FeatureBlock, parts_of
+from chimap.recipe.task import Task
+from chimap.selection import SelectionResult
+from chimap.solvers.posterior import DualPosterior, Posterior
+
+ROWS_AT_ONCE = 2048  # rows whose features are in memory together
+_SUMMED_IN_DOUBLE = 64  # up to this number of features, products with the weights are summed in float64
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A fitted model.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The settings of the fit, all of them resolved.
+    task : Task
+        Its targets.
+    n_bins : int
+        Bins of a row.
+    columns : tuple of str or None
+        Names of the bins.
+    features : FittedFeatures
+        Features of prepared rows.
+    kernel : Kernel
+        The kernel, with its parameters set to numbers.
+    coef : array of shape (D, t)
+        Weights of the features.
+    intercept : array of shape (t,)
+        Intercepts.
+    answers : ClassAnswers or RealAnswers
+        From outputs to answers.
+    normalization : Normalization or None, default=None
+        The fitted normalisation of the rows.
+    shift : array of shape (D,) or None, default=None
+        What is subtracted from features before they are rounded; None if they are not.
+    posterior : Posterior, DualPosterior or None, default=None
+        How certain the weights are, if the model keeps it.
+    learned : mapping of str to object, default={}
+        What else was learned, by the name under which estimators show it.
+    """
+
+    recipe: Recipe
+    task: Task
+    n_bins: int
+    columns: tuple[str, ...] | None
+    features: Any
+    kernel: Kernel
+    coef: np.ndarray
+    intercept: np.ndarray
+    answers: ClassAnswers | RealAnswers
+    normalization: Normalization | None = None
+    shift: np.ndarray | None = None
+    posterior: Posterior | DualPosterior | None = None
+    learned: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs t: one per class, task or target, and one for two classes."""
+        return int(self.coef.shape[1])
+
+    @property
+    def alpha(self) -> float:
+        """The strength of the penalty."""
+        return float(self.learned["alpha_"])
+
+    @property
+    def gamma(self) -> float | None:
+        """Gamma of the kernel; None for a kernel without one."""
+        gamma = getattr(self.kernel, "gamma", None)
+        return None if gamma is None else float(gamma)
+
+    @property
+    def selection(self) -> SelectionResult | None:
+        """The scores of the settings that were compared, if any."""
+        selection: SelectionResult | None = self.learned["selection_"]
+        return selection
+
+    @property
+    def n_passes(self) -> int:
+        """Passes over the rows; 0 for those of LIBLINEAR."""
+        return int(self.learned["n_passes_"])
+
+    def describe(self) -> JSON:
+        """Return a description of the kernel and the features; see ``HistogramClassifier.describe``."""
+        gamma = getattr(self.kernel, "gamma", None)
+        is_plain = isinstance(self.kernel, AdditiveKernel) and gamma == 1
+        return {
+            "kernel": self.kernel.name,
+            "gamma": None if is_plain else gamma,
+            "features": self.features.describe(),
+        }
+
+    # --- from rows to outputs
+
+    @cached_property
+    def parts(self) -> list[FeatureBlock]:
+        """The blocks of the columns, with the settings of their features."""
+        return parts_of(self.recipe.feature_settings, self.recipe.blocks_in(self.columns), self.n_bins)
+
+    @cached_property
+    def preparation(self) -> Preparation:
+        """How rows become the input of the features."""
+        recipe = self.recipe
+        return Preparation(
+            self.parts, recipe.dtype, self.normalization, recipe.given_bin_weights, self.columns
+        )
+
+    @cached_property
+    def mapping(self) -> FittedFeatures:
+        """The features that are multiplied by the weights."""
+        if not self.recipe.is_rounded:
+            features: FittedFeatures = self.features
+            return features
+        assert self.shift is not None
+        return RoundedFeatures(self.features, self.shift)
+
+    @cached_property
+    def folded(self) -> tuple[FittedFeatures, np.ndarray, np.ndarray]:
+        """Features, weights (D, t) in their dtype and intercepts, ready to be multiplied.
+
+        ``fold`` moves part of the work of features into the weights, if they allow it.
+        """
+        folded = self.mapping.fold(self.coef, self.intercept)
+        return folded.features, np.ascontiguousarray(folded.coef, dtype=self.recipe.dtype), folded.intercept
+
+    @cached_property
+    def scorer(self) -> Callable[[Rows], np.ndarray]:
+        """The scores of prepared rows on the device; cached, as the rows of an exact machine are moved there."""
+        recipe = self.recipe
+        check_device(recipe.device)
+        shift = np.zeros(self.coef.shape[0]) if self.shift is None else self.shift
+        return backend_of(recipe.device).scorer(self.mapping, shift, self.coef, self.intercept, recipe.dtype)
+
+    def room(self, n_rows: int) -> np.ndarray:
+        """Allocate the memory in which ``outputs`` of up to ``n_rows`` rows are computed."""
+        if not on_host(self.recipe.device):
+            self.scorer  # noqa: B018  moves the features there
+            return np.empty((0, 0))
+        features = self.folded[0]
+        n_features = 0 if hasattr(features, "outputs") else features._n_features_out
+        return np.empty((n_rows, n_features), dtype=self.recipe.dtype)
+
+    def outputs(self, rows: Rows, room: np.ndarray) -> np.ndarray:
+        """Return f(x) (n, t) for prepared rows, n of them at most as many as ``room`` was made for."""
+        if not on_host(self.recipe.device):
+            return self.scorer(rows)
+        features, weights, intercept = self.folded
+        return scores(features, rows, weights, room) + intercept
+
+    def outputs_of_all(self, rows: Rows) -> np.ndarray:
+        """Return f(x) (n, t) for any number of prepared rows."""
+        room = self.room(min(ROWS_AT_ONCE, rows.shape[0]))
+        pieces = [slice(i, i + ROWS_AT_ONCE) for i in range(0, rows.shape[0], ROWS_AT_ONCE)]
+        return np.vstack([self.outputs(_arrays.take_rows(rows, piece), room) for piece in pieces])
+
+    def variances(self, rows: Rows) -> np.ndarray:
+        """Return the variances (n,) of the outputs of prepared rows by the posterior, divided by that of the noise."""
+        posterior, features = self.checked_posterior, self.mapping
+        if isinstance(posterior, DualPosterior) and posterior.n_rows < features._n_features_out:
+            # a machine in blocks has that of its first rows
+            features = cast(FittedFeatures, cast(RowKernel, features).take(slice(posterior.n_rows)))
+        Z = np.empty((rows.shape[0], features._n_features_out), dtype=self.recipe.dtype)
+        features.features_into(rows, Z)
+        if isinstance(posterior, DualPosterior):
+            return posterior.variances(Z, np.asarray(self.kernel.diagonal(rows), dtype=np.float64))
+        return posterior.variances(Z)
+
+    @property
+    def checked_posterior(self) -> Posterior | DualPosterior:
+        """The posterior. Raise ValueError if the fit left none."""
+        if self.posterior is None:
+            raise InputError(
+                Message(
+                    "return_std needs {loss='square'}, features as they are, and a y without missing entries; this "
+                    "model has no posterior. predict_set returns intervals for every model."
+                )
+            )
+        return self.posterior
+
+    # --- for explanations
+
+    def mapped(self) -> MappedModel | None:
+        """Return the scores as a function of mapped rows, or None: rounded features are steps, without a gradient."""
+        return None if self.recipe.is_rounded else self.features.mapped_model(self.coef, self.intercept)
+
+    @property
+    def takes_signs(self) -> bool:
+        """Whether bins may be negative."""
+        return any(part.settings.exact.is_signed for part in self.parts)
+
+
+def scores(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
+    """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
+
+    room (n, D): where dense features are written, by those that do not give their outputs tile by tile.
+    """
+    if hasattr(features, "outputs"):
+        return np.asarray(features.outputs(rows, weights))
+    if _arrays.is_sparse(rows) and features.keeps_zeros:
+        out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
+        _products.sparse_product(features.transform_sparse(rows), weights, out)
+        return out
+    z = room[: rows.shape[0]]
+    features.features_into(rows, z)
+    # a float32 sum of few terms would depend on the place of the row in the chunk
+    if weights.shape[0] <= _SUMMED_IN_DOUBLE:
+        return z.astype(np.float64) @ weights
+    outputs = np.empty((z.shape[0], weights.shape[1]), dtype=weights.dtype)
+    _products.project(z, weights, z, outputs)
+    return outputs
