@@ -12,5 +12,4 @@ def short_chunks(monkeypatch):
     """Chunks as short as under the smallest budget of memory, which allows a single unit of rows."""
     monkeypatch.setattr("chimap.engines.memory.CHUNK_UNIT", CHUNK_ROWS)
     monkeypatch.setattr("chimap.engines.memory.MOST_ROWS", 0)
-    for kind in ("blocks", "kernel"):
-        monkeypatch.setattr(f"chimap.fit.collecting.{kind}.CHUNK_ROWS", CHUNK_ROWS)
+    monkeypatch.setattr("chimap.fit.collecting.kernel.CHUNK_ROWS", CHUNK_ROWS)

@@ -11,9 +11,9 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap.data import ArraySource
 from chimap.features.exact import ExactBlocks
-from chimap.fit.automatic import bytes_of_exact
 from chimap.kernels import Exponential, chi2
 from chimap.recipe import Recipe
+from chimap.recipe.sizes import bytes_of_exact
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, Y, TEST = DIGITS[:200], LABELS[:200], DIGITS[200:260]

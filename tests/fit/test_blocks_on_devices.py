@@ -207,10 +207,10 @@ def test_a_device_without_room_is_refused_with_what_has_it(by_torch):
 
 
 def test_a_device_learns_from_more_rows_in_the_same_time(by_torch):
-    by_torch.setattr("chimap.fit.automatic.USUAL_SECONDS", 2e-3)
+    by_torch.setattr("chimap.recipe.sizes.USUAL_SECONDS", 2e-3)
     there = fitted("exponential")
     by_torch.undo()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chimap.fit.automatic.USUAL_SECONDS", 2e-3)
+        patch.setattr("chimap.recipe.sizes.USUAL_SECONDS", 2e-3)
         here = fitted("exponential")
     assert here.n_rows_ < there.n_rows_ == LEARNED
