@@ -15,7 +15,7 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.fit import automatic
+from chimap.recipe import sizes
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
@@ -215,7 +215,7 @@ def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
 
 
 def test_counted_work_limits_the_rows(monkeypatch):
-    monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
     model = digits()
     assert model.n_rows_ < 1500
     assert np.isnan(model.held_out_[model.row_numbers_[: model.n_rows_ // 3]]).any()
@@ -223,8 +223,8 @@ def test_counted_work_limits_the_rows(monkeypatch):
 
 @pytest.mark.parametrize("n_landmarks", [1000, 10])
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
-    monkeypatch.setattr(automatic, "MOST_ROWS", 400)
-    monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(sizes, "MOST_ROWS", 400)
+    monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
     monkeypatch.setattr("chimap.fit.beyond_limit.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     takes_all = n_landmarks == 1000
