@@ -44,7 +44,7 @@ def sizes(monkeypatch):
 def test_few_rows_are_solved_in_their_span(alpha, n_folds, monkeypatch, sizes):
     within = learned_from(moments_of(24, 200, n_folds), alpha)
     assert max(sizes) < 50
-    monkeypatch.setattr(from_moments, "_FEW", 1000)  # features per row: none are few then
+    monkeypatch.setattr(from_moments, "_FEATURES_PER_ROW", 1000)  # features per row: none are few then
     direct = learned_from(moments_of(24, 200, n_folds), alpha)
     assert sizes[-1] == 200
     assert direct.solution.alpha == pytest.approx(within.solution.alpha, rel=1e-3)

@@ -96,7 +96,7 @@ def test_is_the_choice_of_folds():
 def test_float32_and_float64_agree(monkeypatch):
     Z, Y = rows(900, 530)
     single = gcv.GcvScorer(moments_of(Z, Y), 0, None)
-    monkeypatch.setattr(gcv, "_SINGLE_FROM", 1000)
+    monkeypatch.setattr(gcv, "_FEATURES_IN_SINGLE", 1000)
     double = gcv.GcvScorer(moments_of(Z, Y), 0, None)
     assert (single.dtype, double.dtype) == (np.float32, np.float64)
     for alpha in (0.1, 20.0, 3e4):
@@ -175,7 +175,7 @@ def test_too_few_rows():
 @pytest.fixture
 def coarse(monkeypatch):
     """Searches with as few features as the tests have begin with half of them, too."""
-    monkeypatch.setattr(gcv, "FROM_FEATURES", 2)
+    monkeypatch.setattr(gcv, "FEWEST_FEATURES_TO_HALVE", 2)
 
 
 @pytest.fixture

@@ -1,10 +1,10 @@
 """The ``chimap`` command line: one file per command, each a thin layer over the public API of the package.
 
 ``main`` lists the commands and turns errors into one line and an exit code (``messages``). Each option is declared
-once: an option of a single command in that command's signature, an option of several commands in ``options``. Options
-that belong together are the fields of a dataclass, called a bundle, which a command takes as one parameter: the roles
-of the columns (``options.TableOptions``), the settings of a fit (``fit_settings``), images (``image_rows``). Their
-defaults and the names that they list are those of the package (``declared``).
+once. An option of a single command is a parameter of it, described in its docstring; ``options`` has those of several
+commands. Options that belong together are the fields of a dataclass, called a bundle, which a command takes as one
+parameter: the roles of the columns (``options.TableOptions``), the settings of a fit (``fit_settings``), images
+(``image_rows``). Defaults, and the names that the help lists, are those of the package (``declared``).
 
 ``data_rows`` opens data, ``held_out_rows`` selects rows, ``training`` fits on a file, ``predictions`` writes files of
 predictions, and ``show`` prints.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from chimap._errors import InputError
 from chimap.cli import flag_values, options
-from chimap.cli.declared import default, names
+from chimap.cli.declared import default
 from chimap.cli.options import IN_PROCESS, EngineChoice, Precision, TaskName
 
 if TYPE_CHECKING:
@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap._types import JSON
-
-
-_ADDITIVE = names("additive kernels")
-_OTHERS = names("other kernels")
-_FEATURES = names("features")
-_SAMPLINGS = names("samplings")
-_LOSSES = names("losses")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +28,8 @@ class Settings:
         exponential form, and + a sum: chi2+pq. Other kernels are {other kernels}.
     gamma : G
         Scale of an exponential kernel: a number, mean (1 / mean distance) or auto.
+    terms : N
+        Features that the map makes of each bin: a number or auto.
     components : N
         Landmarks or random features of an exponential kernel: a number or auto. A larger number is more accurate.
     map : NAME
@@ -46,6 +41,23 @@ class Settings:
     loss : NAME
         Loss: {losses}. square takes one pass over DATA, the others some tens of passes; hinge keeps the features of
         all rows in memory.
+    weights : KIND
+        What --sample-weight says of a row: importance, how much it matters, or frequency, how many equal rows it
+        stands for.
+    threshold : RULE
+        How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1,
+        balanced, or the cost of missing such a row in units of a false alarm.
+    alpha : S
+        Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation.
+    bin_weights : RULE
+        Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them if
+        they help on held-out rows; auto learns them with --kernel auto only.
+    test_fraction : F
+        Share of the rows to hold out and score the model on.
+    memory : SIZE
+        Memory budget of the fit, such as 512MiB. It includes the libraries.
+    precision
+        Precision of the features. Sums are always float64.
     device : DEVICE
         Where to compute: cpu, or cuda for the pass and the solution (needs torch).
     engine
@@ -56,35 +68,38 @@ class Settings:
     principal : N
         Principal components to keep in each block, found in a first pass. Give several, such as 500,1000,3000, to
         choose the best by cross-validation together with alpha.
+    folds : K
+        Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving rows
+        out in closed form.
     """
 
     kernel: str = default("kernel")
     gamma: str = default("gamma")
-    terms: options.Terms = default("n_terms")
+    terms: str = default("n_terms")
     components: str = default("n_components")
     map: str = "optimal"
     features: str = default("features")
     sampling: str = default("sampling")
     loss: str = default("loss")
     class_weight: options.ClassWeight = None
-    weights: options.Weights = default("weights")
-    threshold: options.Threshold = None
-    alpha: options.Alpha = default("alpha")
+    weights: str = default("weights")
+    threshold: str | None = None
+    alpha: str = default("alpha")
     normalize: options.Normalize = False
     normalization: options.Normalization = None
-    bin_weights: options.BinWeights = default("bin_weights")
+    bin_weights: str = default("bin_weights")
     time_limit: options.TimeLimit = default("time_limit")
     scoring: options.Scoring = None
     task: options.TaskOption = TaskName.auto
-    test_fraction: options.TestFraction = 0.0
-    memory: options.Memory = default("memory")
-    precision: options.PrecisionOption = Precision[default("precision")]
+    test_fraction: float = 0.0
+    memory: str = default("memory")
+    precision: Precision = Precision[default("precision")]
     device: str = default("device")
     engine: EngineChoice = IN_PROCESS
     blocks: str | None = None
     principal: str | None = None
     jobs: options.Jobs = default("n_jobs")
-    folds: options.Folds = None
+    folds: int | None = None
     seed: options.Seed = 0
 
     @property

@@ -198,43 +198,12 @@ IN_PROCESS = EngineChoice("local")
 
 
 Output = Annotated[Path, output("MODEL", "Model file to write.")]
-Terms = Annotated[str, value("N", "Features that the map makes of each bin: a number or auto.")]
-Alpha = Annotated[
-    str,
-    value(
-        "S", "Strength of the penalty alpha/2 |w|^2 on the weights: a number, or auto for cross-validation."
-    ),
-]
 ClassWeight = Annotated[
     str | None,
     optional(
         "WEIGHTS",
         "Weights of the classes: balanced, so that each has the same total weight, or a list such as "
         "active=5,inactive=1.",
-    ),
-]
-Weights = Annotated[
-    str,
-    value(
-        "KIND",
-        "What --sample-weight says of a row: importance, how much it matters, or frequency, how many equal rows it "
-        "stands for.",
-    ),
-]
-Threshold = Annotated[
-    str | None,
-    optional(
-        "RULE",
-        "How to choose, on held-out rows, the score above which a row belongs to the second of two classes: f1, "
-        "balanced, or the cost of missing such a row in units of a false alarm.",
-    ),
-]
-BinWeights = Annotated[
-    str,
-    value(
-        "RULE",
-        "Whether to weight the bins: learn, auto or none. learn takes the weights from gradients and keeps them "
-        "if they help on held-out rows; auto learns them with --kernel auto only.",
     ),
 ]
 TimeLimit = Annotated[
@@ -269,19 +238,6 @@ TASK_RULE = (
 )
 TaskOption = Annotated[
     TaskName, typer.Option(help=f"Whether to fit a classifier or a regression. {TASK_RULE}.")
-]
-TestFraction = Annotated[float, value("F", "Share of the rows to hold out and score the model on.")]
-Memory = Annotated[str, value("SIZE", "Memory budget of the fit, such as 512MiB. It includes the libraries.")]
-PrecisionOption = Annotated[
-    Precision, typer.Option(help="Precision of the features. Sums are always float64.")
-]
-Folds = Annotated[
-    int | None,
-    optional(
-        "K",
-        "Number of folds of an exact cross-validation to choose alpha. By default, alpha is chosen by leaving "
-        "rows out in closed form.",
-    ),
 ]
 
 

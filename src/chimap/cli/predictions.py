@@ -17,12 +17,12 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import format as npy
+from sklearn.base import is_classifier
 
 from chimap._errors import InputError
 from chimap.cli import messages
 from chimap.data.label_kinds import fixed_width
-from chimap.estimators.targets import task_names
-from chimap.report.score import answers, is_classifier
+from chimap.estimators.targets import answers, task_names
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator

@@ -243,22 +243,10 @@ def is_join(labels: Labels) -> bool:
 def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:
     """Return the rows of a source whose id is in a table, with the labels from that table.
 
-    Parameters
-    ----------
-    source : Source
-        The rows, with ids.
-    labels : str
-        ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file, or of a ``.txt`` file as a TSV or CSV.
-        Several columns, ``TABLE::a,b`` or ``TABLE::task_*``, are the labels of several tasks.
-    id : str or int, default=None
-        Name of the column of ids. The table uses the same name if it has it, else its first column.
-    missing : object, default=None
-        A text that marks a missing label in a CSV or TSV table.
-
-    Raises
-    ------
-    DataError
-        If the source has no ids, an id comes twice, or no id is in both.
+    ``labels`` is ``TABLE::COLUMN``, a column of a CSV, TSV, Parquet or Feather file, or of a ``.txt`` file as a TSV or
+    CSV. Several columns, ``TABLE::a,b`` or ``TABLE::task_*``, are the labels of several tasks. The table uses the name
+    ``id`` for its ids if it has it, else its first column; ``missing`` marks a missing label in text. Raises DataError
+    if the source has no ids, an id comes twice, or no id is in both.
     """
     address, words = split_member(labels)
     tasks = joined_names(address, str(words))
@@ -408,23 +396,8 @@ def with_tasks(
 ) -> Source:
     """Return the rows of a table with several of its columns as labels, one column a task.
 
-    Parameters
-    ----------
-    read : callable
-        ``read(labels, choice)`` returns the source of the data.
-    data : object
-        The data that ``read`` opens.
-    words : str or list of str
-        The columns of labels, see ``task_words``.
-    choice : ColumnChoice
-        Which columns are bins and ids.
-    reading : Reading or None
-        How rows are made from one field.
-
-    Raises
-    ------
-    DataError
-        If the data have no named columns, or a word names none of them.
+    ``read(labels, choice)`` returns the source of the data, and ``words`` name the columns of labels, see
+    ``task_words``. Raises DataError if the data have no named columns, or a word names none of them.
     """
     found = _candidates(read, data, choice, reading)
     names = [found.names[i] for i in places_of(found.names, words, found.where, "labels")]

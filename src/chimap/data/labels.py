@@ -500,25 +500,10 @@ def read_with(
     data: object,
     has_arrays: Callable[[str], bool],
 ) -> Source:
-    """Return the source that ``read`` makes of data with these labels.
+    """Return the source that ``read(labels)`` makes of the data.
 
-    Parameters
-    ----------
-    read : callable
-        ``read(labels)`` returns the source.
-    labels : array, str, path or None
-        The labels.
-    data : object
-        The data that ``read`` opens.
-    has_arrays : callable
-        ``has_arrays(path)`` returns whether a file holds arrays by name.
-
-    Raises
-    ------
-    DataError
-        If a word is neither a file of labels nor anything in the file of the rows; the message lists what there is.
-    FileNotFoundError
-        If the file of the rows does not exist.
+    ``has_arrays(path)`` says whether a file holds arrays by name. Raises DataError, which lists what there is, if a
+    word is neither a file of labels nor anything in the file of the rows, and FileNotFoundError without that file.
     """
     try:
         return read(labels)

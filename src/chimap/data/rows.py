@@ -126,16 +126,8 @@ def csr_row_bytes(nnz: int, n_rows: int, dtype: np.dtype) -> float:
 def regroup(blocks: Iterable[Rows], chunk_rows: int, n_rows: int) -> Iterator[Rows]:
     """Yield the rows of ``blocks`` in order, ``chunk_rows`` at a time; the last chunk may be shorter.
 
-    Dense blocks are copied into a chunk as they come, so that never more than a chunk and a block are in memory.
-
-    Parameters
-    ----------
-    blocks : iterable of rows
-        Dense or CSR blocks of any size.
-    chunk_rows : int
-        Rows per chunk.
-    n_rows : int
-        Expected number of rows of all blocks together; no chunk allocates memory for more.
+    Dense blocks are copied into a chunk as they come, so that never more than a chunk and a block are in memory. No
+    chunk allocates memory for more than ``n_rows``, the expected rows of all blocks together.
     """
     check_positive(chunk_rows, "chunk_rows", integer=True)
     size = min(chunk_rows, n_rows)

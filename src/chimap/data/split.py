@@ -100,26 +100,9 @@ def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSourc
 def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: str) -> np.ndarray:
     """Hold out whole groups, in random order, up to a share of the rows; return the held-out rows as a bool mask.
 
-    At least one group is held out, and at least two are left.
+    At least one group is held out, and at least two are left. Raises DataError, which names the data by ``name``, for
+    fewer than three groups.
 
-    Parameters
-    ----------
-    groups : ndarray of shape (n_rows,)
-        Group of each row.
-    test_fraction : float
-        Share of the rows to hold out.
-    seed : int
-        Seed of the order.
-    name : str
-        Name of the data, for errors.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than three groups.
-
-    Examples
-    --------
     >>> held_out_groups(np.array(["a", "a", "b", "c", "c", "c"]), 0.3, 0, "rows").sum() in (1, 2, 3)
     True
     """

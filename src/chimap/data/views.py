@@ -111,17 +111,7 @@ class ChosenColumns(_View):
 
 
 class ChosenRows(_View):
-    """Some rows of a source, in their order, with separate labels.
-
-    Parameters
-    ----------
-    source : Source
-        The source to read.
-    rows : ndarray of shape (n_rows,)
-        Increasing indices of the rows.
-    y : ndarray of shape (n_rows,) or (n_rows, t), or None
-        Labels of these rows.
-    """
+    """Some rows of a source at increasing indices, with labels of their own, or none."""
 
     def __init__(self, source: Source, rows: np.ndarray, y: np.ndarray | None) -> None:
         super().__init__(source)

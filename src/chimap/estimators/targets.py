@@ -535,6 +535,11 @@ def held_out_in_memory(
     return HeldOutRows(np.concatenate(found), rows.y[places], weights, counts=counts)
 
 
+def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
+    """Return labels or targets, (n,), or (n, t) for several tasks, from linear outputs (n, t) of a model."""
+    return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
+
+
 def task_names(model: BaseEstimator) -> list[str] | None:
     """Return the names of the tasks or targets of a fitted model with several, else None.
 

@@ -80,7 +80,7 @@ class LossSums:
         return object.__sizeof__(self) + self.coef.nbytes
 
     def release_buffers(self) -> None:
-        """Do nothing: there are no buffers beside the sums."""
+        """Do nothing: there are no buffers besides the sums."""
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap._errors import DataError
 from chimap._messages import Message
 from chimap.data.label_kinds import as_targets, check_binary, known_labels
 from chimap.data.labelling import labels_of
-from chimap.estimators.targets import task_names
+from chimap.estimators.targets import answers, task_names
 from chimap.report.measures import (
     Baseline,
     ClassificationMetrics,
@@ -61,16 +62,6 @@ class Score(NamedTuple):
     ranking: RankingMetrics | None = None
     outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
     reliability: Reliability | None = None
-
-
-def is_classifier(model: BaseEstimator) -> bool:
-    """Return whether the model predicts classes."""
-    return hasattr(model, "classes_")
-
-
-def answers(model: BaseEstimator, outputs: np.ndarray) -> np.ndarray:
-    """Return labels or targets, (n,), or (n, t) for several tasks, from linear outputs (n, t)."""
-    return model.labels_of(outputs) if is_classifier(model) else model.targets_of(outputs)
 
 
 def predictions(

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import sklearn.base
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 
 from chimap import _arrays
@@ -19,7 +18,6 @@ from chimap.data import PerClassSplits
 from chimap.estimators.targets import task_names
 from chimap.report.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.report.ranking import ranking_metrics
-from chimap.report.score import is_classifier
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -177,9 +175,7 @@ def repeated_splits(
     (300, True, True)
     """
     y = np.asarray(y)
-    measure = (
-        _of_tasks if y.ndim == 2 else _of_classes if sklearn.base.is_classifier(estimator) else _of_numbers
-    )
+    measure = _of_tasks if y.ndim == 2 else _of_classes if is_classifier(estimator) else _of_numbers
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
         fit_params = {} if groups is None else {"groups": np.asarray(groups)[train]}

@@ -28,7 +28,7 @@ from chimap.solvers.sparse import SparsePath, held_out_error
 
 # The factorisation of each fold costs D^3/3 operations, and iterating for t targets about 6 * 6 t D^2: from t = D/100
 # on the factorisation is cheaper.
-_DIRECT = 100
+_FEATURES_PER_TARGET = 100
 _MOST_DECADES = 9  # distance from the scale at which a rough search ends
 _VECTORS_DIRECTLY = 2  # arrays (D, t) in memory together
 _VECTORS_BY_ITERATION = 27  # arrays (D, t) for each fold: of the iteration, and weights of several strengths
@@ -41,11 +41,13 @@ def iterates(n_features: int, n_targets: int, fewest_rows: int | None) -> bool:
     With fewer training rows than features, directions that only the held-out rows span are determined by the penalty
     alone. The matrix of the training rows is then far from that of all rows, and it would take many iterations.
     """
-    return n_targets * _DIRECT <= n_features and (fewest_rows is None or n_features <= fewest_rows)
+    return n_targets * _FEATURES_PER_TARGET <= n_features and (
+        fewest_rows is None or n_features <= fewest_rows
+    )
 
 
 def working_bytes(n_features: int, n_targets: int, n_folds: int, fewest_rows: int | None) -> int:
-    """Return the peak bytes of choosing a strength, beside the moments of the folds and of all rows, and the factor."""
+    """Return the peak bytes of choosing a strength, besides the moments of folds and of all rows, and the factor."""
     vectors = _VECTORS_DIRECTLY
     if n_folds > 1 and iterates(n_features, n_targets, fewest_rows):
         vectors = _VECTORS_BY_ITERATION * n_folds

@@ -31,12 +31,14 @@ from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
 
 _PROBES = 32  # random vectors of signs that estimate a trace
-_NOISE = 0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly
-_SINGLE_FROM = 512  # features; a factor of fewer takes no time in float64
-_CLOSE = 1e-4  # refinement ends with a correction below this share of the weights
-_STEPS = 3  # of refinement at most
+_TRACE_NOISE = (
+    0.02  # share of n - df that the estimate may be off by; beyond it, the trace is computed exactly
+)
+_FEATURES_IN_SINGLE = 512  # features; a factor of fewer takes no time in float64
+_REFINED_SHARE = 1e-4  # refinement ends with a correction below this share of the weights
+_MOST_REFINEMENTS = 3  # of refinement at most
 _ROUNDINGS = 4.0  # the residuals, and n - df, must be at least this many times their rounding errors
-_LEAST_LEFT = 1e-6  # lower bound of 1 - leverage of a row
+_LEAST_REMAINDER = 1e-6  # lower bound of 1 - leverage of a row
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class GcvScorer:
         self.whole, self.on_score, self.precision = whole, on_score, precision
         self.n_rows = float(whole.n_rows) if n_rows is None else n_rows
         n = whole.n_features
-        self.dtype = np.dtype(np.float32 if n > _SINGLE_FROM else np.float64)
+        self.dtype = np.dtype(np.float32 if n > _FEATURES_IN_SINGLE else np.float64)
         self.square = np.empty((n, n), dtype=self.dtype)
         self.probes = np.random.default_rng(seed).choice([-1.0, 1.0], (n, min(_PROBES, n)))
         self.cross = whole.cross_scatter()
@@ -122,7 +124,7 @@ class GcvScorer:
         if tried.weights is not None:
             leverages *= tried.weights
         errors = tried.Y - tried.outputs(score.coef, origin, mean)
-        return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_LEFT)[:, None])
+        return np.asarray(tried.Y - errors / np.maximum(1 - leverages, _LEAST_REMAINDER)[:, None])
 
     def _score(self, alpha: float) -> GcvScore | None:
         """Return the score of a strength; None if a factor of higher precision is needed."""
@@ -145,7 +147,7 @@ class GcvScorer:
             probe_traces.mean() - alpha**2 * np.square(P).sum(axis=0).mean(),
         )
         left = n - 1 - self.whole.n_features + traces  # n - df
-        if not left > probe_traces.std() / np.sqrt(probe_traces.size) / _NOISE:
+        if not left > probe_traces.std() / np.sqrt(probe_traces.size) / _TRACE_NOISE:
             traces = alpha * float((inverse_diagonal(self.square) * roots**2).sum())
             left = n - 1 - self.whole.n_features + traces
         # A rounding error of the sums, of this share of a scatter entry, moves both by about so much (to first order).
@@ -200,20 +202,20 @@ class GcvScorer:
         """Return (Hc + alpha I)^-1 B, refined by the sums; None if rounding has spoilt the factor."""
         X = self._divide(B, roots)
         sizes = np.linalg.norm(X / roots[:, None])
-        for _ in range(_STEPS):
+        for _ in range(_MOST_REFINEMENTS):
             change = self._divide(B - self.whole.scatter_product(X) - alpha * X, roots)
             X += change
             share = np.linalg.norm(change / roots[:, None]) / max(sizes, np.finfo(float).tiny)
             if not share < 0.5:
                 return None
-            if share < _CLOSE:
+            if share < _REFINED_SHARE:
                 break
         return X
 
 
-FROM_FEATURES = 4000  # below, the search takes about as long as what the half would save
-CLOSE = 0.25 * float(np.log(10))  # strengths within a quarter of a decade are as good as each other
-_MOST_STEP = float(np.log(10))  # of Newton, in ln alpha: beyond a decade its parabola says nothing
+FEWEST_FEATURES_TO_HALVE = 4000  # below, the search takes about as long as what the half would save
+QUARTER_DECADE = 0.25 * float(np.log(10))  # strengths within a quarter of a decade are as good as each other
+_LONGEST_STEP = float(np.log(10))  # of Newton, in ln alpha: beyond a decade its parabola says nothing
 
 
 @dataclass(frozen=True)
@@ -231,8 +233,8 @@ class CoarseChoice:
 
     def step(self, score: GcvScore) -> float:
         """Return the step of Newton in ln alpha from a score of all features, 0 where it would not matter."""
-        step = float(np.clip(-score.slope / self.curvature, -_MOST_STEP, _MOST_STEP))
-        return step if abs(step) > CLOSE else 0.0
+        step = float(np.clip(-score.slope / self.curvature, -_LONGEST_STEP, _LONGEST_STEP))
+        return step if abs(step) > QUARTER_DECADE else 0.0
 
 
 def half_of(n_features: int) -> np.ndarray:
@@ -270,7 +272,7 @@ def curvature_at(scorer: GcvScorer, alpha: float) -> float:
     return cubic if cubic > 0 else (b.slope - a.slope) / step
 
 
-_DOWN = 100  # factor by which the user's score may lower the strength of least squared error
+_RANGE_BELOW = 100  # factor by which the user's score may lower the strength of least squared error
 
 
 class FinalChoice:
@@ -296,10 +298,10 @@ class FinalChoice:
         """Return the strength with the best score among some from that of ``top`` down; ties go to the largest."""
         if alphas is not None:
             for alpha in alphas:
-                if top.alpha / _DOWN <= alpha <= top.alpha:
+                if top.alpha / _RANGE_BELOW <= alpha <= top.alpha:
                     self._at(float(alpha))
         elif self._at_both(top.alpha, top.alpha / 10):
-            lower = self._at(top.alpha / _DOWN) > self._at(top.alpha / 10)
+            lower = self._at(top.alpha / _RANGE_BELOW) > self._at(top.alpha / 10)
             self._at(top.alpha / 10 ** (1.5 if lower else 0.5))
         else:
             self._at(top.alpha / 10**0.5)
@@ -334,8 +336,8 @@ class FinalChoice:
 
 
 FEWEST_ROWS = 3  # fewer leave no degrees of freedom for a residual
-_FAR = 1e9  # a search stays within this factor of the mean scatter of a feature
-_WORTH = 0.999  # the search ends at a decade whose score is not below this share of the last one
+_SEARCH_RANGE = 1e9  # a search stays within this factor of the mean scatter of a feature
+_WORTHWHILE_SHARE = 0.999  # the search ends at a decade whose score is not below this share of the last one
 
 
 def choose_by_gcv(
@@ -438,7 +440,7 @@ def _chosen(
     usual = float(whole.scatter_diagonal().mean()) if scale is None else scale
     usual = max(usual, float(np.finfo(np.float32).tiny))
     coarse = None
-    if isinstance(alphas, str) and whole.n_features >= FROM_FEATURES:
+    if isinstance(alphas, str) and whole.n_features >= FEWEST_FEATURES_TO_HALVE:
         coarse = _of_half(whole, usual, seed, tried, precision, n_rows)
     scorer = GcvScorer(whole, seed, on_score, precision, n_rows)
     if isinstance(alphas, str):
@@ -523,10 +525,10 @@ def _descend(scorer: GcvScorer, start: float, scale: float) -> None:
     factor = 10.0 if now.slope < 0 or not np.isfinite(now.score) else 0.1
     while not np.isfinite(now.score) or now.slope * np.log(factor) < 0:
         alpha *= factor
-        if not 1 / _FAR < alpha / scale < _FAR:
+        if not 1 / _SEARCH_RANGE < alpha / scale < _SEARCH_RANGE:
             return
         before, now = now, scorer.at(alpha)
-        if np.isfinite(before.score) and not now.score < _WORTH * before.score:
+        if np.isfinite(before.score) and not now.score < _WORTHWHILE_SHARE * before.score:
             break
     if before is not None:
         _between(scorer, before, now)
@@ -537,7 +539,7 @@ def _between(scorer: GcvScorer, before: GcvScore, now: GcvScore) -> None:
     if not np.isfinite([before.score, now.score]).all():
         return
     least = _cubic_minimum(np.log([before.alpha, now.alpha]), before, now)
-    if all(abs(least - np.log(score.alpha)) > CLOSE for score in (before, now)):
+    if all(abs(least - np.log(score.alpha)) > QUARTER_DECADE for score in (before, now)):
         scorer.at(float(np.exp(least)))
 
 

@@ -19,9 +19,9 @@ from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import GroupPassesProblem
 from chimap.solvers.ridge import ridge
 
-_STEP = 10**0.5  # factor from one strength to the next
+_HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10
-_LITTLE = 1e-3  # the search ends with a step that gains less than this share of the loss
+_LEAST_GAIN = 1e-3  # the search ends with a step that gains less than this share of the loss
 
 
 class HoldOut(Selection):
@@ -54,12 +54,12 @@ class HoldOut(Selection):
         first = self._first(problem)
 
         def at(step: int) -> float:
-            return loss(first * _STEP**step)
+            return loss(first * _HALF_DECADE**step)
 
         direction = -1 if at(-1) < at(0) else 1
         for k in range(_MOST_HALF_DECADES):
             before = at(direction * k)
-            if at(direction * (k + 1)) >= before - _LITTLE * abs(before):
+            if at(direction * (k + 1)) >= before - _LEAST_GAIN * abs(before):
                 break
         return Compared(_of_losses(losses), problem)
 
@@ -80,7 +80,9 @@ def _of_losses(losses: dict[float, float]) -> SelectionResult:
 
 
 _MOST_HALF_DECADES_DOWN = 20  # half decades down
-_LESS = 0.999  # of two strengths with the same score, the error of the better one is below this share of the other's
+_TIE_SHARE = (
+    0.999  # of two strengths with the same score, the better has an error below this share of the other's
+)
 
 
 class HeldOutMoments(Selection):
@@ -144,7 +146,7 @@ class HeldOutMoments(Selection):
 
 def _beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether one pair of (score, minus squared error) is better than another, by more than rounding."""
-    return one[0] > other[0] or (one[0] == other[0] and -one[1] < _LESS * -other[1])
+    return one[0] > other[0] or (one[0] == other[0] and -one[1] < _TIE_SHARE * -other[1])
 
 
 def _of_scores(scores: dict[float, tuple[float, float]], measure: str) -> SelectionResult:

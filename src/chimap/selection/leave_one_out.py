@@ -25,7 +25,7 @@ from chimap.solvers.exact import DualSolution, ExactSolver, is_shared
 from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProblem
 
 _FEWEST_PARTS = 5  # parts that rows are left out in if each of them takes a solution
-_AS_A_FACTOR = 20  # targets whose solutions take as long as the factor of 3000 rows
+_TARGETS_OF_A_FACTOR = 20  # targets whose solutions take as long as the factor of 3000 rows
 _LEAST_ROWS = 500
 _WORK = 3e7  # entries of the factor times columns to solve for; less work allows more parts
 
@@ -39,7 +39,7 @@ def few_of_parts(most: int, n_targets: int) -> int:
     >>> [few_of_parts(3000, n) for n in (12, 100, 10_000)]
     [3000, 1341, 500]
     """
-    return int(max(min(most, _LEAST_ROWS), most * np.sqrt(min(1.0, _AS_A_FACTOR / n_targets))))
+    return int(max(min(most, _LEAST_ROWS), most * np.sqrt(min(1.0, _TARGETS_OF_A_FACTOR / n_targets))))
 
 
 def parts_of(groups: Sequence[np.ndarray] | None, n: int, n_targets: int) -> list[np.ndarray]:
@@ -63,7 +63,9 @@ def parts_of(groups: Sequence[np.ndarray] | None, n: int, n_targets: int) -> lis
     ]
 
 
-_EXACT = 1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
+_ROUNDING_SHARE = (
+    1e-14  # share of the mean square of the targets below which errors are rounding and count as equal
+)
 # Steps of the strength, in half decades or along the given ones, and of gamma, in octaves.
 NEIGHBOURS: Sequence[Setting] = ((-1, 0), (0, 1), (1, 0), (0, -1), (-1, 1), (1, -1))
 
@@ -85,7 +87,7 @@ class Stage:
         self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
         # Of the best setting: (rows, score) of machines of fewer rows, and of all.
         self.grown: list[tuple[int, float]] = []
-        self.least_error = _EXACT * float(np.nanmean(np.square(rule.Y)))
+        self.least_error = _ROUNDING_SHARE * float(np.nanmean(np.square(rule.Y)))
         self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
         self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
@@ -229,13 +231,17 @@ class Stage:
 
 
 FEW_ROWS = 3000  # up to as many rows, all settings are compared on all rows
-_COMPARED = 0.3  # share of more rows on which settings are compared: seven machines of these cost a fifth of one of all
-_SEARCHED = 3  # the search begins on a third of these rows, where a machine costs a 27th
-_NARROWER = ((0, 1),)  # more rows leave the strength but bear a narrower kernel, of a larger gamma
+_COMPARED_SHARE = (
+    0.3  # of more rows, on which settings are compared: seven machines cost a fifth of one of all
+)
+_SEARCH_DIVISOR = 3  # the search begins on a third of these rows, where a machine costs a 27th
+_STEP_TO_NARROWER = ((0, 1),)  # more rows leave the strength but bear a narrower kernel, of a larger gamma
 _MOST_ALPHA = (
     1e30  # beyond it all outputs are the mean of the targets, and single precision holds no products
 )
-_RAISES = 6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
+_DECADES_RAISED = (
+    6  # decades by which the strength of a race may be raised if rounding makes the matrix singular
+)
 OCTAVES = 2  # gamma is searched from a quarter to four times its starting value
 
 
@@ -323,9 +329,11 @@ class LeaveOut:
             return [(min(n, few_of_parts(FEW_ROWS, self.Y.shape[1])), NEIGHBOURS)]
         if n <= FEW_ROWS:
             return [(n, NEIGHBOURS)]
-        most = max(FEW_ROWS, int(_COMPARED * n))
+        most = max(FEW_ROWS, int(_COMPARED_SHARE * n))
         narrows = self.octaves > 0 and n // 2 > most
-        return [(most // _SEARCHED, NEIGHBOURS), (most, NEIGHBOURS)] + [(n // 2, _NARROWER)] * narrows
+        return [(most // _SEARCH_DIVISOR, NEIGHBOURS), (most, NEIGHBOURS)] + [
+            (n // 2, _STEP_TO_NARROWER)
+        ] * narrows
 
     def _of_all(self, scale: float | None) -> Stage:
         """Return the stage of all rows, which leaves out only the last ones where more is too much work.
@@ -420,4 +428,4 @@ def strengths_of(open: OpenSettings) -> Sequence[float] | None:
     if open.alpha is None:
         return None
     alphas = sorted({min(alpha, _MOST_ALPHA) for alpha in np.atleast_1d(open.alpha).tolist()})
-    return [alphas[0] * 10.0**decades for decades in range(_RAISES)] if open.is_settled else alphas
+    return [alphas[0] * 10.0**decades for decades in range(_DECADES_RAISED)] if open.is_settled else alphas

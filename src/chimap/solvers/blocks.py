@@ -55,7 +55,7 @@ from chimap.solvers.kernel_matrix import ChosenMachine, KernelMatrix, KernelProb
 from chimap.solvers.posterior import DualPosterior
 from chimap.solvers.ridge import LinearSolution
 
-_RAISES = (
+_DECADES_RAISED = (
     6  # decades by which the strength of a single step may be raised if rounding makes its block singular
 )
 
@@ -282,7 +282,7 @@ class BlockRidge:
             self.lift = float(factor.diagonal.mean())
         if self.lift:
             factor.lift(self.lift)
-        for decades in range(_RAISES):
+        for decades in range(_DECADES_RAISED):
             # a step with more noise than the problem has is shorter, and phi still falls
             if factor.factorise(self.alpha * 10.0**decades):
                 change = factor.solve_for(residuals, STEPS)

@@ -23,7 +23,7 @@ from chimap._errors import InputError
 from chimap._messages import Message
 
 STEPS = 3  # limit of refinement steps
-_WIDE = 2048  # columns that are converted to float64 together
+_COLUMNS_CONVERTED = 2048  # columns that are converted to float64 together
 
 
 @dataclass(frozen=True)
@@ -282,11 +282,11 @@ class DualRidge(ExactSolver):
             rows = slice(first, min(first + TILE, n))
             corner = np.tril(square[rows, rows], -1).astype(np.float64)
             out[rows] += corner @ A[rows] + corner.T @ A[rows]
-            for start in range(0, rows.start, _WIDE):
-                before = slice(start, min(start + _WIDE, rows.start))
+            for start in range(0, rows.start, _COLUMNS_CONVERTED):
+                before = slice(start, min(start + _COLUMNS_CONVERTED, rows.start))
                 out[rows] += square[rows, before].astype(np.float64) @ A[before]
-            for start in range(rows.stop, n, _WIDE):
-                after = slice(start, min(start + _WIDE, n))
+            for start in range(rows.stop, n, _COLUMNS_CONVERTED):
+                after = slice(start, min(start + _COLUMNS_CONVERTED, n))
                 out[rows] += square[after, rows].T.astype(np.float64) @ A[after]
 
         _threads.tasks(range(0, n, TILE), tile)

@@ -34,22 +34,22 @@ from chimap.solvers.exact import (
 
 Result = TypeVar("Result")
 
-_NEARLY = 0.9  # y f(x) from which on rows count as beyond the margin at the start
+_MARGIN_AT_START = 0.9  # y f(x) from which on rows count as beyond the margin at the start
 _MOST_STEPS = 50
 _MOST_HALVINGS = 20
-_LESS = 1e-7  # least relative gain of a step: less is the rounding of kernel values in float32
-_GATHERED = 20  # operations that take as long as copying a kernel value
-_FEW, _HALF = 1 / 4, 1 / 2
+_LEAST_GAIN = 1e-7  # least relative gain of a step: less is the rounding of kernel values in float32
+_OPERATIONS_OF_A_COPY = 20  # operations that take as long as copying a kernel value
+_GATHERED_SHARE, _SHARE_FOR_THREADS = 1 / 4, 1 / 2
 # Bytes per entry of a system: the kernel value as gathered, the same in float64, and a share of the gathered rows.
 _SYSTEM_BYTES = 16
 
 
 def margin_bytes(n_rows: int) -> int:
-    """Return the bytes that ``DualMargins`` takes beside the matrix.
+    """Return the bytes that ``DualMargins`` takes besides the matrix.
 
     They hold a system of all rows, or of half of them per thread.
     """
-    return int(_SYSTEM_BYTES * n_rows**2 * max(1.0, _HALF**2 * _threads.count()))
+    return int(_SYSTEM_BYTES * n_rows**2 * max(1.0, _SHARE_FOR_THREADS**2 * _threads.count()))
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,9 @@ class DualMargins(ExactSolver):
     def _each(self, call: Callable[[int], Result]) -> list[Result]:
         """Call for every target on all threads, or on one if the systems are large, as each then takes much memory."""
         assert self._within is not None
-        with nullcontext() if self._within.mean(axis=0).max() <= _HALF else _threads.one_thread():
+        with (
+            nullcontext() if self._within.mean(axis=0).max() <= _SHARE_FOR_THREADS else _threads.one_thread()
+        ):
             return _threads.tasks(range(self.Y.shape[1]), call)
 
     def _first(self, penalty: float) -> np.ndarray:
@@ -211,7 +213,7 @@ class DualMargins(ExactSolver):
         solution = self._ridge.solve(penalty) if self._starts_by_ridge else None
         if solution is None:
             return ~np.isnan(self.Y)
-        return np.asarray(self.Y * (self.Y - self._ridge.leave_one_out(solution)) < _NEARLY)
+        return np.asarray(self.Y * (self.Y - self._ridge.leave_one_out(solution)) < _MARGIN_AT_START)
 
     def _target(self, t: int, penalty: float, within: np.ndarray) -> _Target:
         y, seen = self.Y[:, t], ~np.isnan(self.Y[:, t])
@@ -234,7 +236,7 @@ class DualMargins(ExactSolver):
                     break
                 new = best.towards(new, 0.5)
                 worth = self._cost(t, penalty, new)
-            if worth >= cost * (1 - _LESS):
+            if worth >= cost * (1 - _LEAST_GAIN):
                 return new if worth <= cost else best
             best, cost = new, worth
         return best
@@ -248,7 +250,9 @@ class DualMargins(ExactSolver):
         solved, intercept = with_intercept(cho_solve(factor, right, check_finite=False), right[:, :1])
         weights = np.zeros(y.size)
         weights[rows] = solved[:, 0]
-        is_few = rows.size < _FEW * y.size  # copying these rows of the matrix is faster than reading all
+        is_few = (
+            rows.size < _GATHERED_SHARE * y.size
+        )  # copying these rows of the matrix is faster than reading all
         chosen = rows if is_few else slice(None)
         outputs = weights[chosen].astype(self.square.dtype) @ self.square[chosen] + intercept[0]
         outputs[rows] = y[rows] - penalty * noise * weights[rows]
@@ -285,4 +289,4 @@ def _operations(n_within: np.ndarray, n_rows: int) -> np.ndarray:
     Small factors in float64 take three times as long an operation, and gathering rows is slower than multiplying them.
     """
     n = n_within.astype(np.float64)
-    return n**3 + _GATHERED * n_rows * n
+    return n**3 + _OPERATIONS_OF_A_COPY * n_rows * n

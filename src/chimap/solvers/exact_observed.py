@@ -54,7 +54,7 @@ class Filling:
     """The equations of the filled entries (n, t), by conjugate gradients of all targets together.
 
     The unknowns are sqrt(w) filled, in the rows whose share is less than one; 1 - share is the preconditioner.
-    ``looks_at`` (n, t) may add a second criterion beside the residuals of all entries: weights of the entries whose
+    ``looks_at`` (n, t) may add a second criterion besides the residuals of all entries: weights of the entries whose
     residuals must also become small.
     """
 
@@ -140,17 +140,24 @@ def by_row(entries: np.ndarray, residuals: np.ndarray) -> np.ndarray:
 
 
 # Tolerances: residuals relative to those of entries filled with the mean, by the bytes of a kernel value.
-_FINAL = {4: 1e-5, 8: 1e-12}
-_SEARCH = 1e-2  # when settings are compared: a fifth fewer steps than 3e-3, the same scores to 1e-4
-_LEFT_OUT = {4: 2e-3, 8: 1e-9}  # for rows that are left out
-_FAR = 10  # multiple of that tolerance above which the outputs of left-out rows are reported as unknown
-_COLUMNS = 64  # columns that are solved for together
-_OF_TARGETS, _OF_COLUMNS = 10, 24  # number of arrays for all targets, and for the columns solved for together
+_FINAL_RESIDUAL = {4: 1e-5, 8: 1e-12}
+_SEARCH_RESIDUAL = 1e-2  # when settings are compared: a fifth fewer steps than 3e-3, the same scores to 1e-4
+_LEFT_OUT_RESIDUAL = {4: 2e-3, 8: 1e-9}  # for rows that are left out
+_UNKNOWN_FROM = (
+    10  # multiple of that tolerance above which the outputs of left-out rows are reported as unknown
+)
+_COLUMNS_AT_ONCE = 64  # columns that are solved for together
+_ARRAYS_OF_TARGETS, _ARRAYS_OF_COLUMNS = (
+    10,
+    24,
+)  # number of arrays for all targets, and for the columns solved for together
 
 
 def filling_bytes(n_rows: int, n_targets: int) -> int:
-    """Return the bytes that ``ObservedDualRidge`` takes beside the matrix."""
-    return 8 * n_rows * (_OF_TARGETS * n_targets + _OF_COLUMNS * max(n_targets, _COLUMNS))
+    """Return the bytes that ``ObservedDualRidge`` takes besides the matrix."""
+    return (
+        8 * n_rows * (_ARRAYS_OF_TARGETS * n_targets + _ARRAYS_OF_COLUMNS * max(n_targets, _COLUMNS_AT_ONCE))
+    )
 
 
 def exact_ridge(
@@ -228,7 +235,7 @@ class ObservedDualRidge(ExactSolver):
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         residuals = system.residuals(filled)
         # Finished solutions need a small residual in each row; comparing strengths needs only a small total residual.
-        goals = _SEARCH * system.sizes(residuals)
+        goals = _SEARCH_RESIDUAL * system.sizes(residuals)
         self._by_row = system.looks_at = by_row(self._share < 1, residuals)
         self._first = system.sizes(residuals)
         system.looks_at = None
@@ -243,7 +250,7 @@ class ObservedDualRidge(ExactSolver):
             return solution
         system = Filling(self._dual, self._root, self._share, self._entries, alpha)
         system.looks_at = self._by_row
-        goals = _FINAL[self.square.dtype.itemsize] * self._first
+        goals = _FINAL_RESIDUAL[self.square.dtype.itemsize] * self._first
         filled = self._filled[1]
         finished = self._solved(system, filled, system.residuals(filled), goals, self._steps)
         if finished is None:
@@ -307,9 +314,9 @@ class ObservedDualRidge(ExactSolver):
             system = Filling(self._dual, self._root, share, self._entries[:, targets], solution.alpha)
             residuals = system.residuals(filled)
             system.looks_at = by_row((share == 0) & (self._share[:, targets] > 0), residuals)
-            goals = _LEFT_OUT[self.square.dtype.itemsize] * system.sizes(residuals)
+            goals = _LEFT_OUT_RESIDUAL[self.square.dtype.itemsize] * system.sizes(residuals)
             filled, sizes = system.solved(filled, residuals, goals)
-            filled[:, (sizes > _FAR * goals).any(axis=0)] = np.nan
+            filled[:, (sizes > _UNKNOWN_FROM * goals).any(axis=0)] = np.nan
             for place, k in enumerate(batch):
                 left_out[k] = self.Y[groups[k]] - filled[groups[k], place * t : (place + 1) * t]
         return left_out
@@ -317,6 +324,6 @@ class ObservedDualRidge(ExactSolver):
 
 def _together(n_groups: int, n_targets: int) -> Iterator[range]:
     """Yield ranges of groups that are left out in one solution."""
-    step = max(1, _COLUMNS // max(1, n_targets))
+    step = max(1, _COLUMNS_AT_ONCE // max(1, n_targets))
     for first in range(0, n_groups, step):
         yield range(first, min(first + step, n_groups))

@@ -6,7 +6,7 @@ likewise. A product F P costs O(D^2) operations per column, a subtraction O(D^2)
 ``FoldWeights`` solves (H - F + l I) w = v for every fold at a sequence of strengths l, by conjugate gradients about one
 factor of the whole. A factor of H + s I costs D^3/3 operations and serves all folds at the strengths near s; an
 iteration takes one product with every F and one solve with the factor, O(K D^2 t) in all. Memory holds the factor and,
-for up to ``_NEAR + 1`` strengths, three arrays (D, K t).
+for up to ``_KEPT_STRENGTHS + 1`` strengths, three arrays (D, K t).
 """
 
 from __future__ import annotations
@@ -107,10 +107,10 @@ def _inner(A: np.ndarray, B: np.ndarray) -> float:
 TOLERANCE = 1e-5  # residual in the norm of the inverse, relative; held-out errors are off by a few times that
 # A factor preconditions strengths from a tenth of its strength to about three times it. Farther off, iterations cost
 # more than a new factor; upwards this happens sooner than downwards.
-_DOWN, _UP = 10.1, 3.3
+_REACH_DOWN, _REACH_UP = 10.1, 3.3
 # limit, or as many as one factorisation costs if that is more; beyond it the folds are factorised
-_ITERATIONS = 30
-_NEAR = 3  # number of nearest strengths whose weights are kept and combined to a start
+_MOST_ITERATIONS = 30
+_KEPT_STRENGTHS = 3  # number of nearest strengths whose weights are kept and combined to a start
 
 
 @dataclass(frozen=True)
@@ -156,11 +156,11 @@ class FoldWeights:
 
         Raises DataError if the matrix is not positive definite at this strength.
         """
-        if not 0 < alpha / _UP <= self._centre <= alpha * _DOWN:
+        if not 0 < alpha / _REACH_UP <= self._centre <= alpha * _REACH_DOWN:
             self._centre = 0.0
             self.factor.of(self.whole, alpha)
             self._centre, self._whole_weights = alpha, self.factor.solve(self._V)
-        nearest = sorted(self._solved, key=lambda strength: abs(np.log(strength / alpha)))[:_NEAR]
+        nearest = sorted(self._solved, key=lambda strength: abs(np.log(strength / alpha)))[:_KEPT_STRENGTHS]
         self._solved = {strength: self._solved[strength] for strength in nearest}
         weights, iterations = self._iterate(alpha)
         if weights is None:
@@ -181,7 +181,7 @@ class FoldWeights:
         rho_before = np.ones(R.shape[1])
         # The error in w is up to the residual over the smallest eigenvalue, estimated by the smallest ratio seen.
         softest = np.ones(R.shape[1])
-        most = max(_ITERATIONS, R.shape[0] // (18 * self._t))
+        most = max(_MOST_ITERATIONS, R.shape[0] // (18 * self._t))
         iterations = 0
         while True:
             Z = self.factor.solve(R)

@@ -27,8 +27,8 @@ from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
 
-_FEW = 4  # features per row from which on the problem is solved in the span of the rows
-_SPARE = 8  # number of random products beyond the number of rows, so that they contain the span
+_FEATURES_PER_ROW = 4  # features per row from which on the problem is solved in the span of the rows
+_SPARE_PRODUCTS = 8  # number of random products beyond the number of rows, so that they contain the span
 
 
 class RidgeProblem(Problem):
@@ -79,7 +79,7 @@ class RidgeProblem(Problem):
         self._tried_features = None if tried is None else tried.Z
         self._kept: np.ndarray | None = None  # features that have weights; None for all
         self._n_kept: int | None = None  # components of each block, if that is a choice of them
-        self._span = _span(whole) if spans and _FEW * whole.n_rows <= whole.n_features else None
+        self._span = _span(whole) if spans and _FEATURES_PER_ROW * whole.n_rows <= whole.n_features else None
         if self._span is not None:
             origin = np.zeros(whole.n_features)
             folds = [fold.projected(self._span, origin) for fold in moments.folds]
@@ -230,5 +230,5 @@ def _span(whole: Moments) -> np.ndarray:
 
     There are fewer rows than p.
     """
-    probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.n_rows + _SPARE))
+    probes = np.random.default_rng(0).standard_normal((whole.n_features, whole.n_rows + _SPARE_PRODUCTS))
     return np.asarray(qr(whole.features @ probes, mode="economic", check_finite=False)[0])

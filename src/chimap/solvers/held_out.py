@@ -21,9 +21,9 @@ from chimap.losses import Loss
 from chimap.moments import Moments, of_entries
 from chimap.solvers.ridge import Factor, LinearSolution
 
-_LARGEST = 1 - 1e-6  # upper limit of leverages: beyond it, a row alone determines its output
+_MOST_LEVERAGE = 1 - 1e-6  # upper limit of leverages: beyond it, a row alone determines its output
 _ROWS = 256  # rows that are converted to float64 together
-_STEP = 1e-3  # step of the difference that approximates a second derivative
+_DIFFERENCE_STEP = 1e-3  # step of the difference that approximates a second derivative
 
 
 @dataclass(frozen=True)
@@ -164,14 +164,17 @@ def left_out(
     square loss; Rad and Maleki, A scalable estimate of the out-of-sample prediction error via approximate leave-one-out
     (2020), for the step.
     """
-    share = np.minimum(of_entries(h), _LARGEST)
+    share = np.minimum(of_entries(h), _MOST_LEVERAGE)
     return np.asarray(outputs + loss.gradient(targets, outputs) * share / (curvature * (1 - share)))
 
 
 def curvatures(loss: Loss, targets: np.ndarray, outputs: np.ndarray) -> np.ndarray:
     """Return l'' at the outputs, by a central difference of l'."""
-    above, below = loss.gradient(targets, outputs + _STEP), loss.gradient(targets, outputs - _STEP)
-    return np.asarray((above - below) / (2 * _STEP))
+    above, below = (
+        loss.gradient(targets, outputs + _DIFFERENCE_STEP),
+        loss.gradient(targets, outputs - _DIFFERENCE_STEP),
+    )
+    return np.asarray((above - below) / (2 * _DIFFERENCE_STEP))
 
 
 def noise_of(

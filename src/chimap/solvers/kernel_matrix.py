@@ -55,7 +55,7 @@ class ExactMachine(NamedTuple):
         Makes it for trials, without refinement: the score of held-out rows shows if rounding spoils a solution. It has
         no solution where that would take long.
     bytes_beside : callable
-        Returns the bytes that it takes beside the kernel matrix, given the number of rows.
+        Returns the bytes that it takes besides the kernel matrix, given the number of rows.
     leaves_out : bool, default=True
         Whether it leaves rows out in closed form, as a fit with ``features="exact"`` needs.
     """

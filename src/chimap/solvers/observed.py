@@ -47,8 +47,8 @@ Pair = tuple[np.ndarray, np.ndarray]
 """An array of the shape of the weights (D, t), and one of the shape of the outputs at the mean row (t,)."""
 
 _MOST_STEPS = 300
-_FINAL = {4: 1e-6, 8: 1e-11}  # residual relative to that at zero weights, by the bytes of a feature
-_SEARCH = 3e-3
+_FINAL_RESIDUAL = {4: 1e-6, 8: 1e-11}  # residual relative to that at zero weights, by the bytes of a feature
+_SEARCH_RESIDUAL = 3e-3
 
 
 class ObservedRidgeProblem(PassesProblem):
@@ -63,8 +63,8 @@ class ObservedRidgeProblem(PassesProblem):
     ) -> LinearSolution:
         self._whiten(alpha, without)
         folds = self._others(without)
-        final = _FINAL[self.moments.dtype.itemsize]
-        goal = final if tolerance <= TOLERANCE else max(_SEARCH, final)
+        final = _FINAL_RESIDUAL[self.moments.dtype.itemsize]
+        goal = final if tolerance <= TOLERANCE else max(_SEARCH_RESIDUAL, final)
         return _ConjugateGradients(self, alpha, folds).from_(start, goal)
 
     def preconditioned(self, G: np.ndarray) -> np.ndarray:

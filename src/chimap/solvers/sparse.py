@@ -21,8 +21,8 @@ from chimap.model_files import register
 from chimap.moments import Moments
 from chimap.solvers.ridge import LinearSolution, solution
 
-_SMALLEST = 1e-3  # end of a path, relative to the strength at which all weights are zero, as in scikit-learn
-_GAP = 1e-8  # duality gap at which a search stops, relative to the objective at zero weights
+_PATH_END = 1e-3  # end of a path, relative to the strength at which all weights are zero, as in scikit-learn
+_DUALITY_GAP = 1e-8  # duality gap at which a search stops, relative to the objective at zero weights
 
 
 def equivalent_rows(moments: Moments) -> tuple[np.ndarray, np.ndarray]:
@@ -82,7 +82,7 @@ class SparsePath:
         return np.array([int(np.any(solution.coef != 0, axis=1).sum()) for solution in self.solutions])
 
 
-def alphas_below(largest: float, n_alphas: int, share: float = _SMALLEST) -> np.ndarray:
+def alphas_below(largest: float, n_alphas: int, share: float = _PATH_END) -> np.ndarray:
     """Return strengths (n_alphas,), geometrically spaced from ``largest`` down to a share of it.
 
     ``largest`` is the strength at which all weights are zero.
@@ -115,7 +115,13 @@ def elastic_net(moments: Moments, alphas: np.ndarray, l1_ratio: float = 1.0) -> 
     coefs = np.stack(
         [
             enet_path(
-                R, Q[:, t], l1_ratio=l1_ratio, alphas=alphas, precompute=True, tol=_GAP, max_iter=100_000
+                R,
+                Q[:, t],
+                l1_ratio=l1_ratio,
+                alphas=alphas,
+                precompute=True,
+                tol=_DUALITY_GAP,
+                max_iter=100_000,
             )[1]
             for t in range(Q.shape[1])
         ],

@@ -17,13 +17,14 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_files import (
     ArrowPart,
     as_values,
+    files_of,
     find_parts,
     is_list,
     is_number,
     is_text,
     part_files,
 )
-from chimap.data.io.files import base_name, file_digest, plain_path
+from chimap.data.io.files import base_name, plain_path
 from chimap.data.label_kinds import TextLabels
 from chimap.data.labels import Labels, clean_labels, labels_elsewhere, numbers_or_text
 from chimap.data.rows import check_distinct, chunk_dtype, digest
@@ -300,6 +301,7 @@ class ArrowSource(SeekableStream):
         self.path = plain_path(path)
         self.name = base_name(self.path)
         self._parts = find_parts(self.path)
+        self._stored = files_of(self._parts)
         first = self._parts[0]
         choice = choice or ColumnChoice()
         label = find_label(first, labels, choice, self.path)
@@ -467,15 +469,12 @@ class ArrowSource(SeekableStream):
                 yield batch.column(label)
 
     def _content(self) -> JSON:
-        places = [(part.file.name, part.file.size, file_digest(part.file)) for part in self._parts]
-        return {
-            "bytes": sum(size for _, size, _ in places),
-            "digest": digest(np.array([str(places), str(self._columns.names), str(self._groups)])),
-        }
+        content = super()._content()
+        read = [content["digest"], str(self._columns.names), str(self._groups)]
+        return {**content, "digest": digest(np.array(read))}
 
     def _check_unchanged(self) -> None:
-        for part in self._parts:
-            part.file.check_unchanged()
+        super()._check_unchanged()
         if len(part_files(self.path)) != len(self._parts):
             raise DataError(
                 f"{self.path}: the folder has other parts than when it was opened. All passes must read the same rows; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -14,7 +14,7 @@ from chimap import _threads
 from chimap._messages import Message
 from chimap._types import Group
 from chimap._validation import DataError
-from chimap.data.io.files import DataFile, existing_file, files_under, is_folder
+from chimap.data.io.files import DataFile, StoredFiles, existing_file, files_under, is_folder
 from chimap.data.remedies import counting
 
 if TYPE_CHECKING:
@@ -233,6 +233,11 @@ def find_parts(address: str) -> list[ArrowPart]:
         (IpcPart if file.suffix in IPC else ParquetPart)(existing_file(file), _keys(inner))
         for inner, file in part_files(address).items()
     ]
+
+
+def files_of(parts: Sequence[ArrowPart]) -> StoredFiles:
+    """Return the files of parts, in their order."""
+    return StoredFiles({f"{place} {part.file.name}": part.file for place, part in enumerate(parts)})
 
 
 def part_files(address: str) -> dict[str, DataFile]:

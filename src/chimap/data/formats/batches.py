@@ -440,15 +440,8 @@ def is_stream(X: object) -> bool:
 def stream_source(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
     """Return a source of the batches of a lazy or streaming object of another library.
 
-    Parameters
-    ----------
-    X : object
-        A polars LazyFrame, a DuckDB relation, a pyarrow Dataset or Scanner, a Hugging Face Dataset or a torch
-        DataLoader.
-    labels : str, default=None
-        Name of a column; None for a DataLoader, whose batches are (X, y).
-    choice : ColumnChoice, default=None
-        Which columns are bins and ids.
+    It is a polars LazyFrame, a DuckDB relation, a pyarrow Dataset or Scanner, a Hugging Face Dataset or a torch
+    DataLoader, whose batches are (X, y), so that no column is named as labels.
     """
     opener = _opener(X)
     if opener is None:

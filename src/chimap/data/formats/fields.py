@@ -164,8 +164,7 @@ class FieldSource(OrderedSource):
     def __init__(
         self, records: Records, reading: Reading, labels: Labels = None, id: str | int | None = None
     ) -> None:
-        self._records = self._stored = records
-        self.name = records.name
+        self._records, self._stored, self.name = records, records.stored, records.name
         columns = records.columns
         self._field = reading.column
         label = labels if isinstance(labels, str) and labels in columns else None

@@ -16,16 +16,16 @@ from chimap._errors import InputError
 from chimap._frames import is_frame
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts
+from chimap.data.formats.arrow_files import IPC, PARQUET, files_of, find_parts
 from chimap.data.formats.batches import Tables, tables_of
 from chimap.data.formats.csv import TextTable
 from chimap.data.formats.frames import checked_names_of, column_of, naming_index
 from chimap.data.io.files import (
     COMPRESSIONS,
+    StoredFiles,
     base_name,
     decompressed,
     existing_file,
-    file_digest,
     files_under,
     is_folder,
     read_piece,
@@ -33,7 +33,7 @@ from chimap.data.io.files import (
     uncompressed_name,
 )
 from chimap.data.remedies import file_remedy
-from chimap.data.rows import digest
+from chimap.data.source import Stored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,6 +95,8 @@ class Records(ABC):
         The file or folder, for messages.
     columns : list of str
         Names of the fields, as far as they are known beforehand.
+    stored : Stored
+        What the records are read from.
     row_names : ndarray of shape (records,), or None
         Names of the records beside their fields, such as the index of a data frame.
     has_types : bool
@@ -103,6 +105,7 @@ class Records(ABC):
 
     address: str
     columns: list[str]
+    stored: Stored
     has_types = True
     row_names: np.ndarray | None = None
 
@@ -115,14 +118,6 @@ class Records(ABC):
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches of records with the values of these columns; None where a record has no such field."""
 
-    @abstractmethod
-    def content(self) -> JSON:
-        """Return bytes and digest, for fingerprints."""
-
-    @abstractmethod
-    def check_unchanged(self) -> None:
-        """Raise DataError if the data have changed since they were opened."""
-
     def check_columns(self, columns: list[str]) -> None:
         """Refuse names that are not columns."""
         missing = [name for name in columns if name not in self.columns]
@@ -133,30 +128,14 @@ class Records(ABC):
             )
 
 
-class _OneFile(Records):
-    """Records of a single file."""
-
-    def __init__(self, address: str) -> None:
-        self._file = existing_file(address)
-        self.address = self._file.address
-
-    def content(self) -> JSON:
-        """Return bytes and digest as ``Records`` does."""
-        return self._file.content()
-
-    def check_unchanged(self) -> None:
-        """Check the file as ``Records`` does."""
-        self._file.check_unchanged()
-
-
-class TextRecords(_OneFile):
+class TextRecords(Records):
     """A CSV or TSV table with a heading; quoted fields may have line breaks."""
 
     has_types = False
 
     def __init__(self, address: str) -> None:
-        super().__init__(address)
-        self._table = TextTable(self._file, header=True)
+        file = self.stored = existing_file(address)
+        self.address, self._table = file.address, TextTable(file, header=True)
         self.columns = self._table.heading
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
@@ -175,6 +154,7 @@ class ArrowRecords(Records):
         self.address = address
         self._parts = find_parts(address)
         self.columns = list(self._parts[0].schema.names)
+        self.stored = files_of(self._parts)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
@@ -184,23 +164,13 @@ class ArrowRecords(Records):
                 for batch in part.batches(group, columns, BATCH):
                     yield list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
 
-    def content(self) -> JSON:
-        """Return bytes and digest as ``Records`` does."""
-        files = [part.file for part in self._parts]
-        digests = np.array([f"{file.name} {file_digest(file)}" for file in files])
-        return {"bytes": sum(file.size for file in files), "digest": digest(digests)}
 
-    def check_unchanged(self) -> None:
-        """Check all files as ``Records`` does."""
-        for part in self._parts:
-            part.file.check_unchanged()
-
-
-class JsonRecords(_OneFile):
+class JsonRecords(Records):
     """A JSON object per line; ``columns`` are the keys of the first one."""
 
     def __init__(self, address: str) -> None:
-        super().__init__(address)
+        self._file = self.stored = existing_file(address)
+        self.address = self._file.address
         _, first = next(self._objects(), (0, None))
         if first is None:
             raise DataError(f"{address}: no records, only blank lines. Write one JSON object per line.")
@@ -239,6 +209,7 @@ class FolderRecords(Records):
         }
         if not self._files:
             raise DataError(f"{address}: an empty folder; expected text files, in a folder for each class.")
+        self.stored = StoredFiles(self._files)
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
@@ -248,20 +219,6 @@ class FolderRecords(Records):
             yield [
                 tuple(self._field(path, name) for name in columns) for path in paths[start : start + BATCH]
             ]
-
-    def content(self) -> JSON:
-        """Return bytes and digest as ``Records`` does; the digest covers the listing and about 16 of the files."""
-        listing = [f"{inner} {file.size}" for inner, file in self._files.items()]
-        digests = [file_digest(file) for file in [*self._files.values()][:: max(1, len(listing) // 16)]]
-        return {
-            "bytes": sum(file.size for file in self._files.values()),
-            "digest": digest(np.array(listing + digests)),
-        }
-
-    def check_unchanged(self) -> None:
-        """Check all files as ``Records`` does."""
-        for file in self._files.values():
-            file.check_unchanged()
 
     def _field(self, inner: str, name: str) -> str | None:
         if name == "id":
@@ -327,7 +284,12 @@ def records_of(address: str) -> Records:
 
 
 class MemoryRecords(Records):
-    """Records that are not in a file."""
+    """Records that are not in a file, and are what they are read from."""
+
+    @property
+    def stored(self) -> Stored:  # type: ignore[override]
+        """The records themselves."""
+        return self
 
     def content(self) -> JSON:
         """Return a digest as ``Records`` does."""
@@ -389,15 +351,8 @@ class StreamRecords(MemoryRecords):
 def records_in(data: object, column: str) -> Records | None:
     """Return the records of an object in memory, or None if it holds no single fields, such as a matrix.
 
-    Parameters
-    ----------
-    data : object
-        A data frame, a data set, or a list, tuple, series or one-dimensional array of values.
-    column : str
-        Name of the field that a list of values holds.
+    It is a data frame, a data set, or a list, tuple, series or one-dimensional array of values of the field ``column``.
 
-    Examples
-    --------
     >>> records_in(["a text", "a text"], "text").columns, records_in([[1, 2], [3, 4]], "text")
     (['text'], None)
     """

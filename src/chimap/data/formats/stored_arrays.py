@@ -35,23 +35,9 @@ def names_beside(
 ) -> tuple[tuple[str, ...] | None, np.ndarray | None]:
     """Return the names of the columns and the ids of the rows, each None where there are none.
 
-    Arrays of another length or with repeated names are skipped, except the array ``id``, for which they raise
-    DataError.
-
-    Parameters
-    ----------
-    members : sequence of str
-        Names of the arrays.
-    read : callable
-        ``read(name)`` returns an array.
-    shape : (int, int)
-        Shape of the rows.
-    where : str
-        The file, for errors.
-    id : str, int or None
-        The array of ids that the caller named.
-    group : str, default=""
-        The group of the rows, with its slash.
+    ``members`` are the names of the arrays, ``read(name)`` returns one, and ``group`` is the group of the rows, with
+    its slash. Arrays of another length or with repeated names are skipped, except the array ``id`` that the caller
+    named, for which they raise DataError.
     """
     columns = _first(members, COLUMN_NAMES, read, shape[1], group)
     if id is None:

@@ -285,26 +285,11 @@ class StoredSubset(StoredRows):
 
 @dataclass(frozen=True)
 class Keyed:
-    """A matrix of a container and the arrays that belong to it.
+    """A matrix of a container, the ids of its rows, the names of its columns, and what else belongs to it.
 
-    Parameters
-    ----------
-    rows : StoredRows
-        How the matrix is read.
-    ids : ndarray of shape (n_rows,)
-        Ids of the rows.
-    names : ndarray of shape (n_features,)
-        Names of the columns.
-    columns : list of str
-        Metadata columns of the rows, which can be labels.
-    y : ndarray of shape (n_rows,), or None
-        The labels, None if they are not in the container.
-    matrices : tuple of str, default=()
-        Names of other matrices of the same rows.
-    kinds : tuple of str, or None, default=None
-        What each column measures, where the container says so.
-    is_logged : bool, default=False
-        Whether the container says that the rows are logarithms.
+    ``columns`` are the metadata columns of the rows, which can be labels; ``y`` the labels, None if they are not in the
+    container; ``matrices`` other matrices of the same rows; ``kinds`` what each column measures, where the container
+    says so.
     """
 
     rows: StoredRows

@@ -48,7 +48,10 @@ class TenXFolderSource(MatrixMarketSource):
         run = _run_in(folder)
         matrix, barcodes, genes = (_file_in(folder, run, names) for names in (_MATRIX, _CELLS, _FEATURES))
         super().__init__(matrix, labels, transpose=True)
-        self._stored, self.name = StoredFiles((matrix, barcodes, genes)), base_name(folder)
+        self._stored, self.name = (
+            StoredFiles({file.name: file for file in (matrix, barcodes, genes)}),
+            base_name(folder),
+        )
         cells, features = [line[0] for line in _lines(barcodes)], [*_lines(genes)]
         if len(cells) != self.n_rows or len(features) != self.n_features:
             raise DataError(

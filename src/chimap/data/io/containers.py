@@ -13,9 +13,9 @@ import numpy as np
 from chimap._types import JSON, Group, StoredArray
 from chimap._validation import DataError
 from chimap.data.io.files import (
+    StoredFiles,
     base_name,
     existing_file,
-    file_digest,
     files_under,
     has_file,
     is_address,
@@ -132,12 +132,8 @@ class ZarrContainer(Container):
             root.store.close()
 
     def content(self) -> JSON:
-        """Return bytes and digest as ``Container`` does: names and sizes of all files, and digests of about 16."""
-        files = files_under(self.address) if is_folder(self.address) else {"": existing_file(self.address)}
-        sampled = [files[inner] for inner in list(files)[:: max(1, len(files) // 16)]]
-        listing = [f"{inner} {file.size}" for inner, file in files.items()]
-        contents = [file_digest(file) for file in sampled if file.size]
-        return {"bytes": self.n_bytes, "digest": digest(np.array(listing + contents))}
+        """Return bytes and digest as ``Container`` does."""
+        return _files_of(self.address).content()
 
     def check_unchanged(self) -> None:
         """Check the store as ``Container`` does."""
@@ -182,8 +178,12 @@ def _store(zarr: ModuleType, address: str) -> StoreLike:
     return address
 
 
+def _files_of(address: str) -> StoredFiles:
+    return StoredFiles(files_under(address) if is_folder(address) else {"": existing_file(address)})
+
+
 def _stamp_of(address: str) -> tuple[str, int]:
     """Return a digest of names, sizes and times of all files of a store, and the sum of their sizes."""
-    files = files_under(address) if is_folder(address) else {"": existing_file(address)}
-    listing = [f"{inner} {file.size} {file.stamp}" for inner, file in files.items()]
-    return digest(np.array(listing)), sum(file.size for file in files.values())
+    stored = _files_of(address)
+    listing = [f"{inner} {file.size} {file.stamp}" for inner, file in stored.files.items()]
+    return digest(np.array(listing)), stored.n_bytes

@@ -15,7 +15,7 @@ import lzma
 import os
 import sys
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,9 +23,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from chimap._errors import MissingPackageError
 from chimap._types import JSON
 from chimap._validation import DataError
+from chimap.data.rows import digest
 
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
@@ -104,18 +107,25 @@ class DataFile:
 
 @dataclass(frozen=True)
 class StoredFiles:
-    """Files that belong together, as one of the things that a source reads."""
+    """Files that belong together, by name, as one of the things that a source reads."""
 
-    files: tuple[DataFile, ...]
+    files: Mapping[str, DataFile]
 
     def content(self) -> JSON:
-        """Return the bytes of all, and their digests."""
-        digests = [file_digest(file)[:12] for file in self.files]
-        return {"bytes": sum(file.size for file in self.files), "digest": "".join(digests)}
+        """Return the bytes of all, and a digest of their names and sizes and of the contents of about 16."""
+        listing = [f"{name} {file.size}" for name, file in self.files.items()]
+        sampled = [*self.files.values()][:: max(1, len(listing) // 16)]
+        contents = [file_digest(file) for file in sampled if file.size]
+        return {"bytes": self.n_bytes, "digest": digest(np.array(listing + contents))}
+
+    @property
+    def n_bytes(self) -> int:
+        """The sizes of all files together."""
+        return sum(file.size for file in self.files.values())
 
     def check_unchanged(self) -> None:
         """Raise DataError if one of the files has changed."""
-        for file in self.files:
+        for file in self.files.values():
             file.check_unchanged()
 
 

@@ -24,7 +24,7 @@ from chimap.kernels import Kernel
 if TYPE_CHECKING:
     pass
 
-_ROWS = 1024  # rows for which the values of one block are in memory beside the sum
+_ROWS = 1024  # rows for which the values of one block are in memory besides the sum
 
 
 class ExactBlocks(Features):

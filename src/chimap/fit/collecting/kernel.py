@@ -31,7 +31,7 @@ from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import core_rows
 from chimap.solvers.exact import is_shared
 
-CHUNK_ROWS = 2048  # rows that are read at once, beside those that are there
+CHUNK_ROWS = 2048  # rows that are read at once, besides those that are there
 
 
 @dataclass(frozen=True)
