@@ -31,7 +31,7 @@ from chimap.solvers.base import Evidence, Needs
 
 @dataclass(frozen=True)
 class Request:
-    """What a caller asks of a fit besides its method.
+    """What a caller asks of a fit besides its recipe.
 
     Parameters
     ----------
