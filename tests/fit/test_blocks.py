@@ -66,7 +66,7 @@ def test_the_curve_is_of_rows_that_were_not_seen(fitted):
 @pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
 def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypatch, share):
     """An exact solution has no residuals; no checkpoint or limit is needed for it to be looked for."""
-    monkeypatch.setattr(automatic, "MOST_BLOCK_ROWS", 500)
+    monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 500)
     steps = []
     learn = BlockRidge.learn
     monkeypatch.setattr(
