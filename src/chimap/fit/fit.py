@@ -23,7 +23,7 @@ from chimap.backends import check_device, on_host
 from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch
 from chimap.explain import mean_and_deviation
-from chimap.features.principal import PrincipalFeatures
+from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.checkpoint import Checkpoint, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
@@ -111,7 +111,7 @@ def fit(
         recipe, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
     )
     principal = passes.components(sample.rows)
-    features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
+    features: Any = known.features if principal is None else PrincipalCoordinates(known.features, principal)
     collected = collector.collect(passes, features, sample)
     learned = recipe.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
