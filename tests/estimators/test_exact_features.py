@@ -272,10 +272,10 @@ def test_rounding_that_moves_outputs_is_said(settings, repeats, is_said):
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize(
     ("kernel", "blocks", "most"),
-    [  # .04, .06 and .08 by the weights of single rows
+    [  # .04, .06 and .08 to .1 by the weights of single rows
         ("minmax", None, 0.001),
         ("exp-chi2", None, 0.02),
-        ("exp-chi2", {"a": range(3), "b": range(3, 8)}, 0.04),
+        ("exp-chi2", {"a": range(3), "b": range(3, 8)}, 0.06),
     ],
 )
 def test_equal_rows_are_one_row_of_the_machine(kernel, blocks, most, kind):
@@ -284,7 +284,7 @@ def test_equal_rows_are_one_row_of_the_machine(kernel, blocks, most, kind):
     rows, new = rng.gamma(1, 1, (150, 8)), rng.gamma(1, 1, (100, 8))
     rows[:, -1] *= rng.random(150) < 0.05  # a rare column is kept in another way
     y = np.repeat(np.sin(rows[:, 0]), 2) + 0.3 * rng.standard_normal(300)
-    settings = {"kernel": kernel, "alpha": 1e-5, "blocks": blocks}
+    settings = {"kernel": kernel, "alpha": 1e-5, "blocks": blocks, "random_state": 0}
     with pytest.warns(ConvergenceWarning, match="rounding to float32"):
         assert off(settings, kind(np.repeat(rows, 2, axis=0)), y, kind(new)) < most
 

@@ -177,6 +177,25 @@ def test_of_strengths_that_tie_the_largest_is_taken():
     assert machine.alpha_ == 1.0
 
 
+@pytest.mark.parametrize("loss", ["hinge", "square"])
+def test_rows_of_a_group_are_held_out_together(loss):
+    """Copies of rows with labels at random tell each other's, and nothing else does."""
+    rng = np.random.default_rng(0)
+    rows, labels, copies = rng.dirichlet(np.ones(8), 60), rng.integers(0, 2, 60), np.repeat(np.arange(60), 3)
+    X, y = rows[copies], labels[copies]
+    model = KernelClassifier("exp-chi2", gamma=300.0, loss=loss, alpha=[1e-3, 1e-2], random_state=0)
+    alone = model.fit(X, y)
+    told, sure = alone.selection_.means.max(), np.abs(alone.predict_proba(X)[:, 1] - 0.5).mean()
+    grouped = model.fit(X, y, groups=copies)
+    assert told > 0.85 > 0.7 > grouped.selection_.means.max()
+    assert grouped.selection_.n_folds == 3
+    assert sure > 0.3 > 0.2 > np.abs(grouped.predict_proba(X)[:, 1] - 0.5).mean()
+    with pytest.raises(DataError, match="groups must have one entry for each of the 180 rows"):
+        model.fit(X, y, groups=copies[:-1])
+    with pytest.raises(ValueError, match="parts rows of a group"):
+        model.set_params(selection=StratifiedKFold(3)).fit(X, y, groups=np.arange(180) % 60)
+
+
 def test_few_rows_hold_nothing_out(digits):
     X = digits[0][:3]
     machine = KernelClassifier().fit(X, [0, 1, 1])

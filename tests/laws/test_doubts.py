@@ -9,9 +9,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, HistogramRegressor, load, open_source
+from chimap import (
+    ExactKernelLearner,
+    HistogramClassifier,
+    HistogramRegressor,
+    KernelClassifier,
+    LookupClassifier,
+    MomentsRidgeClassifier,
+    OnlineIntersectionClassifier,
+    load,
+    open_source,
+)
 from chimap.data import ArraySource, split_source
-from chimap.data.doubts import DataWarning, Units, doubts_at_fit, first_look, repeated_rows
+from chimap.data.doubts import DataWarning, Units, are_nearly_equal, doubts_at_fit, first_look, repeated_rows
 
 from ..cli.terminal import run
 from .test_names import anndata
@@ -53,7 +63,7 @@ WRONG = {
         "the bin 'code' alone tells every label",
     ),
     "ids": (
-        FRAME.assign(number=rng.permutation(N) + 77),
+        FRAME.assign(number=rng.permutation(N) + 1000),
         "column 'number' has another whole number in every row",
     ),
     "times": (
@@ -100,6 +110,57 @@ def test_groups_in_python():
     assert "groups='film'" in doubt
     assert said(lambda: model.fit_source(source, groups="film")) == []
     assert said(lambda: model.fit_source(source, groups=films)) == []
+
+
+FILMS = np.repeat(np.arange(30), 10)
+FRAMES = rng.random((30, 6))[FILMS] + 0.005 * rng.random((N, 6))
+IN_MEMORY = {
+    "HistogramClassifier": lambda: HistogramClassifier("chi2", random_state=0),
+    "KernelClassifier": lambda: KernelClassifier("chi2"),
+    "MomentsRidgeClassifier": MomentsRidgeClassifier,
+    "ExactKernelLearner": lambda: ExactKernelLearner(max_iter=1),
+    "LookupClassifier": LookupClassifier,
+    "OnlineIntersectionClassifier": OnlineIntersectionClassifier,
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
+def test_rows_that_are_nearly_equal_are_noticed_without_a_column(name, kind):
+    [doubt] = said(lambda: IN_MEMORY[name]().fit(kind(FRAMES), np.where(FILMS % 2, "p", "q")))
+    assert "most rows are nearly equal to a few others" in doubt
+    assert said(lambda: IN_MEMORY[name]().fit(kind(rng.random((N, 6))), np.where(FILMS % 2, "p", "q"))) == []
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_every_estimator_says_its_doubts(name):
+    doubts = said(lambda: IN_MEMORY[name]().fit(FRAME.assign(code=(KINDS == "less") * 7), KINDS))
+    assert sum("the bin 'code' alone tells every label exactly" in doubt for doubt in doubts) == 1
+
+
+def test_groups_that_are_named_and_other_rows_are_not_accused():
+    labels = np.where(FILMS % 2, "p", "q")
+    assert said(lambda: IN_MEMORY["HistogramClassifier"]().fit(FRAMES, labels, groups=FILMS)) == []
+    assert said(lambda: KernelClassifier("precomputed").fit(FRAMES @ FRAMES.T, labels)) == []
+    assert not are_nearly_equal(FRAMES[:30])  # of three films
+    assert not are_nearly_equal(rng.dirichlet(np.ones(2), N))
+    assert not are_nearly_equal(rng.poisson(0.3, (N, 6)).astype(float))  # most are equal to others
+    assert not are_nearly_equal(np.ones((N, 6)))
+    assert not are_nearly_equal(np.where(FRAMES > 0.5, np.nan, FRAMES))
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the shared data sets")
+@pytest.mark.parametrize(
+    "name", ["hmp_otu_counts", "hiv_morgan_counts", "domains/mlrepo_claesson", "domains/pep_unidl_umami"]
+)
+def test_rows_of_the_shared_data_are_not_nearly_equal(name):
+    with np.load(DATA / f"{name}.npz") as z:
+        X = (
+            sp.csr_matrix((z["data"], z["indices"], z["indptr"]), shape=tuple(z["shape"]))
+            if "indptr" in z
+            else z["X"]
+        )
+    assert not are_nearly_equal(X)
 
 
 @pytest.fixture(scope="module")
@@ -220,6 +281,8 @@ def test_the_command_line_says_each_doubt_once(tmp_path):
     assert fit.err.count("alone tells every label exactly") == 1
     assert "--exclude code" in fit.err
     assert fit.err.count("test rows also occur in training") == 1
+    evaluated = run("evaluate", "my.model", "rows.csv", "--labels", "kind", cwd=tmp_path)
+    assert evaluated.err.count("test rows also occur in training") == 1
     told = run("predict", "my.model", "shares.csv", "--output", "answers.csv", cwd=tmp_path)
     assert told.err.count("chimap: note: ") == told.err.count("chimap: note: shares.csv: fractions") == 1
 

@@ -118,17 +118,18 @@ def warn_of_groups(source: Source, table: TableOptions) -> None:
         say("note", in_flags(doubt))
 
 
-def warn_of_repeats(parts: Parts) -> None:
-    """Warn if many of the held-out rows are also in training."""
+def warn_of_repeats(training: Source | None, held_out: Source | None) -> None:
+    """Warn if many of the held-out rows are also in training; None for rows that are not at hand."""
     from chimap.cli.messages import say
     from chimap.data.doubts import repeated_rows
 
-    n_held_out = 0 if parts.held_out is None else parts.held_out.n_rows
-    repeated = None if parts.held_out is None else repeated_rows(parts.training, parts.held_out)
-    if repeated is not None and repeated >= _MANY_REPEATS * n_held_out:
+    if training is None or held_out is None:
+        return
+    repeated = repeated_rows(training, held_out)
+    if repeated is not None and repeated >= _MANY_REPEATS * held_out.n_rows:
         say(
             "warning",
-            f"{repeated:,} of {n_held_out:,} test rows also occur in training, so the score says little about new "
+            f"{repeated:,} of {held_out.n_rows:,} test rows also occur in training, so the score says little about new "
             "rows. Remove repeats, or name their groups with --groups.",
         )
 

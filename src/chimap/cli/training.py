@@ -133,7 +133,7 @@ def train(
         source = with_numbers(source) if task is Task.regress else source
         parts = Parts.of(source, settings.test_fraction, settings.seed, table)
         _check_classes(y, source.name, task, parts.is_held_out)
-        warn_of_repeats(parts)
+        warn_of_repeats(parts.training, parts.held_out)
     model = settings.estimator(task).set_params(**settings.weighing(y))
     if histograms is not None and len(histograms.blocks_) > 1 and settings.blocks is None:
         model.set_params(blocks=histograms.blocks_)

@@ -313,6 +313,16 @@ _NEAR_OF_MANY, _MANY = (
 )  # the same ratio where a value covers at most this share of its class; kinds within a class are larger
 
 
+# By these, .97 and more of the rows of films are near others, at most .2 of those of the shared sets, and .7 of those
+# of random rows of two bins.
+_MOST_NEIGHBOURS_LOOKED_AT, _FEWEST_NEIGHBOURS = 1000, 40
+_NEIGHBOURS = 31
+_SAME = 1e-7
+_GAP = 2.0  # how many times farther the next neighbour is
+_NEAR_NEIGHBOUR = 0.25  # the distance to the nearest row as a share of the median distance
+_MOST_ARE_NEAR = 0.8
+
+
 def group_column(source: Source) -> str | None:
     """Return the first column set aside that looks like a group, see ``looks_like_groups``; None if none does."""
     tasks = {*(source.task_names or ())}
@@ -331,8 +341,11 @@ def group_column(source: Source) -> str | None:
     return None
 
 
-def doubts_of_groups(source: Source) -> Iterator[str]:
-    """Yield a sentence on the column that looks like a group, if there is one."""
+def doubts_of_groups(source: Source, rows: Rows | None = None) -> Iterator[str]:
+    """Yield a sentence on the column that looks like a group, or else on rows that are nearly equal, if there are any.
+
+    ``rows`` are those of ``first_look``; None reads them.
+    """
     name = group_column(source)
     if name is not None:
         yield Message(
@@ -340,6 +353,43 @@ def doubts_of_groups(source: Source) -> Iterator[str]:
             "scores will be too optimistic.",
             name, name,
         )  # fmt: skip
+    elif are_nearly_equal(first_look(source)[0] if rows is None else rows):
+        yield Message(
+            "{}: most rows are nearly equal to a few others, like the frames of a film or the repeats of a sample. If "
+            "these belong together, hold them out together with {groups}, or scores will be too optimistic.",
+            source.name,
+        )
+
+
+def are_nearly_equal(rows: Rows) -> bool:
+    """Return whether most rows (n, bins) have a few others nearby, and then none for more than twice as far.
+
+    A gap among the nearest neighbours tells repeats from rows that are merely dense, as with few bins. Rows that are
+    exactly equal do not count: those of small counts often are.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> films = rng.random((30, 8))[np.repeat(np.arange(30), 5)]
+    >>> are_nearly_equal(films + 0.01 * rng.random((150, 8))), are_nearly_equal(rng.random((150, 8)))
+    (True, False)
+    """
+    rows = _arrays.take_rows(rows, slice(_MOST_NEIGHBOURS_LOOKED_AT))
+    n = rows.shape[0]
+    if n < _FEWEST_NEIGHBOURS or not np.isfinite(_arrays.stored_values(rows)).all():
+        return False
+    distances = _distances(rows)
+    distances[distances < _SAME] = np.nan  # a row itself, and those that are equal to it
+    distances.sort(axis=1)  # NaN last
+    nearest, n_others = (
+        distances[:, : min(_NEIGHBOURS, n // 4)],
+        np.count_nonzero(~np.isnan(distances), axis=1),
+    )
+    typical = distances[np.arange(n), n_others // 2]
+    with np.errstate(invalid="ignore"):
+        has_gap = np.any(nearest[:, 1:] > _GAP * nearest[:, :-1], axis=1)
+        is_near = nearest[:, 0] < _NEAR_NEIGHBOUR * typical
+    return bool(np.mean(has_gap & is_near) >= _MOST_ARE_NEAR)
 
 
 def looks_like_groups(rows: Rows, values: np.ndarray, classes: np.ndarray | None = None) -> bool:

@@ -22,6 +22,7 @@ from chimap._types import (
     MatrixLike,
     Parameters,
     RandomState,
+    Rows,
     Scoring,
     Sometimes,
 )
@@ -234,9 +235,9 @@ class HistogramModel(RecipeModel):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
         if source.held_bytes < parse_memory(self.memory):  # the fit refuses others before it reads a row
-            self._look_at(source)
-        if groups is None:
-            say(doubts_of_groups(source))
+            rows = self._look_at(source)
+            if groups is None:
+                say(doubts_of_groups(source, rows))
         self._look_for_gaps(source)
         self._has_objects = source.has_object_labels
         source, groups = self._weighed(source, groups)
@@ -293,11 +294,12 @@ class HistogramModel(RecipeModel):
             choice = Choice(self._seed, self.chosen_, getattr(self, "race_", None))
             checkpoint.keep(name, given, choice)
 
-    def _look_at(self, source: Source) -> None:
-        """Say what looks doubtful about some rows, and keep their units; the rows take a share of the memory."""
+    def _look_at(self, source: Source) -> Rows:
+        """Return some rows, which take a share of the memory; say what looks doubtful of them, and keep their units."""
         rows, y = first_look(source, _LOOK_SHARE * parse_memory(self.memory))
         self.units_ = Units.of(rows)
         say(doubts_at_fit(source, rows, y, getattr(self, "normalize", None), is_classifier(self)))
+        return rows
 
     def _fit_settled(
         self,

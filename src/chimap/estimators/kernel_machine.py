@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import check_random_state
 
 from chimap import _arrays
-from chimap._cholesky import inverse_diagonal
 from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
@@ -25,10 +25,10 @@ from chimap._validation import (
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
 from chimap.estimators.explained_machine import ExplainedMachine
-from chimap.estimators.strength_choice import Solve, checked_folds, chosen_strength, folds_of, strengths_of
 from chimap.estimators.targets import CountedRows
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
+from chimap.fit.holding_out import checked_groups, holding_out
 from chimap.fit.recipe import checked_alpha
 from chimap.fit.result import HeldOutRows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
@@ -37,8 +37,11 @@ from chimap.kernels import Kernel, as_kernel
 from chimap.model_files.model_file import SavedEstimator
 from chimap.moments import rows_by_weight
 from chimap.selection import SelectionResult
-from chimap.solvers.gram import CACHE_MIB, SOLVERS, ridge_factor
-from chimap.solvers.held_out import kernel_left_out
+from chimap.selection.base import OpenSettings, fold_count
+from chimap.selection.choose import choose
+from chimap.solvers.exact_hinge import CACHE_MIB
+from chimap.solvers.gram import GRAM_LOSSES, GramProblem, Split
+from chimap.solvers.held_out import HeldOut
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -84,7 +87,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
     threshold : "f1", "balanced", float or None, default=None
         How to set the threshold of two classes. See ``HistogramClassifier``.
     selection : int, "auto" or splitter, default=3
-        Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter.
+        Folds that choose alpha: their number, "auto" for five, or a scikit-learn splitter. Rows of a group are in one.
     memory : str or int, default="2GiB"
         Memory budget of the matrices.
     n_jobs : int or None, default=None
@@ -165,7 +168,13 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Fit the machine.
 
         Parameters
@@ -176,6 +185,8 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
             Labels.
         sample_weight : array of shape (n,) or None, default=None
             Weights of the rows in every sum, 0 for none.
+        groups : array of shape (n,) or None, default=None
+            Group of each row; the rows of a group are held out together.
 
         Returns
         -------
@@ -188,8 +199,10 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
             If the kernel matrix does not fit.
         """
         given = checked_alpha(self.alpha)
-        selection = checked_folds(self.selection, given)
-        check_choice(self.loss, "loss", tuple(SOLVERS))
+        selection = self.selection
+        if isinstance(selection, str) or not hasattr(selection, "split"):
+            selection = fold_count(selection, 1 if isinstance(given, float) else 2)
+        check_choice(self.loss, "loss", GRAM_LOSSES)
         X, y = frame_rows(X, y, sample_weight=sample_weight)
         valid_rows, labels = validated(self, X, y)
         n_given, rows = valid_rows.shape[0], self._checked(valid_rows)
@@ -197,6 +210,7 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         places = np.arange(n_given) if weights is None else np.flatnonzero(weights)
         counted = self._counted(rows, labels, weights)
         rows, labels, weights, _ = counted
+        groups = None if groups is None else checked_groups(groups, n_given)[places]
         if self._is_precomputed:
             rows = rows[:, places]
         self.row_numbers_ = places
@@ -208,14 +222,22 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
             w = np.ones(len(labels)) if weights is None else weights
             gram, means = self._training_gram(rows, w / w.sum())
             self.scale_ = float(w @ gram.diagonal() / w.sum()) or 1.0
-            targets = np.asarray(self._encode(labels))
-            folds = folds_of(selection, labels, self.random_state)
-            scale = self.scale_ * counted.mean_weight
-            self.alpha_, self.selection_ = chosen_strength(
-                strengths_of(given, scale), scale, self._solve, folds, gram, targets, labels, w, self.classes_
+            splits = self._splits(labels, groups, selection)
+            problem = GramProblem(
+                self.loss,
+                gram,
+                np.asarray(self._encode(labels), dtype=np.float64),
+                w,
+                self.scale_ * counted.mean_weight,
+                splits,
+                self._codec.score(labels, None, w),
+                self._held_folds(labels, splits),
+                None if groups is None else [np.flatnonzero(groups == k) for k in np.unique(groups)],
             )
-            duals, intercept = self._solve(gram, targets, w, self.alpha_)
-            self._take_held_out(self._held_out(folds, gram, targets, counted, duals))
+            chosen = choose(problem, OpenSettings(given))
+        self.alpha_, self.selection_ = chosen.solution.alpha, chosen.selection
+        duals, intercept = chosen.solution.coef, chosen.solution.intercept
+        self._take_held_out(_with_labels(chosen.held_out, counted, groups))
         self.dual_coef_ = np.ascontiguousarray(duals.T)  # in the order of a file, for the same bits
         if self._is_precomputed and len(labels) < n_given:  # at prediction, rows of weight 0 have columns too
             dual_coef = np.zeros((duals.shape[1], n_given))
@@ -230,40 +252,51 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         self.intercept_ = intercept - weights @ means
         return self
 
-    def _held_out(
-        self,
-        folds: BaseCrossValidator | None,
-        gram: np.ndarray,
-        targets: np.ndarray,
-        rows: CountedRows,
-        duals: np.ndarray,
-    ) -> HeldOutRows | None:
-        """Return outputs for left-out rows; None if there are too few rows.
+    def _splits(
+        self, labels: np.ndarray, groups: np.ndarray | None, selection: int | BaseCrossValidator
+    ) -> list[Split]:
+        """Return the folds: those of a splitter, of whole groups, or with rows of every class if there are enough.
 
-        Ridge leaves out each row alone; the hinge, and a user's splitter, hold out as many folds as are enough.
+        There are none if there are too few rows to hold some out.
         """
-        w = np.ones(len(rows.y)) if rows.weights is None else rows.weights
+        n = len(labels)
+        if groups is not None:
+            holding = holding_out(selection, is_fixed=False, has_gcv=False, has_score=False)
+            folds = holding.folds(n, labels, groups, 0)
+            numbers = folds(0, n)
+            return [
+                (np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in range(folds.n_folds)
+            ]
+        if not isinstance(selection, int):
+            return list(selection.split(np.zeros(n), labels))
+        n_folds = min(selection, n // 2)
+        if n_folds < 2:
+            return []
+        seed = check_random_state(self.random_state).randint(2**31)
+        fewest = np.unique(labels, return_counts=True)[1].min()
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        kind = StratifiedKFold if fewest >= n_folds else KFold
+        return list(kind(n_folds, shuffle=True, random_state=seed).split(np.zeros(n), labels))
+
+    def _held_folds(self, labels: np.ndarray, splits: list[Split]) -> list[int] | None:
+        """Return as many folds as are enough to calibrate by; None if rows are left out in closed form.
+
+        Ridge leaves out each row, or group, alone; the hinge, and a user's splitter, hold out folds.
+        """
         has_splitter = not isinstance(self.selection, str) and hasattr(self.selection, "split")
         if self.loss == "square" and not has_splitter:
-            diagonal = inverse_diagonal(ridge_factor(gram, w, self.alpha_))
-            outputs = kernel_left_out(diagonal, duals, targets, self.alpha_, w)
-            return HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)
-        if folds is None:
             return None
-        splits = list(folds.split(np.zeros(len(rows.y)), rows.y))
-        fold_of, held = (
-            np.repeat(np.arange(len(splits)), [test.size for _, test in splits]),
-            np.concatenate([test for _, test in splits]),
-        )
-        is_rare = self._codec.rare(rows.y, splits[0][1].size, FEWEST_UNITS)[held]
-        of_folds = []
-        for fold in sufficient_folds(fold_of, len(splits), is_rare, None):
-            train, test = splits[fold]
-            solved = self._solve(gram[np.ix_(train, train)], targets[train], w[train], self.alpha_)
-            of_folds.append(gram[np.ix_(test, train)] @ solved[0] + solved[1])
-        held = held[: sum(map(len, of_folds))]
-        weights, counts = (None if part is None else part[held] for part in (rows.weights, rows.counts))
-        return HeldOutRows(np.concatenate(of_folds), rows.y[held], weights, counts=counts)
+        if not splits:
+            return []
+        fold_of = np.repeat(np.arange(len(splits)), [test.size for _, test in splits])
+        held = np.concatenate([test for _, test in splits])
+        is_rare = self._codec.rare(labels, splits[0][1].size, FEWEST_UNITS)[held]
+        return list(sufficient_folds(fold_of, len(splits), is_rare, None))
+
+    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
+        if not self._is_precomputed:  # kernel values are no rows
+            super()._say_doubts_of(X, y)
 
     def _training_gram(self, rows: Rows, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the kernel matrix, centred, and the means that were subtracted.
@@ -290,11 +323,6 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         gram -= means
         gram -= (gram @ shares)[:, None]
         return gram, means
-
-    @property
-    def _solve(self) -> Solve:
-        """The solver: it returns dual weights (n, t) that sum to 0 and intercepts (t,)."""
-        return SOLVERS[self.loss]
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
@@ -329,3 +357,14 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, BaseEstim
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.positive_only = not self._is_signed
         return tags
+
+
+def _with_labels(
+    held_out: HeldOut | None, rows: CountedRows, groups: np.ndarray | None
+) -> HeldOutRows | None:
+    """Return the outputs of left-out rows with what is known of these rows; None if there are too few."""
+    if held_out is None:
+        return None
+    of_rows = [None if part is None else part[held_out.rows] for part in (rows.weights, rows.counts, groups)]
+    weights, counts, groups = of_rows
+    return HeldOutRows(held_out.outputs, rows.y[held_out.rows], weights, counts=counts, groups=groups)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._types import JSON, ArrayLike, Rows, Sometimes
+from chimap.data import ArraySource
+from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.source import Source
 from chimap.fit.result import HeldOutRows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
@@ -81,7 +83,12 @@ class Encoding:
     def _counted(
         self, X: Rows, y: np.ndarray, sample_weight: ArrayLike | None, is_batch: bool = False
     ) -> CountedRows:
-        """Return the rows in memory with weight above 0; is_batch: whether more rows will come."""
+        """Return the rows in memory with weight above 0, and say what looks doubtful of them.
+
+        is_batch: whether more rows will come; nothing is said of one batch.
+        """
+        if not is_batch:
+            self._say_doubts_of(X, y)
         weights = checked_sample_weight(sample_weight, X.shape[0])
         counts_in(self.weights, weights)
         if weights is not None and not weights.all():
@@ -89,6 +96,13 @@ class Encoding:
             X, y, weights = _arrays.take_rows(X, rows), y[rows], weights[rows]
         counts = counts_in(self.weights, weights)
         return CountedRows(X, y, self._class_weighed(y, weights, is_batch), counts)
+
+    def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
+        """Say what looks doubtful of rows in memory to fit on."""
+        source = ArraySource(X, y, "X", getattr(self, "feature_names_in_", None))
+        rows, labels = first_look(source)
+        say(doubts_at_fit(source, rows, labels, None, is_classifier(self)), stacklevel=4)
+        say(doubts_of_groups(source, rows), stacklevel=4)
 
     @property
     def _n_targets(self) -> int:

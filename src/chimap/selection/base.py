@@ -200,17 +200,20 @@ class Compared:
 
     Parameters
     ----------
-    result : SelectionResult
-        The candidates that were compared, and the best.
+    result : SelectionResult or None
+        The candidates that were compared, and the best; None if there are too few rows to compare by.
     problem : Problem
         The problem that is solved at the best strength: the one that the rule was given, or a part of it.
     solution : LinearSolution or None, default=None
         The solution at the best strength, if the comparison computes it anyway.
+    alpha : float or None, default=None
+        The strength to take where nothing was compared; None for the best of the result.
     """
 
-    result: SelectionResult
+    result: SelectionResult | None
     problem: Problem
     solution: LinearSolution | None = None
+    alpha: float | None = None
 
 
 ProblemOfRule = TypeVar("ProblemOfRule", bound=Problem, contravariant=True)

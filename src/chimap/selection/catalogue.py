@@ -7,13 +7,13 @@ from typing import Any
 
 from chimap.selection.base import OpenSettings, Selection
 from chimap.selection.components import ComponentFolds
-from chimap.selection.folds import Folds
+from chimap.selection.folds import FoldMachines, Folds
 from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HeldOutMoments, HoldOut
 from chimap.selection.leave_one_out import LeavingOut
 from chimap.solvers.base import Asked, Problem
 
-RULES = (LeavingOut, ComponentFolds, HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
+RULES = (LeavingOut, FoldMachines, ComponentFolds, HeldOutMoments, Folds, GeneralisedCrossValidation, HoldOut)
 """The first rule that serves is taken."""
 
 

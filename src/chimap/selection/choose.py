@@ -109,17 +109,15 @@ def choose(
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
     rule = rule_of(problem, open, asked, progress.advance)
-    result, solution = None, None
+    result, solution, alpha = None, None, open.alpha
     if rule is not None:
         with clock("choose alpha"):
             progress.stage("alpha", rule.usual_scores, problem.counts)
             compared = rule.choose(problem, open)
         result, problem, solution = compared.result, compared.problem, compared.solution
+        alpha = compared.alpha if result is None else result.best["alpha"]
     if solution is None:
-        if result is not None:
-            alpha = result.best["alpha"]
-        else:
-            alpha = open.alpha if isinstance(open.alpha, float) else problem.usual_alpha()
+        alpha = alpha if isinstance(alpha, float) else problem.usual_alpha()
         with clock(problem.stage):
             if problem.needs in ("rows", "features"):
                 progress.stage("solving", None, problem.counts)

@@ -21,6 +21,7 @@ from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
+from chimap.solvers.gram import GramProblem
 from chimap.solvers.ridge import Factor
 from chimap.solvers.sparse import SparsePath, held_out_error
 
@@ -377,3 +378,40 @@ def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.n
     chosen = int(np.argmin(np.average(errors, axis=1, weights=counts)))
     total = float(whole.target_scatter().sum()) / whole.count
     return SelectionResult("folds", {"alpha": alphas}, errors, counts, chosen, baseline=total)
+
+
+class FoldMachines:
+    """The rule of a machine for each fold, on a kernel matrix that is given: the best score of held-out rows.
+
+    Of strengths that tie, the largest is taken.
+    """
+
+    rule: ClassVar[str] = "folds"
+    usual_scores: ClassVar[int | None] = None
+
+    def __init__(self, on_score: Callable[[], None] = lambda: None):
+        self._on_score = on_score
+
+    @classmethod
+    def serves(cls, problem: Problem, asked: Asked) -> bool:
+        """See ``Selection``."""
+        return problem.needs == "kernel" and not problem.leaves_out
+
+    def choose(self, problem: GramProblem, open: OpenSettings) -> Compared:
+        """See ``Selection``; without folds, take the strength that is nearest to the usual one."""
+        strengths = problem.strengths(open.alpha)
+        if strengths.size == 1 or not problem.splits:
+            nearest = np.argmin(np.abs(np.log(strengths / problem.usual_alpha())))
+            return Compared(None, problem, alpha=float(strengths[nearest]))
+        scores = []
+        for fold, (_, test) in enumerate(problem.splits):
+            outputs = problem.outputs_of_fold(fold, strengths.tolist())
+            scores.append([problem.score(some, test) for some in outputs])
+            self._on_score()
+        weights = np.array([problem.weights[test].sum() for _, test in problem.splits])
+        means = np.average(scores, axis=0, weights=weights)
+        chosen = int(np.flatnonzero(np.isclose(means, means.max(), rtol=0, atol=1e-12))[-1])
+        result = SelectionResult(
+            self.rule, {"alpha": strengths}, np.transpose(scores), weights, chosen, problem.score.name, True
+        )
+        return Compared(result, problem)

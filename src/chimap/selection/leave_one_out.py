@@ -394,7 +394,7 @@ class LeavingOut:
     @classmethod
     def serves(cls, problem: Problem, asked: Asked) -> bool:
         """See ``Selection``."""
-        return problem.needs in ("kernel", "blocks")
+        return problem.leaves_out
 
     def choose(self, problem: KernelProblem | BlockProblem, open: OpenSettings) -> Compared:
         """See ``Selection``; a problem that goes on from a checkpoint has its choice already."""

@@ -326,6 +326,8 @@ class Problem(ABC):
         What progress counts: "values" of the strength, "passes" or "classes".
     stage : str
         The stage of a fit whose seconds ``solve`` takes.
+    leaves_out : bool
+        Whether rows are left out of one machine in closed form.
     compares : bool
         Whether a rule is asked even if the strength is given: other settings are open, or rows are left out on the way.
     n_folds : int
@@ -339,6 +341,7 @@ class Problem(ABC):
     needs: ClassVar[Needs]
     counts: ClassVar[str] = "values"
     stage: ClassVar[str] = "solve"
+    leaves_out: ClassVar[bool] = False
     compares: bool = False
     n_folds: int = 1
     passes: int = 1

@@ -475,6 +475,7 @@ class BlockProblem(Problem):
 
     needs: ClassVar[Needs] = "blocks"
     stage: ClassVar[str] = "blocks"
+    leaves_out: ClassVar[bool] = True
     compares = True
 
     def __init__(self, loss: str | Loss, evidence: Evidence):

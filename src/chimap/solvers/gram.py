@@ -1,103 +1,141 @@
-"""Support vector machines by LIBSVM, and ridge, on a centred kernel matrix of all rows.
+"""The problem of a kernel matrix that is given, whose strength is chosen by machines of the other folds.
 
-The problem of each target is
-
-    min_{a, b}  sum_i w_i loss(y_i, f(x_i)) + alpha/2 a'K a,   f = K a + b,
-
-with the hinge max(0, 1 - y f), where alpha is LIBSVM's 1/C, or the square (y - f)^2 / 2. Ridge costs n^3/3 operations
-and a further (n, n) matrix; LIBSVM takes between n^2 and n^3 operations and a cache of ``CACHE_MIB`` a thread.
+``KernelProblem`` makes its own matrix and leaves rows out in closed form; this one serves kernels without a map and the
+hinge, for data that fit memory.
 """
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
-from chimap import _threads
-from chimap._cholesky import factorise, solve
 from chimap._messages import Message
 from chimap._validation import DataError
+from chimap.solvers.base import Needs, PlacedScore, Problem
+from chimap.solvers.exact import DualSolution, lift
+from chimap.solvers.exact_observed import ExactRidge
+from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.kernel_matrix import EXACT_MACHINES
+from chimap.solvers.ridge import LinearSolution
 
-CACHE_MIB = 100  # LIBSVM's cache of kernel values, on each thread
-_MOST_STEPS = 10_000_000  # LIBSVM's own limit, which scikit-learn removes
-_LEAST_OUTPUT = 1e-9  # at a cost of errors at which outputs are smaller, every weight is at its bound
+GRAM_LOSSES = ("hinge", "square")
+# Strengths to compare, and the one that is preferred if no rows can be held out, in mean diagonals of the matrix.
+_SHARES = np.array([1e-3, 1e-2, 0.1, 1.0, 10.0])
+_PLAIN_SHARE = 0.1
+
+Split = tuple[np.ndarray, np.ndarray]
+"""Rows to learn from, and rows that are held out."""
 
 
-def support_vectors(
-    gram: np.ndarray, targets: np.ndarray, w: np.ndarray, alpha: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return dual weights (n, t) and intercepts (t,) under the hinge loss, fitted column by column.
+class GramProblem(Problem):
+    """Minimise sum_i w_i loss(y_i, f(x_i)) + alpha/2 a'K a with f = K a + b, on a kernel matrix K (n, n) that is given.
 
-    Targets (n, t) are -1 and 1; w (n,) are the weights of the rows.
+    Parameters
+    ----------
+    loss : {"hinge", "square"}
+        The loss.
+    gram : ndarray of shape (n, n), float64
+        The kernel matrix, centred.
+    Y : ndarray of shape (n, t)
+        Targets.
+    weights : ndarray of shape (n,)
+        Weights of the rows.
+    scale : float
+        Mean diagonal of the matrix times the mean weight of a row, the unit of the strengths.
+    splits : sequence of (rows, rows)
+        Folds that choose the strength; none if there are too few rows.
+    score : callable
+        Score of outputs.
+    held : sequence of int or None, default=None
+        Folds that are held out for held-out outputs; None leaves out rows in closed form, alone or by ``groups``.
+    groups : sequence of ndarray or None, default=None
+        Rows that are left out together.
     """
-    from sklearn import config_context
-    from sklearn.svm import SVC
 
-    # LIBSVM runs forever at costs far below this one, at which the solution is in proportion to the cost.
-    least_cost = _LEAST_OUTPUT / (float(np.abs(gram.diagonal()).sum() * w.max()) or 1.0)
-    cost = max(1 / alpha, least_cost)
-    duals, intercept = np.zeros(targets.shape), np.zeros(targets.shape[1])
+    needs: ClassVar[Needs] = "kernel"
 
-    def solve(t: int) -> None:
-        if np.ptp(targets[:, t]) == 0:  # the fold lacks one of the classes
-            intercept[t] = targets[0, t]
-            return
-        machine = SVC(kernel="precomputed", C=cost, cache_size=CACHE_MIB, max_iter=_MOST_STEPS)
-        with config_context(
-            assume_finite=True, skip_parameter_validation=True
-        ):  # the checks take half of the time on few rows
-            machine.fit(gram, targets[:, t], w)
-        duals[machine.support_, t], intercept[t] = machine.dual_coef_[0], machine.intercept_[0]
-        if machine.fit_status_:
-            unfinished.append(t)
+    def __init__(
+        self,
+        loss: str,
+        gram: np.ndarray,
+        Y: np.ndarray,
+        weights: np.ndarray,
+        scale: float,
+        splits: Sequence[Split],
+        score: PlacedScore,
+        held: Sequence[int] | None = None,
+        groups: Sequence[np.ndarray] | None = None,
+    ):
+        self._make = EXACT_MACHINES[loss].make
+        self.gram, self.Y, self.weights, self.scale = gram, Y, weights, scale
+        self.splits, self.score, self.n_folds = splits, score, max(1, len(splits))
+        self._held, self._groups = held, groups
+        self._machine: ExactRidge | None = None
+        self._solution: DualSolution | None = None
 
-    unfinished: list[int] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # its advice is of other settings than ours
-        _threads.tasks(range(targets.shape[1]), solve)
-    if unfinished:
-        warnings.warn(
-            Message(
-                "LIBSVM stopped after {:,} steps at {alpha=:g}. Give a larger {alpha}.", _MOST_STEPS, alpha
-            ),
-            ConvergenceWarning,
-            stacklevel=2,
-        )
-    return duals * (1 / alpha / cost), intercept
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return self.Y.shape[0]
 
+    def strengths(self, alpha: float | Sequence[float] | None) -> np.ndarray:
+        """Return the strengths to compare, ascending: those given, or some about the scale of the matrix."""
+        return self.scale * _SHARES if alpha is None else np.unique(alpha)
 
-def ridge(
-    gram: np.ndarray, targets: np.ndarray, w: np.ndarray, alpha: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Minimise sum w (K a + b - y)^2 / 2 + alpha/2 a'K a over a (n, t) and b (t,), b not penalised.
+    def usual_alpha(self) -> float:
+        """Return a tenth of the scale."""
+        return _PLAIN_SHARE * self.scale
 
-    The solution satisfies (K + alpha diag(1/w)) a = y - b and sum a = 0.
-    """
-    factor = ridge_factor(gram, w, alpha)
-    solution = solve(factor, np.column_stack([targets, np.ones(len(gram))]))
-    ones = solution[:, -1]
-    intercept = solution[:, :-1].sum(axis=0) / ones.sum()
-    return solution[:, :-1] - np.outer(ones, intercept), intercept
+    def outputs_of_fold(self, fold: int, alphas: Sequence[float]) -> list[np.ndarray]:
+        """Return outputs (m, t) for the rows of a fold by machines of its other rows, one for each strength."""
+        train, test = self.splits[fold]
+        machine = self._machine_of(train)
+        solutions = [self._solved(machine, alpha) for alpha in alphas]
+        cross = self.gram[np.ix_(test, train)]
+        return [cross @ solution.weights + solution.intercept for solution in solutions]
 
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``; the weights are those of the rows."""
+        self._machine = self._machine_of(None)
+        machine = self._solution = self._solved(self._machine, alpha)
+        return LinearSolution(machine.weights, machine.intercept, alpha)
 
-def ridge_factor(gram: np.ndarray, w: np.ndarray, alpha: float) -> np.ndarray:
-    """Return the Cholesky factor (n, n), an upper triangle, of K + alpha diag(1/w).
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``."""
+        if self._held is not None:
+            if not self.splits:
+                return None
+            rows = np.concatenate([self.splits[fold][1] for fold in self._held])
+            outputs = [self.outputs_of_fold(fold, [solution.alpha])[0] for fold in self._held]
+            return HeldOut(rows, np.concatenate(outputs))
+        assert self._machine is not None
+        assert self._solution is not None
+        if self._groups is None:
+            residuals, rows = self._machine.leave_one_out(self._solution), np.arange(self.n_rows)
+        else:
+            residuals = np.concatenate(self._machine.leave_out(self._solution, self._groups))
+            rows = np.concatenate(self._groups)
+        return HeldOut(rows, self.Y[rows] - residuals)
 
-    Raises DataError if the matrix is not positive definite to rounding.
-    """
-    square = np.array(gram, order="C")
-    square[np.diag_indices_from(square)] += alpha / w
-    if not factorise(square):
-        raise DataError(
-            Message(
-                "{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one, or "
-                "{alpha='auto'}.",
-                alpha,
+    def _machine_of(self, rows: np.ndarray | None) -> ExactRidge:
+        """Return the machine of some rows, or of all."""
+        square = self.gram.copy() if rows is None else np.ascontiguousarray(self.gram[np.ix_(rows, rows)])
+        diagonal = lift(square, square.diagonal().copy())
+        if rows is None:
+            return self._make(square, diagonal, self.Y, self.weights)
+        return self._make(square, diagonal, self.Y[rows], self.weights[rows])
+
+    @staticmethod
+    def _solved(machine: ExactRidge, alpha: float) -> DualSolution:
+        solution = machine.solve(alpha)
+        if solution is None:
+            raise DataError(
+                Message(
+                    "{alpha=:g} is too small: the kernel matrix is singular to rounding. Use a larger one, or "
+                    "{alpha='auto'}.",
+                    alpha,
+                )
             )
-        )
-    return square
-
-
-SOLVERS = {"hinge": support_vectors, "square": ridge}
+        return solution

@@ -26,6 +26,7 @@ from chimap.losses import CATALOGUE, Loss, Square, SquaredHinge, check_loss
 from chimap.moments import Moments, of_entries, of_rows
 from chimap.solvers.base import Evidence, KernelRows, Needs, Problem, collected
 from chimap.solvers.exact import DualRidge, DualSolution, is_shared, lift
+from chimap.solvers.exact_hinge import CACHE_MIB, DualHinge
 from chimap.solvers.exact_margins import DualMargins, margin_bytes
 from chimap.solvers.exact_observed import ExactRidge, exact_ridge
 from chimap.solvers.held_out import HeldOut, Witnesses, noise_of
@@ -54,11 +55,14 @@ class ExactMachine(NamedTuple):
         no solution where that would take long.
     bytes_beside : callable
         Returns the bytes that it takes beside the kernel matrix, given the number of rows.
+    leaves_out : bool, default=True
+        Whether it leaves rows out in closed form, as a fit with ``features="exact"`` needs.
     """
 
     make: Callable[..., ExactRidge]
     tried: Callable[..., ExactRidge]
     bytes_beside: Callable[[int], int]
+    leaves_out: bool = True
 
 
 EXACT_MACHINES = {
@@ -66,13 +70,16 @@ EXACT_MACHINES = {
     SquaredHinge.name: ExactMachine(
         DualMargins, partial(DualMargins, steps=0, most_operations=_MOST_OPERATIONS), margin_bytes
     ),
+    "hinge": ExactMachine(
+        DualHinge, DualHinge, lambda n_rows: CACHE_MIB * 2**20 * _threads.count(), leaves_out=False
+    ),
 }
 """Solvers by the name of their loss."""
 
 
 def has_exact_machine(loss: str | Loss) -> bool:
-    """Return whether a solver of the catalogue minimises the loss."""
-    return _name(loss) in EXACT_MACHINES
+    """Return whether a solver of the catalogue minimises the loss and leaves rows out in closed form."""
+    return _name(loss) in EXACT_MACHINES and exact_machine(loss).leaves_out
 
 
 def exact_machine(loss: str | Loss) -> ExactMachine:
@@ -197,6 +204,7 @@ class KernelProblem(Problem):
     """
 
     needs: ClassVar[Needs] = "kernel"
+    leaves_out: ClassVar[bool] = True
     compares = True
 
     def __init__(self, loss: str | Loss, evidence: Evidence):

@@ -133,6 +133,7 @@ def measure(
     chosen = held_out_rows.choose_rows(fitted, source, all_rows, table)
     if chosen.warning:
         messages.say("warning", chosen.warning)
+    held_out_rows.warn_of_repeats(chosen.training, chosen.source)
     try:
         evaluated = Evaluated(fitted, chosen, score(fitted, chosen.source, show.progress(silent)))
     except DataError:
