@@ -49,10 +49,12 @@ def test_the_first_screen_is_short():
 
 def test_scores_are_those_that_were_kept(monkeypatch):
     monkeypatch.syspath_prepend(str(TOP))
-    plot = importlib.import_module("benchmarks.accuracy.plot_against_others")
-    table = plot.table(plot.kept_lines())
+    others = importlib.import_module("benchmarks.accuracy.against_others")
+    table = others.readme_table(others.kept_lines())
     assert len(table.splitlines()) == 10  # eight data sets
-    assert plot.with_table(README, plot.kept_lines()) == README, "run benchmarks.accuracy.plot_against_others"
+    assert others.with_table(README, others.kept_lines()) == README, (
+        "run benchmarks.accuracy.against_others --draw"
+    )
 
 
 def table_commands() -> list[list[str]]:

@@ -5,6 +5,7 @@ own process.
 
 python -m benchmarks.accuracy.against_others                             # all sets and methods, three seeds: hours
 python -m benchmarks.accuracy.against_others --sets newsgroups,hmp --methods "chimap,linear-svm sqrt" --seeds 1
+python -m benchmarks.accuracy.against_others --draw                      # no fits: docs/assets/accuracy.png, README's table
 """
 
 from __future__ import annotations
@@ -16,10 +17,16 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.ensemble import (
@@ -39,9 +46,32 @@ from sklearn.svm import LinearSVC
 
 from benchmarks.sets import SETS, LabelledSet
 
-RESULTS = Path(__file__).resolve().parents[1] / "results" / "against_others.jsonl"
+TOP = Path(__file__).resolve().parents[2]
+RESULTS = TOP / "benchmarks" / "results" / "against_others.jsonl"
+README, PICTURE = TOP / "README.md", TOP / "docs" / "assets" / "accuracy.png"
 SVC_ROWS = 5_000  # rows that the exact machine of LIBSVM can fit in about a minute
 COSTS = (0.01, 0.1, 1.0, 10.0, 100.0)
+BEGIN, END = "<!-- scores -->", "<!-- end of scores -->"  # markers around the table of the README
+NAMES = {
+    "mnist": "MNIST, pixels",
+    "fashion_mnist": "Fashion-MNIST, pixels",
+    "cifar words": "CIFAR-10, visual words",
+    "caltech words": "Caltech-101, visual words",
+    "newsgroups": "20 newsgroups, words",
+    "hmp": "body sites, microbes",
+    "hiv": "HIV, molecules (ROC AUC)",
+    "moses logP": "logP, molecules (R²)",
+}
+MEASURES = {"accuracy": "accuracy", "roc_auc": "ROC AUC", "r2": "R²"}
+SECONDS = (0.03, 1000.0)  # range of seconds in every panel, so that panels can be compared
+# The methods shown. The linear SVM is the best of three: raw rows, rows divided by their sums, and square roots.
+SHOWN = {
+    "chimap": ("chimap", "o", "tab:red"),
+    "linear-svm": ("linear SVM", "s", "tab:blue"),
+    "lightgbm": ("LightGBM", "^", "tab:green"),
+    "random-forest": ("random forest", "v", "tab:olive"),
+    "exact-svm": ("exact SVM", "D", "tab:purple"),
+}
 
 
 def rows_as(kind: str) -> Any:
@@ -260,6 +290,92 @@ def table(lines: list[dict[str, Any]]) -> str:
     return "\n".join(rows)
 
 
+def kept_lines(path: Path = RESULTS) -> list[dict]:
+    """Return the kept lines, one per fit."""
+    return [json.loads(text) for text in path.read_text(encoding="utf-8").splitlines()]
+
+
+def points(lines: list[dict]) -> dict[str, tuple[float, float]]:
+    """Return seconds and score of each shown method on one data set, as means over the seeds."""
+    by_method = defaultdict(list)
+    for line in lines:
+        by_method[line["method"]].append((line["fit_seconds"], line["score"]))
+    means = {method: tuple(np.mean(values, axis=0)) for method, values in by_method.items()}
+    best = {}
+    for method, (seconds, score) in means.items():
+        family = "linear-svm" if method.startswith("linear-svm") else method
+        if family in SHOWN and (family not in best or score > best[family][1]):
+            best[family] = (max(seconds, 0.01), score)
+    return best
+
+
+def readme_table(lines: list[dict]) -> str:
+    """Return score and seconds of the shown methods by data set, in Markdown, with the best score in bold."""
+    by_set = {name: points([line for line in lines if line["set"] == name]) for name in NAMES}
+    shown = [method for method in SHOWN if any(method in of for of in by_set.values())]
+    rows = [["data set", *(SHOWN[method][0] for method in shown)], ["---"] * (len(shown) + 1)]
+    for name, of in by_set.items():
+        scores = {method: f"{score:.3f}" for method, (_, score) in of.items()}
+        best = max(scores.values()) if len(scores) > 1 else None
+        cells = []
+        for method in shown:
+            if method not in of:
+                cells.append("-")
+                continue
+            seconds = of[method][0]
+            score = f"**{scores[method]}**" if scores[method] == best else scores[method]
+            cells.append(f"{score}, {seconds:.{0 if seconds >= 1 else 1}f} s")
+        rows.append([NAMES[name], *cells])
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def with_table(readme: str, lines: list[dict]) -> str:
+    """Return the README with the table of these lines."""
+    before, _, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    assert end, f"README.md has no table between {BEGIN} and {END}"
+    return f"{before}{BEGIN}\n{readme_table(lines)}{END}{after}"
+
+
+@contextmanager
+def panels(
+    names: list[str], columns: int, size: tuple[float, float], output: Path
+) -> Iterator[dict[str, Any]]:
+    """Yield axes by name, in rows of panels, then add one legend for all of them and save the picture."""
+    columns = min(columns, len(names))
+    n_rows = -(-len(names) // columns)
+    size = (size[0] * columns + 0.4, size[1] * n_rows + 0.8)
+    figure, axes = plt.subplots(n_rows, columns, figsize=size, layout="constrained", squeeze=False)
+    for ax in axes.flat[len(names) :]:
+        ax.axis("off")
+    yield dict(zip(names, axes.flat, strict=False))
+    for ax in axes.flat[: len(names)]:
+        ax.grid(alpha=0.3)
+    handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(
+        handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False
+    )
+    for ax in axes[:-1].flat:
+        ax.set_xlabel("")
+    figure.savefig(output, dpi=130)
+    plt.close(figure)
+
+
+def draw(lines: list[dict], output: Path) -> None:
+    """Draw one panel per data set."""
+    sets = [name for name in NAMES if any(line["set"] == name for line in lines)]
+    with panels(sets, 4, (3.1, 2.5), output) as axes:
+        for name, ax in axes.items():
+            of = [line for line in lines if line["set"] == name]
+            for method, (seconds, score) in points(of).items():
+                label, marker, colour = SHOWN[method]
+                ax.plot(seconds, score, marker, color=colour, label=label, markersize=8)
+            title = f"{NAMES[name].partition(',')[0]}, {of[0]['rows']} rows"
+            ax.set(title=title, xscale="log", xlim=SECONDS, ylabel=MEASURES[of[0]["scoring"]])
+            ax.set_xlabel("seconds of the fit")
+            ax.margins(0.15)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -271,7 +387,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=1800, help="time limit of one fit, in seconds")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
+    parser.add_argument(
+        "--draw", action="store_true", help="only draw the kept lines, and write the README's table"
+    )
     options = parser.parse_args()
+    if options.draw:
+        kept = kept_lines()
+        draw(kept, PICTURE)
+        README.write_text(with_table(README.read_text(encoding="utf-8"), kept), encoding="utf-8")
+        return
     if options.one:
         name, method, rows, seed = options.one
         print(json.dumps(measure(name, method, int(rows), int(seed))))
@@ -289,7 +413,7 @@ def main() -> None:
                     print(json.dumps(line), flush=True)
     print(table(lines))
     if options.keep:
-        kept = [json.loads(text) for text in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+        kept = kept_lines() if RESULTS.exists() else []
         fresh = {(line["set"], line["method"], line["seed"]) for line in lines}
         kept = [line for line in kept if (line["set"], line["method"], line["seed"]) not in fresh]
         RESULTS.write_text("".join(json.dumps(line) + "\n" for line in kept + lines))

@@ -21,16 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.accuracy.against_others import in_a_process
-from benchmarks.accuracy.plot_against_others import MEASURES, NAMES, kept_lines
+from benchmarks.accuracy.against_others import MEASURES, NAMES, TOP, in_a_process, kept_lines, panels
 
-TOP = Path(__file__).resolve().parents[2]
 RESULTS = TOP / "benchmarks" / "results" / "by_rows.jsonl"
 PICTURE = TOP / "docs" / "assets" / "by_rows.png"
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000)
@@ -115,35 +109,28 @@ def draw(lines: list[Line], output: Path) -> None:
     for line in lines:
         by_method[line["set"], line["method"]].append(line)
     names = [name for name in ROWS if any(line["set"] == name for line in lines)]
-    columns = min(3, len(names))
-    n_rows = -(-len(names) // columns)
-    size = (3.9 * columns + 0.4, 2.9 * n_rows + 0.6)
-    figure, axes = plt.subplots(n_rows, columns, figsize=size, layout="constrained", squeeze=False)
-    for ax in axes.flat[len(names) :]:
-        ax.axis("off")
-    for ax, name in zip(axes.flat, names, strict=False):
-        for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
-            points = sorted(
-                (line["rows"], line["score"], line["processor_seconds"]) for line in by_method[name, method]
+    with panels(names, 3, (3.9, 2.9), output) as axes:
+        for name, ax in axes.items():
+            for (label, marker, colour), method in zip(SHOWN.values(), methods_of(name), strict=True):
+                points = sorted(
+                    (line["rows"], line["score"], line["processor_seconds"])
+                    for line in by_method[name, method]
+                )
+                if not points:
+                    continue
+                n, scores, seconds = np.array(points).T
+                ax.plot(n, scores, color=colour, marker=marker, label=label, linewidth=1.5)
+                ax.annotate(
+                    f" {seconds[-1]:.0f} s", (n[-1], scores[-1]), color=colour, fontsize=8, xytext=(5, 0),
+                    textcoords="offset points", va="center", annotation_clip=False,
+                )  # fmt: skip
+            ax.set(
+                title=NAMES[name],
+                xscale="log",
+                ylabel=MEASURES[scoring_of(lines, name)],
+                xlabel="training rows",
             )
-            if not points:
-                continue
-            n, scores, seconds = np.array(points).T
-            ax.plot(n, scores, color=colour, marker=marker, label=label, linewidth=1.5)
-            ax.annotate(
-                f" {seconds[-1]:.0f} s", (n[-1], scores[-1]), color=colour, fontsize=8, xytext=(5, 0),
-                textcoords="offset points", va="center", annotation_clip=False,
-            )  # fmt: skip
-        ax.set(title=NAMES[name], xscale="log", ylabel=MEASURES[scoring_of(lines, name)])
-        ax.margins(x=0.18, y=0.08)
-        ax.grid(alpha=0.3)
-    for ax in axes[-1]:
-        ax.set_xlabel("training rows")
-    handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=len(handles), frameon=False
-    )
-    figure.savefig(output, dpi=130)
+            ax.margins(x=0.18, y=0.08)
 
 
 def scoring_of(lines: list[Line], name: str) -> str:

@@ -108,11 +108,11 @@ def _values(known: Cells, name: str, row: str) -> Iterator[list[float]]:
 
 
 def _errors(known: Cells, name: str) -> Iterator[str]:
-    whats = {
+    questions = {
         "bins": "Figure 1: error of k among values of bins (relative, Frobenius), by terms per bin.",
         "rows": "The same of the kernel matrix of rows, where errors of opposite sign cancel over the bins.",
     }
-    for what, title in whats.items():
+    for what, title in questions.items():
         yield title
         yield ""
         yield from _by_n(

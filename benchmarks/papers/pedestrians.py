@@ -26,6 +26,7 @@ import numpy as np
 
 from benchmarks.measure import data_file, report
 from benchmarks.papers import _composed_pedestrians as composed
+from benchmarks.papers.sets import daimler_pedestrians, inria_people, inria_person, inria_scenes
 from chimap import HistogramClassifier, open_images
 from chimap.images import (
     HOGBlocks,
@@ -35,7 +36,6 @@ from chimap.images import (
     scene_miss_rates,
     window_miss_rates,
 )
-from chimap.images.sets import daimler_pedestrians, inria_people, inria_person, inria_scenes
 
 KERNELS = {"hellinger": {"n_terms": 1}, "intersection": {"n_terms": 3}, "chi2": {"n_terms": 3}}
 INRIA_WINDOW, DAIMLER_WINDOW = (128, 64), (36, 18)

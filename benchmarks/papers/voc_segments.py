@@ -23,18 +23,18 @@ import numpy as np
 
 from benchmarks.measure import data_file, report
 from benchmarks.papers._composed_pedestrians import of_class, resized, write
-from chimap import HistogramClassifier, open_images
-from chimap.images import PHOG, SIFT, ColourHistogram, ImageHistograms
-from chimap.images.segments import (
+from benchmarks.papers._segments import (
     labelled_figures,
     object_segments,
     painted_segments,
     proposed_figures,
     segment_histograms,
+    segmentation_metrics,
     shared,
 )
-from chimap.images.sets.pascal_voc import CLASSES, voc_segmentation
-from chimap.report import segmentation_metrics
+from benchmarks.papers.sets.pascal_voc import CLASSES, voc_segmentation
+from chimap import HistogramClassifier, open_images
+from chimap.images import PHOG, SIFT, ColourHistogram, ImageHistograms
 
 SCALES = (200.0, 600.0)
 SHAPE, FIGURE = (120, 160), 64

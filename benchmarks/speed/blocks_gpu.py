@@ -11,12 +11,12 @@ is not there: seconds by stage, accuracy, predictions per second, and the agreem
 """
 
 import argparse
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.device import Device
 from benchmarks.measure import DATA, report
 from chimap import HistogramClassifier
 from chimap.backends import backend_of
@@ -24,41 +24,24 @@ from chimap.features.exact import ExactFeatures
 from chimap.solvers.blocks import BlockRidge, core_rows
 
 BINS, CLASSES, TEST_ROWS, HOST_ROWS = 784, 10, 10_000, 1000
-ORDER, REPEATS = 8192, 5
+ORDER = 8192
 SETTINGS = {"features": "exact", "memory": "8GiB", "random_state": 0}
 
 
-def seconds(torch, device, work, repeats=REPEATS):
-    """Return the median seconds of a call, including the work that it leaves on the device."""
-
-    def wait():
-        if device != "cpu":
-            torch.cuda.synchronize(device)
-
-    times = []
-    for _ in range(repeats + 1):
-        wait()
-        began = time.perf_counter()
-        work()
-        wait()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times[1:]))
-
-
-def rates(torch, device, m, tile_columns):
+def rates(device, m, tile_columns):
     """Return operations per second of products, seconds of a value's exponential, and of the factor of m rows."""
     from chimap.backends.torch import float32_products
 
-    order = min(ORDER, 4 * m)
+    torch, order = device.torch, min(ORDER, 4 * m)
     with float32_products("highest"):
-        A = torch.randn((order, order), device=device)
-        products = 2 * order**3 / seconds(torch, device, lambda: A @ A)
-        tile = torch.full((m, tile_columns), -0.5, device=device)
-        values = seconds(torch, device, lambda: tile.clamp_(max=0).exp_().neg_()) * 2 / 3 / tile.numel()
-        square = torch.rand((m, m), device=device) * 0.1
+        A = torch.randn((order, order), device=device.name)
+        products = 2 * order**3 / device.seconds(lambda: A @ A)
+        tile = torch.full((m, tile_columns), -0.5, device=device.name)
+        values = device.seconds(lambda: tile.clamp_(max=0).exp_().neg_()) * 2 / 3 / tile.numel()
+        square = torch.rand((m, m), device=device.name) * 0.1
         square += square.T.clone()
         square.diagonal().add_(m)
-        factor = seconds(torch, device, lambda: torch.linalg.cholesky_ex(square))
+        factor = device.seconds(lambda: torch.linalg.cholesky_ex(square))
     return products, values, factor
 
 
@@ -74,7 +57,7 @@ def random_rows(n, seed=0):
     return X, y
 
 
-def sweep(torch, device, n, m):
+def sweep(device, n, m):
     """Sweep over random rows on the device, and report its seconds against the rates."""
     X, y = random_rows(n)
     Y = np.where(y[:, None] == np.arange(CLASSES), 1.0, -1.0)
@@ -83,12 +66,12 @@ def sweep(torch, device, n, m):
     later = m - n_core
     starts = [0, *range(m, n, later)]
     blocks = [slice(a, b) for a, b in zip(starts, [*starts[1:], n], strict=True)]
-    products, values, factor = rates(torch, device, m, 1024)
+    products, values, factor = rates(device, m, 1024)
     began = time.perf_counter()
-    machine = BlockRidge(features, Y, None, 0.1, Y.mean(axis=0), m, np.dtype("float32"), n_core, device)
+    machine = BlockRidge(features, Y, None, 0.1, Y.mean(axis=0), m, np.dtype("float32"), n_core, device.name)
     placed = time.perf_counter() - began
     machine.learn(slice(0, min(m, n)))  # loads the device's libraries
-    machine = BlockRidge(features, Y, None, 0.1, Y.mean(axis=0), m, np.dtype("float32"), n_core, device)
+    machine = BlockRidge(features, Y, None, 0.1, Y.mean(axis=0), m, np.dtype("float32"), n_core, device.name)
     taken = np.zeros(3)
     right = 0
     for block in blocks:
@@ -129,9 +112,9 @@ def sweep(torch, device, n, m):
     )
 
 
-def fit(torch, device, name, X, y, X_test, y_test):
+def fit(device, name, X, y, X_test, y_test):
     """Fit a machine of all rows, and report its seconds, accuracy and predictions."""
-    model = HistogramClassifier("exp-chi2", device=device, **SETTINGS)
+    model = HistogramClassifier("exp-chi2", device=device.name, **SETTINGS)
     began = time.perf_counter()
     model.fit(X, y)
     whole = time.perf_counter() - began
@@ -146,10 +129,10 @@ def fit(torch, device, name, X, y, X_test, y_test):
         f"{model.score(X_test, y_test):.4f}",
         ">= .985 on MNIST",
     )
-    took = seconds(torch, device, lambda: model.predict(X_test), repeats=3)
+    took = device.seconds(lambda: model.predict(X_test), repeats=3)
     kept = model.n_rows_ if "solver" in model._taken else len(X)
     report(f"{name}: predictions per second", f"{len(X_test) / took:,.0f}", "-")
-    products = 2 * BINS * kept * len(X_test) / rates(torch, device, 2048, 1024)[0]
+    products = 2 * BINS * kept * len(X_test) / rates(device, 2048, 1024)[0]
     report("relative to bare products of their rows", f"{took / products:.2f}", "-")
     there = model.decision_function(X_test[:HOST_ROWS])
     here = model.set_params(device="cpu").decision_function(X_test[:HOST_ROWS])
@@ -158,8 +141,7 @@ def fit(torch, device, name, X, y, X_test, y_test):
         f"{np.abs(there - here).max():.1e}",
         "< 1e-3",
     )
-    if device != "cpu":
-        print(f"  {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of the device's memory at most")
+    device.print_peak()
 
 
 def main():
@@ -171,25 +153,19 @@ def main():
     parser.add_argument("--block", type=int, default=10_000, help="rows of a factor")
     parser.add_argument("--mnist", type=Path, default=DATA / "mnist.npz")
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        sys.exit("skipped: this benchmark needs torch.")
-    if options.device != "cpu" and not torch.cuda.is_available():
-        sys.exit("skipped: this benchmark needs a CUDA device, and torch finds none here.")
-    print(torch.cuda.get_device_name() if options.device != "cpu" else "cpu", torch.__version__)
-    backend = backend_of(options.device)
+    device = Device(options.device)
+    backend = backend_of(device.name)
     print(f"  counted as {backend.speed:.0f} times two cores")
-    sweep(torch, options.device, options.rows, options.block)
+    sweep(device, options.rows, options.block)
     if options.mnist.is_file():
         with np.load(options.mnist) as z:
             parts = [z[k] for k in ("x_train", "y_train", "x_test", "y_test")]
         X, X_test = (part.reshape(len(part), -1).astype(np.float32) for part in parts[::2])
         y, y_test = parts[1::2]
-        fit(torch, options.device, "MNIST", X[: options.rows], y[: options.rows], X_test, y_test)
+        fit(device, "MNIST", X[: options.rows], y[: options.rows], X_test, y_test)
     else:
         X, y = random_rows(options.rows + TEST_ROWS, seed=2)
-        fit(torch, options.device, "random rows", X[TEST_ROWS:], y[TEST_ROWS:], X[:TEST_ROWS], y[:TEST_ROWS])
+        fit(device, "random rows", X[TEST_ROWS:], y[TEST_ROWS:], X[:TEST_ROWS], y[:TEST_ROWS])
 
 
 if __name__ == "__main__":

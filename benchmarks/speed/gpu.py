@@ -12,11 +12,11 @@ copies of page-locked memory.
 """
 
 import argparse
-import sys
 import time
 
 import numpy as np
 
+from benchmarks.device import Device
 from benchmarks.measure import report
 from benchmarks.one_pass import one_pass
 from chimap import FourierFeatures, HistogramClassifier, LandmarkFeatures, OptimalMap
@@ -28,30 +28,14 @@ BINS, CLASSES, NARROW, BLOCK = 1000, 1000, 28, 262_144
 PRECISIONS = ("float32", "bfloat16")
 
 
-def seconds(torch, device, work, repeats=10):
-    """Return the seconds of one call, including the work that it leaves on the device."""
-
-    def wait():
-        if device != "cpu":
-            torch.cuda.synchronize(device)
-
-    for _ in range(3):
-        work()
-    wait()
-    began = time.perf_counter()
-    for _ in range(repeats):
-        work()
-    wait()
-    return (time.perf_counter() - began) / repeats
-
-
-def product_rate(torch, device, precision, order):
+def product_rate(device, precision, order):
     """Return the operations per second of a product of this order on the device."""
     from chimap.backends.torch import float32_products, wide_product
 
-    A = torch.randn((order, order), device=device).to(getattr(torch, precision))
+    torch = device.torch
+    A = torch.randn((order, order), device=device.name).to(getattr(torch, precision))
     with float32_products("highest"):
-        return 2 * order**3 / seconds(torch, device, lambda: wide_product(A, A))
+        return 2 * order**3 / device.seconds(lambda: wide_product(A, A))
 
 
 def rows_like_imagenet(n, seed=0):
@@ -71,37 +55,37 @@ def empty(precision, features):
     return moments, RoundedFeatures(features, shift) if precision == "bfloat16" else features
 
 
-def resident(torch, device, features, X, y, precision):
+def resident(device, features, X, y, precision):
     """Return the seconds per row of features, and of features with moments, for rows that are on the device."""
     from chimap.backends.torch import PIECE_ROWS, TorchMap, TorchMoments, Uploads
 
-    upload = Uploads(device)
+    upload = Uploads(device.name)
     moments, mapping = empty(precision, features)
     z = TorchMap(mapping, moments.shift, np.dtype(np.float32), upload)
     sums = TorchMoments([(moments.shift.size, CLASSES)], upload)
     n = min(PIECE_ROWS, len(X))
     rows, targets = z.upload_rows(X[:n]), OneVersusAll(y[:n], CLASSES)
-    mapped = seconds(torch, device, lambda: z(rows))
-    return mapped / n, seconds(torch, device, lambda: sums.add(0, z(rows), targets)) / n
+    mapped = device.seconds(lambda: z(rows))
+    return mapped / n, device.seconds(lambda: sums.add(0, z(rows), targets)) / n
 
 
 def passed(device, features, X, y, precision):
     """Return the seconds per row of one pass, from rows in memory to moments in memory."""
     moments, mapping = empty(precision, features)
     began = time.perf_counter()
-    sums = backend_of(device).sums(mapping, moments)
+    sums = backend_of(device.name).sums(mapping, moments)
     one_pass(sums, X, y, CLASSES, 65536)
     return (time.perf_counter() - began) / len(X)
 
 
-def shares(torch, device, name, features, operations, X, y):
+def shares(device, name, features, operations, X, y):
     """Report shares of the device's rate of products, in each precision.
 
     operations: those of one row; symmetric products count half.
     """
     for precision in PRECISIONS:
-        rate = product_rate(torch, device, precision, features._n_features_out)
-        mapped, whole = resident(torch, device, features, X, y, precision)
+        rate = product_rate(device, precision, features._n_features_out)
+        mapped, whole = resident(device, features, X, y, precision)
         report(
             f"{name}, {precision}: share of the device's product rate, rows on the device",
             f"{operations / whole / rate:.2f}",
@@ -120,12 +104,12 @@ def shares(torch, device, name, features, operations, X, y):
         )
 
 
-def imagenet(torch, device, n_rows, m):
+def imagenet(device, n_rows, m):
     """Fit ImageNet's shape with landmarks."""
     X, y = rows_like_imagenet(n_rows)
     model = HistogramClassifier(
-        "exp-chi2", features="landmarks", n_components=m, alpha=1.0, device=device, precision="bfloat16",
-        memory="64GiB" if device != "cpu" else "4GiB", random_state=0,
+        "exp-chi2", features="landmarks", n_components=m, alpha=1.0, device=device.name, precision="bfloat16",
+        memory="64GiB" if not device.is_host else "4GiB", random_state=0,
     )  # fmt: skip
     began = time.perf_counter()
     model.fit(X, y)
@@ -139,24 +123,23 @@ def imagenet(torch, device, n_rows, m):
         "< 15 of 1.26 million",
     )
     print(f"  whole fit {whole:.1f} s: " + ", ".join(f"{k} {v:.1f}" for k, v in stages.items()))
-    if device != "cpu":
-        print(f"  {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB of the device's memory at most")
+    device.print_peak()
     print(f"  accuracy on 20,000 rows of the fit {model.score(X[:20_000], y[:20_000]):.3f} (chance 0.001)")
 
 
-def narrow(torch, device, n_rows):
+def narrow(device, n_rows):
     """Compare the bytes per second of a pass over rows of few bins in memory with those of bare copies."""
     rng = np.random.default_rng(0)
     block = rng.standard_exponential((min(n_rows, 1_000_000), NARROW), dtype=np.float32)
     X = np.concatenate([block] * (n_rows // len(block)))
     y = (X[:, 0] > 1).astype(np.int8)
-    host = torch.from_numpy(block)
-    host = host if device == "cpu" else host.pin_memory()
-    copied = block.nbytes / seconds(
-        torch, device, lambda: host.to(device, copy=True, non_blocking=True), repeats=20
+    host = device.torch.from_numpy(block)
+    host = host if device.is_host else host.pin_memory()
+    copied = block.nbytes / device.seconds(
+        lambda: host.to(device.name, copy=True, non_blocking=True), repeats=20
     )
     model = HistogramClassifier(
-        "chi2", features="additive", n_terms=3, alpha=1.0, memory="8GiB", device=device, random_state=0
+        "chi2", features="additive", n_terms=3, alpha=1.0, memory="8GiB", device=device.name, random_state=0
     )
     model.fit(X[: len(block)], y[: len(block)])
     began = time.perf_counter()
@@ -182,33 +165,26 @@ def main():
     parser.add_argument("--landmarks", type=int, default=5000)
     parser.add_argument("--fourier", type=int, default=8192)
     options = parser.parse_args()
-    try:
-        import torch
-    except ImportError:
-        sys.exit("skipped: this benchmark needs torch.")
-    if options.device != "cpu" and not torch.cuda.is_available():
-        sys.exit("skipped: this benchmark needs a CUDA device, and torch finds none here.")
-    print(torch.cuda.get_device_name() if options.device != "cpu" else "cpu", torch.__version__)
+    device = Device(options.device)
     X, y = rows_like_imagenet(min(BLOCK, options.rows))
     landmarks = LandmarkFeatures("exp-chi2", options.landmarks, landmarks="uniform", random_state=0)
     landmarks.fit(X[: 4 * options.landmarks])
     m, p = landmarks._n_features_out, BINS * landmarks.n_terms
-    shares(torch, options.device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
+    shares(device, f"{m} landmarks", landmarks, 2 * p * m + 2 * m * m, X, y)
     fourier = FourierFeatures(n_components=options.fourier, map=OptimalMap(n_terms=2), random_state=0).fit(
         X[:4096]
     )
     p, w = fourier.frequencies_.shape
     shares(
-        torch,
-        options.device,
+        device,
         f"{options.fourier} random features",
         fourier,
         2 * p * w + options.fourier**2,
         X,
         y,
     )
-    imagenet(torch, options.device, options.rows, options.landmarks)
-    narrow(torch, options.device, options.narrow)
+    imagenet(device, options.rows, options.landmarks)
+    narrow(device, options.narrow)
 
 
 if __name__ == "__main__":

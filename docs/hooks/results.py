@@ -43,10 +43,12 @@ def against_others() -> str:
     path = RESULTS / "against_others.jsonl"
     if not path.exists():
         return NOT_YET.format("against_others --keep")
-    plot, methods = module("plot_against_others"), list(module("against_others").METHODS)
-    lines = plot.kept_lines(path)
-    by_set = {shown: [line for line in lines if line["set"] == name] for name, shown in plot.NAMES.items()}
-    return "\n\n".join(one_set(name, fits, methods, plot.MEASURES) for name, fits in by_set.items() if fits)
+    others = module("against_others")
+    lines = others.kept_lines(path)
+    by_set = {shown: [line for line in lines if line["set"] == name] for name, shown in others.NAMES.items()}
+    return "\n\n".join(
+        one_set(name, fits, [*others.METHODS], others.MEASURES) for name, fits in by_set.items() if fits
+    )
 
 
 def one_set(name: str, lines: list[dict[str, Any]], order: list[str], measures: dict[str, str]) -> str:

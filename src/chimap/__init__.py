@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from chimap.features.minmax import MinMaxFeatures
     from chimap.images import ImageHistograms, open_images
     from chimap.kernel_learning import (
-        ExactKernelLearner,
-        ExactKernelRegressor,
         FourierKernelLearner,
         FourierKernelRegressor,
         MultipleKernelLearner,
@@ -96,8 +94,6 @@ if TYPE_CHECKING:
 __all__ = [
     "HistogramClassifier",
     "HistogramRegressor",
-    "ExactKernelLearner",
-    "ExactKernelRegressor",
     "FourierKernelLearner",
     "FourierKernelRegressor",
     "MultipleKernelLearner",
@@ -161,7 +157,6 @@ __all__ = [
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
 # and set up the BLAS before NumPy loads it.
 _HOMES = {
-    "comparison": (),
     "data": ("Source", "open_source"),
     "engines": (),
     "explain": (),
@@ -178,8 +173,7 @@ _HOMES = {
         "MomentsRidgeClassifier", "OnlineIntersectionClassifier",
     ),
     "kernel_learning": (
-        "ExactKernelLearner", "ExactKernelRegressor", "FourierKernelLearner", "FourierKernelRegressor",
-        "MultipleKernelLearner", "MultipleKernelRegressor",
+        "FourierKernelLearner", "FourierKernelRegressor", "MultipleKernelLearner", "MultipleKernelRegressor",
     ),
     "losses": (),
     "features.additive": (

@@ -143,3 +143,15 @@ T = TypeVar("T")
 SOMETIMES = "sometimes"
 Sometimes: TypeAlias = Annotated[T, SOMETIMES]
 """The type of an attribute that not every fitted object has, so that a model file may lack it."""
+
+
+class Shape(tuple[str | int, ...]):
+    """The axes of an array, noted beside the annotation of an attribute: ``Annotated[np.ndarray, Shape("n", 2)]``.
+
+    An axis is a number or a name. The name of an attribute stands for its value; another name, for the same size in all
+    arrays of the object. Model files are checked by it.
+    """
+
+    def __new__(cls, *axes: str | int) -> Shape:
+        """Return the shape with these axes."""
+        return super().__new__(cls, axes)

@@ -28,8 +28,6 @@ CASES: dict[str, tuple[list[str], str]] = {
     "no such model": (["predict", "no.model", "digits.npz", "-o", "a.csv"], r"no\.model: no such file"),
     "unknown ending": (["fit", "names.pdf", *OUT], r"names\.pdf: unknown kind of file.*\.npz"),
     "a folder": (["fit", ".", *OUT], r"a folder without parts; expected files that end in .*or images in a folder for"),
-    "no such data set": (["fit", "caltech:digits.npz", *OUT], r"no data set is called 'caltech'; known are caltech"),
-    "a data set's name alone": (["fit", "imagenet", *OUT], r"without its folder; give imagenet:FOLDER"),
     "no bins of molecules": (
         ["fit", "names.csv", "--smiles", "zero", "--morgan-size", "0", *OUT],
         r"--morgan-size must be a positive whole number; got 0",

@@ -1,4 +1,4 @@
-"""Images on the command line: the report with rankings and pictures, repeated splits, data sets by name."""
+"""Images on the command line: the report with rankings and pictures, repeated splits, a folder around the classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chimap import load, open_source
 from chimap.images.reading import open_images
 
 from ..images.pictures import stripes
-from ..images.sets.copies import caltech101, voc
+from ..papers.copies import caltech101
 from .terminal import run_many
 
 pytestmark = pytest.mark.slow
@@ -27,10 +27,7 @@ COMMANDS = {
     "json": ["evaluate", "photos.model", "photos", "--splits", "3", "--per-class", "8", "--json"],
     "why": ["explain", "photos.model", "photos", "-o", "why.html", "--rows", "0,1"],
     "no splits": ["evaluate", "photos.model", "photos", "--per-class", "5"],
-    "caltech": ["features", "caltech101:caltech", "-o", "caltech.parquet", *QUICK],
-    "one class": ["features", "voc2007:voc", "--labels", "person", "-o", "voc.parquet", *QUICK],
-    "several classes": ["features", "voc2007:voc", "-o", "no.parquet", *QUICK],
-    "no data set": ["features", "scene15:photos", "-o", "no.parquet", *QUICK],
+    "caltech": ["features", "caltech", "-o", "caltech.parquet", *QUICK],
 }  # fmt: skip
 
 
@@ -42,7 +39,6 @@ def folder(tmp_path_factory):
         for i in range(15):
             Image.fromarray(stripes(30, 34 + i % 3, angle, i)).save(folder / "photos" / name / f"{i:02d}.png")
     caltech101(folder / "caltech")
-    voc(folder / "voc")
     return folder
 
 
@@ -85,12 +81,8 @@ def test_repeated_splits(results):
     assert "--per-class sets how --splits splits the rows: add --splits" in results["no splits"].err
 
 
-def test_data_sets_by_name(folder, results):
+def test_a_folder_around_the_classes_is_skipped(folder, results):
     assert results["caltech"].code == 0, results["caltech"].err
     assert sorted(set(open_source(folder / "caltech.parquet").labels())) == [
         "BACKGROUND_Google", "Faces", "accordion", "yin_yang",
     ]  # fmt: skip
-    assert results["one class"].code == 0, results["one class"].err
-    assert open_source(folder / "voc.parquet").labels().tolist() == [-1, 1, -1, -1]
-    assert "name it as the labels, such as --labels aeroplane" in results["several classes"].err
-    assert "so it is not Scene-15 as published" in results["no data set"].err

@@ -169,7 +169,7 @@ def test_refused(folder, results, name):
 
 def test_a_fit_with_a_checkpoint_describes_no_image_twice(folder, tmp_path, monkeypatch):
     """Killed in mid-way, it goes on with the words and images that it has; with the model written, nothing is left."""
-    monkeypatch.setattr("chimap.images.parts.PART_IMAGES", 5)
+    monkeypatch.setattr("chimap.images.table.PART_IMAGES", 5)
     images, y = image_rows.readable_set(str(folder / "photos"), None, SETTINGS, True, Stopwatch())
     is_held_out = np.arange(y.size) % 4 == 0
 

@@ -115,7 +115,6 @@ OWN_DEFAULTS = {
     "selection": "a fold of LIBSVM costs the square of the rows: three",
     "memory": "KernelClassifier holds a kernel matrix",
     "max_iter": "L-BFGS iterations, passes of LIBLINEAR, and passes over the rows of an online machine",
-    "tol": "gradients of exact machines are not noisy",
     "n_tune_components": "of one kernel, or of each of several channels",
 }
 

@@ -27,7 +27,7 @@ ELSEWHERE = (
     "chimap compare",
 )  # what a test does not have, or what others run
 PACKAGES = (
-    "comparison", "data", "explain", "export", "images", "kernels", "losses", "penalties", "report", "selection",
+    "data", "explain", "export", "images", "kernels", "losses", "penalties", "report", "selection",
     "solvers",
 )  # fmt: skip
 WITHOUT_EXAMPLE = ("chimap.report.",)  # values that pages are made of, which the commands fill in

@@ -12,8 +12,8 @@ from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearne
 from chimap.backends import units
 from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
 from chimap.cli.describe_model import describe
-from chimap.comparison.kernel_errors import kernel_errors
 from chimap.data import ArraySource
+from chimap.features.kernel_errors import kernel_errors
 from chimap.moments.product import BatchProduct, BFloat16Product, product_of
 
 from ..histograms import classes

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import (
-    ExactKernelRegressor,
     Exponential,
     HistogramClassifier,
     HistogramRegressor,
@@ -100,7 +99,6 @@ def test_rounding_of_a_constant_target_is_no_deviation(constant):
         lambda: HistogramRegressor("exp-chi2", features="exact"),
         lambda: HistogramRegressor("chi2", loss="epsilon_insensitive"),
         MomentsRidge,
-        ExactKernelRegressor,
         MultipleKernelRegressor,
     ],
 )

@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import check_class_weight_classifiers
 
 from chimap import (
     AnchorMap,
-    ExactKernelLearner,
     FourierKernelLearner,
     HistogramClassifier,
     HistogramRegressor,
@@ -44,7 +43,6 @@ LEARNERS = {
     "kernel matrix": KernelClassifier("chi2", alpha=1.0, random_state=0),
     "widths": FourierKernelLearner(**SMALL, n_tune_components=8, max_iter=2),
     "several kernels": MultipleKernelLearner(blocks=[slice(0, 10), slice(10, 20)], n_alphas=4, **SMALL),
-    "exact widths": ExactKernelLearner("gaussian", max_iter=2, random_state=0),
     "moments": MomentsRidgeClassifier(random_state=0),
     "codes": LookupClassifier(AnchorMap("chi2", n_anchors=9)),
     "online": OnlineIntersectionClassifier(max_iter=3, random_state=0),

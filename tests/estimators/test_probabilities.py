@@ -13,7 +13,6 @@ from sklearn.metrics import log_loss
 import chimap
 from chimap import (
     AnchorMap,
-    ExactKernelLearner,
     FourierKernelLearner,
     HistogramClassifier,
     KernelClassifier,
@@ -47,7 +46,6 @@ CLASSIFIERS = {
     "channels": MultipleKernelLearner(n_components=64, blocks=HALVES, n_alphas=4, selection=2, random_state=0),
     "machine": KernelClassifier(alpha=9.0, random_state=0),
     "kernel ridge": KernelClassifier(loss="square", alpha=9.0),
-    "exact widths": ExactKernelLearner(blocks=HALVES, max_iter=2),
     "moments": MomentsRidgeClassifier(random_state=0),
     "moments of components": MomentsRidgeClassifier(n_components=30, random_state=0),
     "lookup": LookupClassifier(AnchorMap(n_anchors=17), alpha=100.0),
@@ -68,7 +66,7 @@ def calibration_error(p: np.ndarray, right: np.ndarray) -> float:
 def test_probabilities_say_how_often_they_are_right(name, n_classes):
     X, y = DIGITS
     y = y if n_classes == 10 else (y >= 5).astype(int)
-    n = 400 if name in ("exact widths", "few rows") else 700
+    n = 400 if name == "few rows" else 700
     model = clone(CLASSIFIERS[name]).fit(X[:n], y[:n])
     p = model.predict_proba(X[n:])
     assert p.shape == (len(X) - n, n_classes)

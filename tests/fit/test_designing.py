@@ -7,8 +7,8 @@ from typing import get_type_hints
 from chimap.fit.designing import Conditions, Design
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import PreparedRows
-from chimap.kernel_learning.channel_widths import ChannelDesign
-from chimap.kernel_learning.width_design import WidthDesign
+from chimap.kernel_learning.joint import ChannelDesign
+from chimap.kernel_learning.widths import WidthDesign
 
 
 def test_a_recipe_has_what_designs_may_know():

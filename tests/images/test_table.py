@@ -14,9 +14,7 @@ from chimap import open_source
 from chimap._validation import DataError
 from chimap.data.image_names import holds_images
 from chimap.engines import Progress
-from chimap.images import SIFT, ColourHistogram, ImageHistograms
-from chimap.images import parts as parts_module
-from chimap.images import word_learner as learner_module
+from chimap.images import SIFT, ColourHistogram, ImageHistograms, table, vocabulary
 from chimap.images.histogram_source import ImageSource, readable
 from chimap.images.reading import open_images
 from chimap.images.table import write_table
@@ -45,7 +43,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def short_parts(monkeypatch):
-    monkeypatch.setattr(parts_module, "PART_IMAGES", 3)
+    monkeypatch.setattr(table, "PART_IMAGES", 3)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "zarr"])
@@ -109,12 +107,12 @@ def test_words_go_on_from_their_sample(folder, short_parts, monkeypatch):
             raise KeyboardInterrupt
         return learn_vocabulary(*arguments)
 
-    monkeypatch.setattr(learner_module, "learn_vocabulary", learn)
+    monkeypatch.setattr(vocabulary, "learn_vocabulary", learn)
     with pytest.raises(KeyboardInterrupt):
         write_table(images, small(), output)
     kept = sorted(file.name for file in (folder / "rows.parquet.parts").iterdir())
     assert kept == ["job", "lock", "sample%20sift"]
-    monkeypatch.setattr(learner_module, "reservoir", None)  # the images are not read for a sample again
+    monkeypatch.setattr(vocabulary, "reservoir", None)  # the images are not read for a sample again
     found = write_table(images, small(), output).histograms
     np.testing.assert_array_equal(found.vocabularies_[0].centres, whole.vocabularies_[0].centres)
     assert found.vocabularies_[0].spread == whole.vocabularies_[0].spread

@@ -16,10 +16,9 @@ from chimap.data import ArraySource
 from chimap.engines import Progress, Stopwatch
 from chimap.features.fourier import WidthFeatures
 from chimap.fit.rows import PreparedRows
-from chimap.kernel_learning import tuning_rows
-from chimap.kernel_learning.tuning_rows import TuningRows
-from chimap.kernel_learning.width_rounds import WidthRounds
-from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
+from chimap.kernel_learning import tuning
+from chimap.kernel_learning.tuning import TuningRows
+from chimap.kernel_learning.widths import WidthObjective, WidthPenalty, WidthRounds
 from chimap.moments import DealtFolds
 
 from ..features.fourier.test_widths import BLOCKS, KERNELS, difference
@@ -58,7 +57,7 @@ def test_few_rows_are_prepared_once(monkeypatch, kept, n_prepared):
     objective = objective_of(chimap.Exponential(chimap.chi2, 1.0), "held-out")
     x = np.append(objective.features.start_, np.log(0.05))
     value, gradient = objective(x)
-    monkeypatch.setattr(tuning_rows, "_KEPT", kept)
+    monkeypatch.setattr(tuning, "_KEPT", kept)
     sizes, plain = [], objective.rows.rows
     counted = replace(plain, prepare=lambda X, first, name: sizes.append(X.shape[0]) or X)
     objective.rows = replace(objective.rows, rows=counted)
@@ -214,7 +213,7 @@ def test_a_group_has_the_width_of_its_bins_however_many_they_are():
 
 def test_slopes_are_looked_at_all_over_the_rows(monkeypatch):
     """Rows may be sorted by class: the first say nothing of the others. The chunks are of 25 rows."""
-    monkeypatch.setattr("chimap.kernel_learning.width_rounds._SLOPE_ROWS", 12)
+    monkeypatch.setattr("chimap.kernel_learning.widths._SLOPE_ROWS", 12)
     objective = objective_of("gaussian", "gradients")
     rounds = WidthRounds(objective, None, False, Progress(), 1, 0.1, 1)
     np.testing.assert_array_equal(rounds._slope_rows(), histograms(60, 8)[::5])
@@ -330,3 +329,36 @@ def test_each_iteration_is_told():
     assert len(notes.lines) == len(model.history_)
     assert notes.lines[0].startswith("iteration   0: objective 0.")
     assert "validation accuracy 0." in notes.lines[0] or "validation accuracy 1." in notes.lines[0]
+
+
+@pytest.mark.parametrize("n_tune_rows", [None, 90])
+@pytest.mark.parametrize("fraction", [0.0, 0.2])
+def test_rows_to_tune_on_are_whole_groups_and_so_are_their_folds(monkeypatch, n_tune_rows, fraction):
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(30), 10))
+    X = rng.dirichlet(np.ones(6), size=300)
+    seen = []
+
+    def recorded(design, features, rows, conditions):
+        seen.append(rows)
+        return WidthObjective(features, rows, "held-out", WidthPenalty("l2", 0.0))
+
+    monkeypatch.setattr("chimap.kernel_learning.widths.WidthDesign.objective", recorded)
+    FourierKernelRegressor(
+        "gaussian",
+        n_components=16,
+        n_tune_components=16,
+        n_tune_rows=n_tune_rows,
+        validation_fraction=fraction,
+        max_iter=1,
+        random_state=0,
+    ).fit(X, X[:, 0], groups=groups)
+    (tuned,) = seen
+    rows = np.concatenate([chunk[0] for chunk in tuned.chunks()])
+    folds = np.concatenate([chunk[2] for chunk in tuned.chunks()])
+    places = [int(np.flatnonzero(np.isclose(X, row, atol=1e-6).all(axis=1))[0]) for row in rows]
+    of_rows = groups[places]
+    drawn = np.unique(of_rows)
+    assert np.isin(groups, drawn).sum() == len(rows) <= (n_tune_rows or 300)
+    assert all(np.unique(folds[of_rows == group]).size == 1 for group in drawn)
+    assert np.unique(folds).size == 5

@@ -18,7 +18,7 @@ from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.engines.rows import RowsInMemory
-from chimap.kernel_learning.kernel_weights import held_out_loss
+from chimap.kernel_learning.weights import held_out_loss
 from chimap.losses import Logistic
 from chimap.moments import DealtFolds
 from chimap.solvers import LinearSolution
@@ -246,10 +246,9 @@ def test_bad_labels_and_targets():
         MultipleKernelLearner(**SETTINGS).fit(rows, y[:100])
 
 
-def test_targets_that_are_all_equal_need_no_kernel():
-    model = MultipleKernelRegressor(**SETTINGS).fit(X[:100], np.full(100, 3.0))
-    np.testing.assert_array_equal(model.kernel_weights_, 0)
-    np.testing.assert_allclose(model.predict(X[:5]), 3.0)
+def test_targets_that_are_all_equal_are_refused():
+    with pytest.raises(DataError, match="every target is 3, so there is nothing to predict"):
+        MultipleKernelRegressor(**SETTINGS).fit(X[:100], np.full(100, 3.0))
 
 
 # --- the joint form
@@ -309,9 +308,9 @@ def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.features.base import FeatureSettings
     from chimap.fit.design import parts_of
     from chimap.fit.rows import PreparedRows
-    from chimap.kernel_learning.channel_widths import ChannelObjective, ChannelWidths
-    from chimap.kernel_learning.tuning_rows import TuningRows
-    from chimap.kernel_learning.width_search import WidthPenalty
+    from chimap.kernel_learning.joint import ChannelObjective, ChannelWidths
+    from chimap.kernel_learning.tuning import TuningRows
+    from chimap.kernel_learning.widths import WidthPenalty
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
 

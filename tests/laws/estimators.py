@@ -8,8 +8,6 @@ from sklearn.base import BaseEstimator, clone
 from chimap import (
     AnchorMap,
     DirectMap,
-    ExactKernelLearner,
-    ExactKernelRegressor,
     Exponential,
     FourierKernelLearner,
     FourierKernelRegressor,
@@ -65,8 +63,6 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "fourier learner, regression": FourierKernelRegressor(blocks=HALVES, **LEARNER),
     "multiple kernels": MultipleKernelLearner("exp-chi2", blocks=HALVES, **FEW),
     "multiple kernels, regression": MultipleKernelRegressor("exp-chi2", blocks=HALVES, **FEW),
-    "exact learner": ExactKernelLearner(blocks=HALVES, max_iter=2, random_state=0),
-    "exact learner, regression": ExactKernelRegressor(max_iter=2, random_state=0),
     "kernel machine": KernelClassifier("exp-chi2", random_state=0),
     "kernel machine, ridge": KernelClassifier(loss="square", alpha=1.0, random_state=0),
     "kernel machine, map": KernelClassifier(map=OptimalMap(), alpha=1.0, random_state=0),

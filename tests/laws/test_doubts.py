@@ -10,7 +10,6 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import (
-    ExactKernelLearner,
     HistogramClassifier,
     HistogramRegressor,
     KernelClassifier,
@@ -118,7 +117,6 @@ IN_MEMORY = {
     "HistogramClassifier": lambda: HistogramClassifier("chi2", random_state=0),
     "KernelClassifier": lambda: KernelClassifier("chi2"),
     "MomentsRidgeClassifier": MomentsRidgeClassifier,
-    "ExactKernelLearner": lambda: ExactKernelLearner(max_iter=1),
     "LookupClassifier": LookupClassifier,
     "OnlineIntersectionClassifier": OnlineIntersectionClassifier,
 }

@@ -14,8 +14,6 @@ from sklearn.preprocessing import FunctionTransformer
 
 from chimap import (
     AnchorMap,
-    ExactKernelLearner,
-    ExactKernelRegressor,
     HistogramClassifier,
     HistogramRegressor,
     KernelClassifier,
@@ -36,8 +34,8 @@ from chimap.features.fourier import WidthFeatures
 from chimap.fit.design import FeatureBlock, PlainDesign
 from chimap.fit.rows import Preparation, PreparedRows
 from chimap.fit.targets import ClassCodec
-from chimap.kernel_learning.tuning_rows import TuningRows
-from chimap.kernel_learning.width_search import WidthObjective, WidthPenalty
+from chimap.kernel_learning.tuning import TuningRows
+from chimap.kernel_learning.widths import WidthObjective, WidthPenalty
 from chimap.moments import GivenFolds, Moments, unit_of
 from chimap.selection.gcv import choose_by_gcv
 
@@ -66,7 +64,6 @@ CLASSIFIERS = {
     "moments": MomentsRidgeClassifier(alpha=0.3),
     "kernel matrix, square": KernelClassifier("chi2", loss="square", alpha=0.3),
     "kernel matrix, map": KernelClassifier(loss="square", alpha=0.3, map=FunctionTransformer(np.sqrt)),
-    "widths": ExactKernelLearner("gaussian", objective="training", max_iter=4, weights="frequency"),
     "online": OnlineIntersectionClassifier(max_iter=2, random_state=0, weights="frequency"),
 }
 REGRESSORS = {
@@ -75,7 +72,6 @@ REGRESSORS = {
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidge(alpha=0.3),
     "moments, components": MomentsRidge(alpha=0.3, n_components=4),
-    "widths": ExactKernelRegressor("gaussian", objective="training", max_iter=4, weights="frequency"),
     "lasso": MomentsLasso(alpha=1e-3),
     "group lasso": MomentsGroupLasso([[0, 1], [2, 3, 4], [5, 6, 7, 8, 9]], alpha=1e-3),
 }
@@ -254,7 +250,6 @@ def test_the_choice_of_alpha(selection):
 
 
 OF_THE_MEAN_LOSS = ("lasso", "group lasso", "online")  # strengths beside a mean loss
-A_START = ("exact learner", "exact learner, regression")  # of a search, for rows of weight 1
 
 
 @pytest.mark.parametrize("scale", [4.0, 2.0**-20])
@@ -267,7 +262,7 @@ def test_equal_weights_change_nothing(name, scale):
     model, again = made(name), made(name)
     y = TARGETS if is_regressor(model) else Y
     alpha = model.get_params().get("alpha", "auto")
-    if not isinstance(alpha, str) and name not in (*OF_THE_MEAN_LOSS, *A_START):
+    if not isinstance(alpha, str) and name not in OF_THE_MEAN_LOSS:
         again.set_params(alpha=scale * alpha if np.ndim(alpha) == 0 else [scale * one for one in alpha])
     model.fit(ROWS, y)
     again.fit(ROWS, y, sample_weight=np.full(len(y), scale))

@@ -47,9 +47,6 @@ MODELS: dict[str, Callable[[], Any]] = {
     "lasso-from-moments": lambda: chimap.MomentsLasso(n_alphas=3, random_state=0).fit(X, TARGETS),
     "online": lambda: chimap.OnlineIntersectionClassifier(n_knots=5, random_state=0).fit(X, Y),
     "lookup-in-double": lambda: chimap.LookupClassifier(chimap.AnchorMap("chi2", n_anchors=5)).fit(X, Y),
-    "exact-widths": lambda: chimap.ExactKernelLearner(
-        blocks=[slice(0, 3), slice(3, 8)], max_iter=2, random_state=0
-    ).fit(X, Y),
     "kernel-machine": lambda: chimap.KernelClassifier("exp-chi2", class_weight={10: 1, 20: 2, 30: 1}, random_state=0)
     .fit(sp.csr_matrix(X), Y),
     "kernel-machine-on-a-map": lambda: chimap.KernelClassifier(

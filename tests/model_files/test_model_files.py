@@ -115,8 +115,6 @@ CRAFTED = {
     "online tables of fewer bins": ("online", "tables_", lambda a: a[:, :-1]),
     "one knot": ("online", "tables_", lambda a: a[:, :, :1]),
     "fewer codes": ("lookup-in-double", "tables_", lambda a: a[:, :, :-1]),
-    "fewer training rows": ("exact-widths", "_rows", lambda a: a[:-1]),
-    "a bin without a width": ("exact-widths", "width_columns_", lambda a: a + 1),
     "weights of fewer training rows": ("kernel-machine", "dual_coef_", lambda a: a[:, :-1]),
     "training rows of fewer bins": ("kernel-machine", "rows_", lambda a: a[:, :-1]),
     "weights of fewer mapped bins": ("kernel-machine-on-a-map", "coef_", lambda a: a[:, :-1]),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cache
 
+from chimap.features.kernel_errors import FeatureError, Refused
 from chimap.report import Comparison, KernelErrors
 from chimap.report.comparison import Entrant, Run
-from chimap.report.kernel_errors import FeatureError, Refused
 
 
 def entrant(kernel="exp-chi2", value=0.9, **given) -> Entrant:

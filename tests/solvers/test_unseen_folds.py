@@ -7,7 +7,7 @@ import pytest
 
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.rows import RowsInMemory
-from chimap.kernel_learning.kernel_weights import KernelWeights
+from chimap.kernel_learning.weights import KernelWeights
 from chimap.losses import Observed, Square
 from chimap.moments import FoldMoments, GivenFolds
 from chimap.moments.kept import KeptFeatures

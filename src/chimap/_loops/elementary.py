@@ -13,7 +13,7 @@ import numba as nb
 import numpy as np
 from numba.extending import overload
 
-from chimap._loops._compile import EXACT
+from chimap._loops._compile import EXACT, INLINED
 
 
 @nb.njit(**EXACT)
@@ -181,9 +181,9 @@ def expm1_single(x):
     return power * p + (power - f(1.0))
 
 
-@nb.njit(**EXACT)
-def expm1_double(x):
-    """Return exp(x) - 1 for x <= 0, float64, as ``expm1_single`` with thirteen terms; it is -1 for x <= -708."""
+@nb.njit(**INLINED)
+def _exp_parts(x):
+    """Return (p, r, 2^n) with exp(x) = 2^n (1 + r + r^2 p) for x <= 0, float64: ``expm1_single`` in thirteen terms."""
     x = min(max(x, -708.0), 0.0)
     n = np.rint(x * 1.44269504088896340736)
     r = x - n * 0.693147180369123816490
@@ -199,8 +199,14 @@ def expm1_double(x):
     p = p * r + 1 / 24.0
     p = p * r + 1 / 6.0
     p = p * r + 0.5
+    return p, r, np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
+
+
+@nb.njit(**EXACT)
+def expm1_double(x):
+    """Return exp(x) - 1 for x <= 0, float64; it is -1 for x <= -708."""
+    p, r, power = _exp_parts(x)
     p = r + r * r * p
-    power = np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
     return power * p + (power - 1.0)
 
 
@@ -236,25 +242,11 @@ def exp_single(x):
 
 @nb.njit(**EXACT)
 def exp_double(x):
-    """Return exp(x) for x <= 0, float64, by ``expm1_double`` without its difference; exp(-708) stands for all below."""
-    x = min(max(x, -708.0), 0.0)
-    n = np.rint(x * 1.44269504088896340736)
-    r = x - n * 0.693147180369123816490
-    r = r - n * 1.90821492927058770002e-10
-    p = r / 6227020800.0 + 1 / 479001600.0
-    p = p * r + 1 / 39916800.0
-    p = p * r + 1 / 3628800.0
-    p = p * r + 1 / 362880.0
-    p = p * r + 1 / 40320.0
-    p = p * r + 1 / 5040.0
-    p = p * r + 1 / 720.0
-    p = p * r + 1 / 120.0
-    p = p * r + 1 / 24.0
-    p = p * r + 1 / 6.0
-    p = p * r + 0.5
+    """Return exp(x) for x <= 0, float64; exp(-708) stands for all below."""
+    p, r, power = _exp_parts(x)
     p = p * r + 1.0
     p = p * r + 1.0
-    return p * np.int64((np.int64(n) + np.int64(1023)) << np.int64(52)).view(np.float64)
+    return p * power
 
 
 def exp_of(x):

@@ -71,18 +71,19 @@ def declared_by_the_package() -> JSON:
         kernels,
         losses,
     )
-    from chimap.comparison import feature_candidates, full_race
     from chimap.data import MorganCounts, WordCounts
     from chimap.data.formats.words import TOKENS
     from chimap.estimators.explaining import KINDS
     from chimap.export import export_model
     from chimap.export.files import FORMATS
+    from chimap.features import kernel_errors
     from chimap.features.families import FAMILIES
     from chimap.features.fourier import sampling
     from chimap.fit.checkpoint import Checkpoint
     from chimap.fit.recipe import PRECISIONS
     from chimap.images import SIFT, ImageHistograms, descriptors
     from chimap.kernels.stationary import STATIONARY
+    from chimap.race import compare
 
     owners: tuple[Callable[..., object], ...] = (
         HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, ImageHistograms, SIFT, MorganCounts,
@@ -105,9 +106,9 @@ def declared_by_the_package() -> JSON:
         "defaults": {owner.__name__: _defaults(owner) for owner in owners},
         "names": {catalogue: [*listed] for catalogue, listed in catalogues.items()},
         "sizes": {
-            "components": [*full_race.SIZES],
-            "terms": [*feature_candidates.TERMS],
-            "terms of exponential kernels": [*feature_candidates.INNER_TERMS],
+            "components": [*compare.SIZES],
+            "terms": [*kernel_errors.TERMS],
+            "terms of exponential kernels": [*kernel_errors.INNER_TERMS],
         },
     }
 

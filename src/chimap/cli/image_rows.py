@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from chimap.data.labels import Labels
     from chimap.engines import Stopwatch
     from chimap.images import ImageHistograms
-    from chimap.images.parts import PartFolder
     from chimap.images.reading import ImageSet
+    from chimap.images.table import PartFolder
 
     CheckLabels = Callable[[np.ndarray | None, str], object]
 
@@ -68,8 +68,8 @@ class ImageSettings:
 
     def check(self) -> None:
         """Raise ValueError, naming the flag, before any image is read, for settings that cannot work."""
-        from chimap.images.coding import CATALOGUE as CODINGS
         from chimap.images.descriptors import CATALOGUE
+        from chimap.images.vocabulary import CODINGS
 
         names = flag_values.listed(self.descriptors)
         unknown = [name for name in names if name not in CATALOGUE]
@@ -139,33 +139,7 @@ def holds_images(data: str) -> bool:
     """Return whether DATA holds images rather than rows."""
     from chimap.data.image_names import holds_images
 
-    layout, path = layout_of(data)
-    return layout is not None or holds_images(path)
-
-
-def layout_of(data: str) -> tuple[str | None, str]:
-    """Split ``caltech101:PATH`` into the name of the data set and the path; without a name, return None and DATA.
-
-    Raise ValueError for a name without a path, and for an unknown name before an existing path.
-
-    >>> layout_of("voc2007:photos"), layout_of("s3://photos"), layout_of("file:///")
-    (('voc2007', 'photos'), (None, 's3://photos'), (None, 'file:///'))
-    """
-    from chimap.data.io.files import is_address
-
-    name, colon, path = data.partition(":")
-    if is_address(data) or (not colon and Path(data).exists()):
-        return None, data  # return early: the import below loads everything that images need
-    from chimap.images.sets import CATALOGUE
-
-    if name in CATALOGUE and path:
-        return name, path
-    if not Path(data).exists():
-        if name in CATALOGUE:
-            raise InputError(f"{data} names a data set without its folder; give {name}:FOLDER.")
-        if path and Path(path).exists():
-            raise InputError(f"{data}: no data set is called {name!r}; known are {', '.join(CATALOGUE)}.")
-    return None, data
+    return holds_images(data)
 
 
 def open_set(data: str, labels: Labels, part: str | None) -> ImageSet:
@@ -173,9 +147,8 @@ def open_set(data: str, labels: Labels, part: str | None) -> ImageSet:
     from chimap.images.histogram_source import check_single_labels
     from chimap.images.reading import open_images
 
-    layout, path = layout_of(data)
     with show.busy(f"opening {data}"):
-        images = open_images(path, labels, layout)
+        images = open_images(data, labels)
     check_single_labels(images)
     return images if part is None else images.part(part)
 
@@ -231,7 +204,7 @@ def training_rows(
     import numpy as np
 
     from chimap.images.histogram_source import ImageSource
-    from chimap.images.parts import PartFolder
+    from chimap.images.table import PartFolder
 
     histograms, learning = settings.histograms(seed, jobs), images.take(np.flatnonzero(~is_held_out))
     if checkpoint is None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.data.formats.fields import Reading
     from chimap.images import ImageHistograms
-    from chimap.images.parts import PartFolder
+    from chimap.images.table import PartFolder
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ import os
 
 from chimap.data.formats.arrow_files import PARQUET, find_parts
 from chimap.data.io.containers import is_store
-from chimap.data.io.files import existing_file, files_under, is_folder, needed, split_member
+from chimap.data.io.files import existing_file, files_under, is_folder, split_member
 
 ENDINGS = (
     ".jpg", ".jpeg", ".jpe", ".jfif", ".png", ".gif", ".bmp", ".tif", ".tiff", ".webp", ".ppm", ".pgm", ".pbm", ".pnm",
@@ -57,7 +57,8 @@ def _names_images(address: str) -> bool:
 
 
 def _holds_bytes(address: str) -> bool:
-    types = needed("pyarrow", "Parquet files").types
+    from pyarrow import types
+
     kinds = [field.type for field in find_parts(address)[0].schema]
     has_bytes = [t for t in kinds if types.is_binary(t) or types.is_large_binary(t) or types.is_struct(t)]
     return bool(has_bytes) and not any(types.is_list(t) or types.is_fixed_size_list(t) for t in kinds)

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
@@ -18,17 +13,14 @@ from chimap._messages import Message
 from chimap._types import Columns
 from chimap._validation import DataError
 from chimap.data.catalogue import opener_of
-from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts
+from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts, may_be_classes
 from chimap.data.formats.batches import stream_columns
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.fields import Reading
-from chimap.data.formats.records import LINES, ArrowRecords, has_records, records_of
+from chimap.data.formats.records import LINES, has_records, records_of, table_of
 from chimap.data.io.files import (
     base_name,
-    decompressed,
-    existing_file,
     is_address,
-    needed,
     split_member,
     uncompressed_name,
 )
@@ -45,7 +37,6 @@ from chimap.data.label_kinds import (
     why_text,
 )
 from chimap.data.labels import UNREAD, Labels, clean_labels, task_column
-from chimap.data.remedies import file_remedy
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, checked_ids, is_path, place_of, places_of, unique_ids
@@ -326,55 +317,22 @@ def _id_and_label(
     address: str, column: str, id: str | int | None, missing: object
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the ids, as text, and the labels of all rows of a table."""
-    file = existing_file(address)
-    if uncompressed_name(file.name).endswith(_TEXT_TABLES):
-        return _from_text(address, column, id, missing)
-    if file.suffix not in _ARROW_TABLES:
-        raise DataError(
-            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
-        )
-    records = ArrowRecords(address)
-    places = _places(records.columns, column, id, address)
-    names = [records.columns[place] for place in places]
-    check_distinct([name for name in records.columns if name in names], address)
-    rows = [row for batch in records.batches(names) for row in batch]
-    ids = checked_ids(np.array([row[0] for row in rows], dtype=object), f"{address}, column {names[0]!r}")
-    labels = np.array([row[1] for row in rows], dtype=object)
-    return ids, clean_labels(labels, ids.size, f"{address}::{column}")
-
-
-def _from_text(
-    address: str, column: str, id: str | int | None, missing: object
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids and the labels of a CSV or TSV table, as ``_id_and_label``."""
-    with opened_text(address) as text:
-        names, delimiter = heading_of(text, existing_file(address).name)
-        id_place, label_place = _places(names, column, id, address)
-        y, ids = TextLabels(f"{address}::{column}", missing), []
-        for batch in _batches(csv.reader(text, delimiter=delimiter), len(names), address):
-            ids += [record[id_place].strip() for record in batch]
-            y.add([record[label_place] for record in batch])
+    table, where = table_of(address), f"{address}::{column}"
+    places = _places(table.columns, column, id, address)
+    names = [table.columns[place] for place in places]
+    check_distinct([name for name in table.columns if name in names], address)
+    ids: list[object] = []
+    labels: list[object] = []
+    texts = TextLabels(where, missing)
+    for batch in table.batches(names):
+        ids += [record[0] for record in batch]
+        (labels.extend if table.has_types else texts.add)([record[1] for record in batch])
     if not ids:
         raise DataError(f"{address}: no rows, only a heading. Write it again.")
-    return np.array(ids), y.finish()
-
-
-def _batches(records: Iterable[list[str]], width: int, address: str) -> Iterator[list[list[str]]]:
-    """Yield up to 4096 non-empty records at a time; refuse a record that is not ``width`` fields long."""
-    batch: list[list[str]] = []
-    for number, record in enumerate(records, 2):
-        if not record:
-            continue
-        if len(record) != width:
-            raise DataError(
-                f"{address}, line {number}: {len(record)} fields, expected {width} as in the first line."
-            )
-        batch.append(record)
-        if len(batch) == 4096:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
+    if not table.has_types:
+        return np.char.strip(np.array(ids, dtype=str)), texts.finish()
+    checked = checked_ids(np.array(ids, dtype=object), f"{address}, column {names[0]!r}")
+    return checked, clean_labels(np.array(labels, dtype=object), len(ids), where)
 
 
 def _places(names: list[str], column: str, id: str | int | None, address: str) -> tuple[int, int]:
@@ -386,18 +344,6 @@ def _places(names: list[str], column: str, id: str | int | None, address: str) -
     return id_place, label_place
 
 
-def heading_of(text: TextIO, name: str) -> tuple[list[str], str]:
-    """Return the names in the first line of a table, which is read, and the delimiter that it has.
-
-    >>> heading_of(io.StringIO("id;site\\na;gut\\n"), "meta.csv")
-    (['id', 'site'], ';')
-    """
-    first = text.readline(2**24)
-    delimiter = "\t" if uncompressed_name(name).endswith(".tsv") or "\t" in first else ","
-    delimiter = ";" if delimiter == "," and "," not in first and ";" in first else delimiter
-    return next(csv.reader([first.strip("\r\n")], delimiter=delimiter)), delimiter
-
-
 def joined_names(address: str, words: str) -> list[str]:
     """Return the columns of a table that words mean: several by a glob or by commas between names, else one.
 
@@ -405,25 +351,8 @@ def joined_names(address: str, words: str) -> list[str]:
     """
     if not any(mark in words for mark in "*?,"):
         return [words]
-    names = _names_of(address)
+    names = table_of(address).columns
     return [words] if words in names else [names[i] for i in places_of(names, words, address, "labels")]
-
-
-def _names_of(address: str) -> list[str]:
-    if uncompressed_name(address).endswith(PARQUET + IPC):
-        return list(find_parts(address)[0].schema.names)
-    with opened_text(address) as text:
-        return heading_of(text, existing_file(address).name)[0]
-
-
-@contextmanager
-def opened_text(address: str) -> Iterator[TextIO]:
-    """Yield the text of a table; what cannot be read within the block is a DataError that names the file."""
-    with decompressed(existing_file(address)) as opened:
-        try:
-            yield io.TextIOWrapper(opened, "utf-8-sig", newline="")
-        except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
-            raise DataError(f"{address}: cannot be read ({error}). Is it a table in UTF-8?") from error
 
 
 def task_words(data: object, labels: object) -> str | list[str] | None:
@@ -524,9 +453,6 @@ def _candidates(
     return _Candidates(opened.column_names, True, opened.name)
 
 
-_PARQUET, _IPC = (".parquet", ".pq"), (".feather", ".arrow", ".ipc")
-
-
 def text_columns(path: str) -> list[str]:
     """Return the names of the text columns of a CSV, TSV, Parquet or Feather file, without a column of ids.
 
@@ -535,16 +461,9 @@ def text_columns(path: str) -> list[str]:
     """
     if is_address(path) or not os.path.isfile(path):
         return []
-    name = uncompressed_name(path).lower()
+    name = uncompressed_name(path)
     if name.endswith((".csv", ".tsv")):
         return CsvSource(path).text_columns()
-    ending = Path(path).suffix.lower()
-    if ending not in _PARQUET + _IPC:
+    if not path.lower().endswith(PARQUET + IPC):
         return []
-    dataset, types = (
-        needed("pyarrow.dataset", "Parquet and Arrow files"),
-        needed("pyarrow", "Arrow files").types,
-    )
-    schema = dataset.dataset(path, format="parquet" if ending in _PARQUET else "ipc").schema
-    is_text = (types.is_string, types.is_large_string, types.is_dictionary, types.is_boolean)
-    return [field.name for field in schema if any(test(field.type) for test in is_text)]
+    return [field.name for field in find_parts(path)[0].schema if may_be_classes(field.type)]

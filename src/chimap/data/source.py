@@ -175,11 +175,6 @@ class Source(ABC):
         """Whether chunks carry ``y``."""
         return self.labels() is not None
 
-    @property
-    def every_row(self) -> Source:
-        """The source including the rows that were left out for want of a label, in their original positions."""
-        return self
-
     def places_in_file(self) -> np.ndarray:
         """Return the positions of these rows among all rows of the data, of shape (n_rows,)."""
         return np.arange(self.n_rows)

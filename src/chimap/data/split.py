@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterator
 
 import numpy as np
 
-from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, RandomState, Rows
 from chimap._validation import DataError, ParameterError, check_positive
-from chimap.data.rows import digest, regroup
-from chimap.data.source import Chunk, Source
+from chimap.data.rows import digest
+from chimap.data.source import Source
+from chimap.data.views import ChosenRows
 
 BLOCK_ROWS = 4096
 # A random stream for splits alone: rows made with ``default_rng(seed)`` must not be correlated with their split.
@@ -65,11 +63,9 @@ def split_source(
         raise ParameterError("seed", seed, "a whole number >= 0")
     about = {"test_fraction": float(test_fraction), "seed": int(seed)}
     if groups is None:
-        return _parts(source, partial(drawn_for_test, **about), about)
+        return _parts(source, drawn_for_test(0, source.n_rows, float(test_fraction), int(seed)), about)
     is_test = held_out_groups(groups, test_fraction, seed, source.name)
-    return _parts(
-        source, _GivenRows(is_test), about | {"groups": digest(np.unique(groups, return_inverse=True)[1])}
-    )
+    return _parts(source, is_test, about | {"groups": digest(np.unique(groups, return_inverse=True)[1])})
 
 
 def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSource]:
@@ -98,7 +94,7 @@ def split_by(source: Source, is_test: np.ndarray) -> tuple[PartSource, PartSourc
     >>> train.n_rows, test.places.tolist()
     (3, [1])
     """
-    return _parts(source, _GivenRows(is_test), {"rows": digest(is_test)})
+    return _parts(source, is_test, {"rows": digest(is_test)})
 
 
 def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: str) -> np.ndarray:
@@ -142,151 +138,51 @@ def held_out_groups(groups: np.ndarray, test_fraction: float, seed: int, name: s
     return np.asarray(is_held_out[number])
 
 
-@dataclass(frozen=True)
-class _GivenRows:
-    """The rows of the test part, given row by row."""
-
-    is_test: np.ndarray
-
-    def __call__(self, start: int, stop: int) -> np.ndarray:
-        return self.is_test[start:stop]
+def _parts(source: Source, is_test: np.ndarray, about: JSON) -> tuple[PartSource, PartSource]:
+    return PartSource(source, is_test, about, "train"), PartSource(source, is_test, about, "test")
 
 
-def _parts(
-    source: Source, drawn: Callable[[int, int], np.ndarray], about: JSON
-) -> tuple[PartSource, PartSource]:
-    return PartSource(source, drawn, about, "train"), PartSource(source, drawn, about, "test")
-
-
-class PartSource(Source):
+class PartSource(ChosenRows):
     """The rows of a source that a split assigns to one part; made by ``split_source`` and ``split_by``.
 
     Parameters
     ----------
     source : Source
         The source that was split.
-    drawn : callable
-        ``drawn(start, stop)`` returns whether each of these rows is in the test part, as bool.
+    is_test : ndarray of shape (source.n_rows,)
+        Whether each row is in the test part, as bool.
     about : dict
         Plain values that the split was made from, for the fingerprint.
     part : {"train", "test"}
         Which part this is.
     """
 
-    def __init__(
-        self, source: Source, drawn: Callable[[int, int], np.ndarray], about: JSON, part: str
-    ) -> None:
-        self._source, self._drawn, self._about, self._part = source, drawn, about, part
-        self.name = f"{source.name}, {part} part"
-        self.n_features, self.dtype = source.n_features, source.dtype
-        self.is_sparse = source.is_sparse
-        self.row_bytes, self.held_bytes = source.row_bytes, source.held_bytes
-        self.from_files, self.can_seek = source.from_files, source.can_seek
-        self.column_names, self.id_name = source.column_names, source.id_name
-        self.task_names = source.task_names
-        self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
-        self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
-        blocks = range(0, source.n_rows, BLOCK_ROWS)
-        counts = [np.count_nonzero(self._members(start, start + BLOCK_ROWS)) for start in blocks]
-        self._ends = np.cumsum(counts)  # number of rows of this part up to the end of each block
-        self.n_rows = int(self._ends[-1])
-        if self.n_rows == 0:
+    def __init__(self, source: Source, is_test: np.ndarray, about: JSON, part: str) -> None:
+        places = np.flatnonzero(is_test if part == "test" else ~is_test)
+        name = f"{source.name}, {part} part"
+        if places.size == 0:
             share = about.get("test_fraction")
             share_shown = "the given part" if share is None else f"test_fraction={share}"
             raise DataError(
-                f"{self.name}: no rows ({share_shown} of {source.n_rows} rows). Take more rows or another split."
+                f"{name}: no rows ({share_shown} of {source.n_rows} rows). Take more rows or another split."
             )
-        self.stored_rows = -(-source.stored_rows * self.n_rows // source.n_rows)
-        if source.row_ids is not None:
-            self.row_ids = source.row_ids[self._members(0, source.n_rows)]
-        if source.weights is not None:
-            self.weights = source.weights[self._members(0, source.n_rows)]
-        if source.counts is not None:
-            self.counts = source.counts[self._members(0, source.n_rows)]
         labels = source.labels()
-        self._y = None if labels is None else labels[self._members(0, source.n_rows)]
-
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield the rows of this part in order; ``start`` counts the rows of the part."""
-        start = 0
-        for X in regroup(self._rows(chunk_rows), chunk_rows, self.n_rows):
-            stop = start + X.shape[0]
-            yield Chunk(X, None if self._y is None else self._y[start:stop], start)
-            start = stop
-
-    def chunks_from(self, first: int, chunk_rows: int, stop: int | None = None) -> Iterator[Chunk]:
-        """Yield chunks as ``Source`` does; where the source can seek, rows that lie before ``first`` are not read."""
-        if not self.can_seek:
-            yield from super().chunks_from(first, chunk_rows, stop)
-            return
-        stop, start = self.n_rows if stop is None else stop, first
-        for X in regroup(self._rows_between(first, stop, chunk_rows), chunk_rows, stop - first):
-            yield Chunk(X, None if self._y is None else self._y[start : start + X.shape[0]], start)
-            start += X.shape[0]
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of the rows of this part, or None."""
-        return self._y
-
-    def take(self, rows: np.ndarray) -> Rows:
-        """Return the rows with these increasing indices within the part."""
-        blocks = np.searchsorted(self._ends, rows, side="right")
-        rows_of_blocks = []
-        for block in np.unique(blocks):
-            members = np.flatnonzero(self._members(block * BLOCK_ROWS, (block + 1) * BLOCK_ROWS))
-            before = self._ends[block] - members.size
-            rows_of_blocks.append(block * BLOCK_ROWS + members[rows[blocks == block] - before])
-        return self._source.take(np.concatenate(rows_of_blocks))
-
-    @property
-    def whole(self) -> Source:
-        """The source that was split."""
-        return self._source
+        super().__init__(source, places, None if labels is None else labels[places])
+        self.name, self.notes = name, ()
+        self.n_left_out, self.unlabelled = source.n_left_out, source.unlabelled
+        self._about, self._part = about, part
 
     @property
     def other(self) -> PartSource:
         """The other part of the same split."""
-        return PartSource(self._source, self._drawn, self._about, "train" if self._part == "test" else "test")
-
-    @property
-    def places(self) -> np.ndarray:
-        """Indices of the rows of this part in the whole, of shape (n_rows,)."""
-        return np.flatnonzero(self._members(0, self._source.n_rows))
-
-    def places_in_file(self) -> np.ndarray:
-        """Return positions as ``Source`` does."""
-        return np.asarray(self._source.places_in_file()[self.places])
+        is_here = np.zeros(self.whole.n_rows, dtype=bool)
+        is_here[self.places] = True
+        part = "train" if self._part == "test" else "test"
+        return PartSource(self.whole, is_here if self._part == "test" else ~is_here, self._about, part)
 
     def fingerprint(self) -> JSON:
         """Return the fingerprint of the whole, together with the split and the name of this part."""
-        return {**self._source.fingerprint(), "split": {"part": self._part, **self._about}}
-
-    def _rows(self, chunk_rows: int) -> Iterator[Rows]:
-        # Read a quarter of a chunk at a time: the growing chunk and the one being read are in memory together.
-        for chunk in self._source.chunks(max(1, chunk_rows // 4)):
-            members = self._members(chunk.start, chunk.start + chunk.X.shape[0])
-            if members.any():
-                yield _arrays.take_rows(chunk.X, np.flatnonzero(members))
-
-    def _rows_between(self, first: int, stop: int, chunk_rows: int) -> Iterator[Rows]:
-        begin, end = np.searchsorted(self._ends, (first, stop - 1), side="right")
-        before = int(self._ends[begin - 1]) if begin else 0  # number of rows of this part before the chunk
-        read = self._source.chunks_from(
-            int(begin) * BLOCK_ROWS,
-            max(1, chunk_rows // 4),
-            min(int(end + 1) * BLOCK_ROWS, self._source.n_rows),
-        )
-        for chunk in read:
-            members = np.flatnonzero(self._members(chunk.start, chunk.start + chunk.X.shape[0]))
-            members_read = members[max(0, first - before) : max(0, stop - before)]
-            before += members.size
-            if members_read.size:
-                yield _arrays.take_rows(chunk.X, members_read)
-
-    def _members(self, start: int, stop: int) -> np.ndarray:
-        """Return whether each row from ``start`` up to ``stop`` or the end is in this part, as bool."""
-        is_test = self._drawn(start, min(stop, self._source.n_rows))
-        return is_test if self._part == "test" else ~is_test
+        return {**self.whole.fingerprint(), "split": {"part": self._part, **self._about}}
 
 
 def _draws(seed: int, *place: int) -> np.random.Generator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -16,7 +16,8 @@ from chimap._messages import Message
 from chimap._types import Blocks, Columns
 from chimap._unicode import composed_names
 from chimap._validation import DataError
-from chimap.data.label_kinds import is_missing, texts_of
+from chimap.data.label_kinds import is_missing, is_text, texts_of
+from chimap.data.remedies import readings_of
 
 # Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
 # containers of arrays, Y beside X holds labels too.
@@ -142,6 +143,83 @@ class Roles:
     def notes(self, where: str, id: str | None) -> tuple[str, ...]:
         """Return a note for the user on the unknown columns; ``id`` is one of them that turned out to name the rows."""
         return (*ignored([name for name in self.unknown if name != id], where), *self.doubts)
+
+    def first_column(
+        self, names: Sequence[str], where: str, *, has_index: bool = False
+    ) -> FirstColumn | None:
+        """Return the first column besides the labels, if it may name the rows or be an index; else None.
+
+        ``has_index`` says that the table itself has names of its rows.
+        """
+        place = next((place for place in range(len(names)) if place != self.label), None)
+        if self.id is not None or place is None:
+            return None
+        is_bin = place in self.bins
+        if (has_index and not is_bin) or (self.is_explicit and is_bin):
+            return None
+        return FirstColumn(place, names[place], where, may_count=is_bin and len(self.bins) > 1)
+
+    def named_by(self, first: FirstColumn) -> Roles:
+        """Return the roles where the first column names the rows. Raises DataError if no bins are left."""
+        bins = [place for place in self.bins if place != first.place]
+        if not bins:
+            text, molecules = readings_of(first.name)
+            message = Message(
+                "{}: no columns besides labels and ids. Give rows of bins; to count the words of a column of text use "
+                "{}, for molecules {}.",
+                first.where,
+                text,
+                molecules,
+            )
+            raise DataError(message)
+        return replace(self, bins=bins, id=first.place)
+
+
+class FirstColumn:
+    """The first column of a table while it is read: text without repeats names the rows.
+
+    Numbers that count the rows are refused among the bins, as they hold only the order of the rows.
+
+    Parameters
+    ----------
+    place, name, where : int, str, str
+        Position and name of the column, and the table, for messages.
+    may_count : bool
+        Whether it is refused that the column counts the rows.
+
+    Examples
+    --------
+    >>> column = FirstColumn(0, "sample", "rows.csv", may_count=True)
+    >>> column.add(np.array(["a", "b"])), column.add(np.array(["c"])), column.ids().tolist()
+    (True, True, ['a', 'b', 'c'])
+    """
+
+    def __init__(self, place: int, name: str, where: str, *, may_count: bool) -> None:
+        self.place, self.name, self.where = place, name, where
+        self._may_count, self._is_open = may_count, True
+        self._texts: list[np.ndarray] = []
+        self._n_rows = 0
+
+    def add(self, values: np.ndarray) -> bool:
+        """Take the values of the next rows; return False if no more are needed."""
+        if is_text(values):
+            is_same_kind = bool(self._texts) or self._n_rows == 0
+            self._is_open &= is_same_kind and all(isinstance(value, str) for value in values.tolist())
+            self._texts.append(values)
+        else:
+            is_number = self._may_count and not self._texts and values.dtype.kind in "iuf"
+            self._is_open &= is_number and counts(values, self._n_rows)
+        self._n_rows += values.size
+        return self._is_open
+
+    def ids(self) -> np.ndarray | None:
+        """Return the ids of the rows, or None if the column holds none. Raises DataError if it counts the rows."""
+        if self._is_open and self._texts:
+            texts = texts_of(np.concatenate(self._texts))
+            return texts if np.unique(texts).size == texts.size else None
+        if self._is_open and self._n_rows:
+            check_not_counting(self.name, self._n_rows, self.where)
+        return None
 
 
 def roles_of(

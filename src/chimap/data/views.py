@@ -154,9 +154,9 @@ class ChosenRows(_View):
             yield from self._numbered(read, first, stop, chunk_rows)
 
     @property
-    def every_row(self) -> Source:
-        """The source including the rows left out, as in ``Source``."""
-        return self._source.every_row
+    def places(self) -> np.ndarray:
+        """Indices of these rows in the whole, of shape (n_rows,)."""
+        return self._rows
 
     def places_in_file(self) -> np.ndarray:
         """Return positions as ``Source`` does."""
@@ -217,11 +217,6 @@ class Labelled(_View):
         super().__init__(source)
         self._y, self.task_names = y, names
         self.has_object_labels, self.unlabelled = False, source.unlabelled
-
-    @property
-    def every_row(self) -> Source:
-        """The source including the rows left out, as in ``Source``."""
-        return self._source.every_row
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
         """Yield all rows in order."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._memory import parse_memory
 from chimap._messages import Message
@@ -311,10 +310,6 @@ class HistogramModel(RecipeModel):
         groups: np.ndarray | None,
         has_curve: bool,
     ) -> None:
-        if groups is not None and not self._holds_out_groups:
-            raise InputError(
-                f"{type(self).__name__} draws the rows it tunes widths on without regard to groups: leave groups out."
-            )
         clock = Stopwatch()
         with progress, engine_of(engine) as running, compilation(clock, progress):
             result = fit(
@@ -349,7 +344,6 @@ class HistogramModel(RecipeModel):
         tags.input_tags.positive_only = not takes_signs
         return tags
 
-    _holds_out_groups: ClassVar[bool] = True
     _has_objects: Sometimes[bool]  # whether labels came as Python objects
     row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
     stage_seconds_: Sometimes[dict[str, float]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._threads import threads
-from chimap._types import MatrixLike, Rows, Sometimes
+from chimap._types import MatrixLike, Rows, Shape, Sometimes
 from chimap.estimators.explaining import Explaining
 from chimap.explain import contributions_of
 from chimap.features.additive.base import AdditiveMap
@@ -28,8 +29,8 @@ class ExplainedMachine(Explaining):
     kernel_: Sometimes[Kernel]
     rows_: Sometimes[Rows]
     coef_: Sometimes[np.ndarray]
-    dual_coef_: np.ndarray
-    intercept_: np.ndarray
+    dual_coef_: Annotated[np.ndarray, Shape("t", "n")]
+    intercept_: Annotated[np.ndarray, Shape("t")]
 
     @property
     @abstractmethod

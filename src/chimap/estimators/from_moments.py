@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
 from chimap import _arrays
-from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Sometimes
+from chimap._types import JSON, ArrayLike, MatrixLike, RandomState, Rows, Shape, Sometimes
 from chimap._validation import DataError, check_weights, validated
 from chimap.backends.host import HOST
 from chimap.data.catalogue import check_rows_order
@@ -204,8 +204,8 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
-    coef_: np.ndarray
-    intercept_: np.ndarray
+    coef_: Annotated[np.ndarray, Shape("t", "n_features_in_")]
+    intercept_: Annotated[np.ndarray, Shape("t")]
     alpha_: float
     n_rows_: int
     selection_: SelectionResult | None

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, clone, is_classifier
 
 from chimap._types import ArrayLike, MatrixLike, Parameters, Rows
 from chimap.data import Source
-from chimap.features.base import FittedFeatures
+from chimap.features.base import Features
 from chimap.features.mapped_functions import MappedModel
 from chimap.fit.recipe import Recipe
 from chimap.fit.rows import Preparation
@@ -85,9 +85,9 @@ class FittedCopy:
         return None if gamma is None else float(gamma)
 
     @property
-    def features(self) -> FittedFeatures:
+    def features(self) -> Features:
         """See ``FittedCandidate``."""
-        features: FittedFeatures = self.model.features_
+        features: Features = self.model.features_
         return features
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from chimap import _arrays
 from chimap._messages import Message
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, Rows, Shape, Sometimes
 from chimap._validation import (
     DataError,
     ParameterError,
@@ -110,9 +110,9 @@ class LookupClassifier(SavedEstimator, ClassTargets, BaseEstimator):
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     map_: AnchorMap
-    coef_: np.ndarray
-    intercept_: np.ndarray
-    tables_: np.ndarray
+    coef_: Annotated[np.ndarray, Shape("t", "terms")]
+    intercept_: Annotated[np.ndarray, Shape("t")]
+    tables_: Annotated[np.ndarray, Shape("t", "n_features_in_", "codes")]
     n_iter_: int
     codes_bytes_: int
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
-from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
+from chimap._types import CSR, ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
 from chimap._validation import check_histograms, check_positive, rows_as_fitted, validated
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.class_targets import ClassTargets
@@ -96,9 +96,9 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, BaseEstimator):
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
-    tables_: np.ndarray
-    intercept_: np.ndarray
-    ranges_: np.ndarray
+    tables_: Annotated[np.ndarray, Shape("t", "n_features_in_", "knots")]
+    intercept_: Annotated[np.ndarray, Shape("t")]
+    ranges_: Annotated[np.ndarray, Shape("n_features_in_")]
     t_: int
     n_iter_: Sometimes[int]
     _scale: float

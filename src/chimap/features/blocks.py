@@ -15,7 +15,7 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Transformed
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, Blocks, MatrixLike, Rows, Shape, Transformed
 from chimap._validation import DataError, check_blocks, validated
 from chimap.backends.base import RowFeatures
 from chimap.features.base import Features, FittedFeatures, Folded
@@ -67,7 +67,7 @@ class BlockFeatures(FittedFeatures, Transformer, BaseEstimator):
     features_: list[Annotated[Any, RowFeatures]]
     columns_: list[np.ndarray]
     names_: list[str]
-    borders_: np.ndarray
+    borders_: Annotated[np.ndarray, Shape("ends")]
 
     def __init__(self, features: Sequence[Features | RowFeatures], blocks: Blocks):
         self.features = features

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
-from chimap._types import CSR, ArrayLike, MatrixLike, RandomState, Rows, Transformed
+from chimap._types import CSR, ArrayLike, MatrixLike, RandomState, Rows, Shape, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.base import Features
 from chimap.kernels import MinMax
@@ -75,9 +75,9 @@ class MinMaxFeatures(Features):
 
     n_features_in_: int
     kernel_: MinMax
-    rates_: np.ndarray
-    logs_: np.ndarray
-    offsets_: np.ndarray
+    rates_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
+    logs_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
+    offsets_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
 
     def __init__(
         self,

@@ -139,7 +139,7 @@ def features_with(settings: Parameters) -> Prescribed:
     features: Prescribed = settings["features"]
     if others and isinstance(features, str):
         features = AutomaticFeatures(features, **others)
-    return features if n_principal is None else PrincipalFeatures(n_principal, features)  # type: ignore[arg-type]
+    return features if n_principal is None else PrincipalFeatures(n_principal, features)
 
 
 def _completed(features: Features, given: Parameters) -> Features:

@@ -117,7 +117,7 @@ class HoldingOut:
             return DealtFolds(1, seed) if groups is None else GivenFolds(groups, int(groups.max()) + 1)
         if groups is not None:
             n_folds = _HELD_PARTS if self.asked == "holdout" else self.of_groups().n_folds
-            return _by_group(groups, n_folds, self.asked == "holdout")
+            return folds_of_groups(groups, n_folds, self.asked == "holdout")
         if self.asked == "holdout":
             return DealtFolds(
                 2, seed, _HELD_PARTS if n_rows is None else max(2, min(_HELD_PARTS, n_rows // 2))
@@ -223,7 +223,7 @@ def checked_groups(groups: ArrayLike | None, n_rows: int) -> np.ndarray:
     return np.asarray(numbers)
 
 
-def _by_group(groups: np.ndarray, n_folds: int, is_holdout: bool) -> GivenFolds:
+def folds_of_groups(groups: np.ndarray, n_folds: int, is_holdout: bool = False) -> GivenFolds:
     """Assign whole groups to folds, the largest first, each to the fold that has the fewest rows."""
     sizes = np.bincount(groups)
     n_folds = min(n_folds, sizes.size)

@@ -23,6 +23,7 @@ from chimap.engines.memory import CHUNK_UNIT, FEWEST_WITNESSES, WITNESS_SHARE
 from chimap.explain.effects import BinUnit
 from chimap.features.weighted import BinWeights
 from chimap.fit.design import PART_APART, FeatureBlock, check_rows, rows_apart, sample_size
+from chimap.fit.holding_out import folds_of_groups
 from chimap.fit.precision import rows_in
 from chimap.fit.targets import Codec
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_rows, rows_by_weight, unit_of
@@ -380,8 +381,7 @@ class PreparedRows:
         shift = np.asarray(self.codec.shift)
         return TriedRows(witnesses.Z, witnesses.Y, shift, score, witnesses.weights, self.codec.units)
 
-    def over(self, source: Source, n_folds: int) -> PreparedRows:
-        """Return other rows of the same kind, in random folds."""
-        return replace(
-            self, source=source, folds=DealtFolds(n_folds, self.seed), groups=None, leaves_folds=False
-        )
+    def over(self, source: Source, n_folds: int, groups: np.ndarray | None = None) -> PreparedRows:
+        """Return other rows of the same kind, in random folds, or in folds of whole groups."""
+        folds = DealtFolds(n_folds, self.seed) if groups is None else folds_of_groups(groups, n_folds)
+        return replace(self, source=source, folds=folds, groups=groups, leaves_folds=False)

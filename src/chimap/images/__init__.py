@@ -4,8 +4,6 @@
 imported when they are first needed: ``pip install "chimap[vision]"``.
 """
 
-from chimap.images.coding import CATALOGUE as CODINGS
-from chimap.images.coding import HardCoding, SoftCoding
 from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
 from chimap.images.descriptors import HOG, LBP, PHOG, SIFT, ColourHistogram, HOGBlocks
 from chimap.images.detection import (
@@ -21,15 +19,7 @@ from chimap.images.detection import (
 from chimap.images.histograms import ImageHistograms
 from chimap.images.pyramid import Pyramid
 from chimap.images.reading import ImageError, ImageReader, ImageSet, open_images
-from chimap.images.segments import (
-    Segment,
-    labelled_figures,
-    object_segments,
-    painted_segments,
-    proposed_figures,
-    segment_histograms,
-)
-from chimap.images.vocabulary import Vocabulary, learn_vocabulary, reservoir
+from chimap.images.vocabulary import CODINGS, HardCoding, SoftCoding, Vocabulary, learn_vocabulary, reservoir
 from chimap.model_files.model_file import register
 
 __all__ = [
@@ -57,12 +47,6 @@ __all__ = [
     "matched",
     "window_miss_rates",
     "scene_miss_rates",
-    "Segment",
-    "object_segments",
-    "proposed_figures",
-    "labelled_figures",
-    "segment_histograms",
-    "painted_segments",
     "MissRates",
 ]
 

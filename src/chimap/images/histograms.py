@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,26 +12,92 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import ArrayLike, RandomState, Transformed
-from chimap._validation import DataError, check_choice, check_positive
+from chimap._validation import DataError, ParameterError, check_choice, check_positive
 from chimap.data.source import choose_rows
 from chimap.engines import Progress, RichProgress
-from chimap.images.coding import CATALOGUE as CODINGS
-from chimap.images.coding import Coding
-from chimap.images.descriptors import CodedDescriptor
-from chimap.images.descriptors.base import opencv
-from chimap.images.fitted_words import FittedWords
-from chimap.images.given import Described, Images, as_images, described
+from chimap.images.descriptors import CATALOGUE as DESCRIPTORS
+from chimap.images.descriptors import Coded, CodedDescriptor, LocalDescriptor
+from chimap.images.descriptors.base import check_image, opencv, within
+from chimap.images.pyramid import Pyramid
+from chimap.images.reading.image_set import ImageSet
 from chimap.images.reading.reader import ImageReader, counted
-from chimap.images.word_learner import Keep, WordLearner, forget
+from chimap.images.vocabulary import CODINGS, Coding, Keep, Vocabulary, WordLearner, forget
 from chimap.model_files import model_file
 
+Descriptor = LocalDescriptor | CodedDescriptor
+Described: TypeAlias = str | Descriptor | Sequence[str | Descriptor] | Mapping[str, str | Descriptor]
+"""Descriptors as users pass them: a name or an object, a sequence of these, or a mapping from names to these."""
+Images: TypeAlias = "Sequence[np.ndarray] | ImageSet | ImageArrays"
+"""Images in memory, or a set of image files."""
 
-class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
+
+def described(descriptors: Described) -> dict[str, Descriptor]:
+    """Return descriptors by name, given a name, a descriptor, a list of these or a mapping.
+
+    A descriptor without a name is called by its class in lower case. Raises ValueError for an unknown name, for two
+    descriptors of one name and for an empty list.
+    """
+    if isinstance(descriptors, Mapping):
+        listed: list[tuple[str, str | Descriptor]] = list(descriptors.items())
+    else:
+        entries: Sequence[Any] = descriptors if isinstance(descriptors, list | tuple) else [descriptors]
+        listed = [(d if isinstance(d, str) else type(d).__name__.lower(), d) for d in entries]
+    by_name: dict[str, Descriptor] = {}
+    for name, descriptor in listed:
+        if isinstance(descriptor, str):
+            check_choice(descriptor, Message("each of {descriptors}"), tuple(DESCRIPTORS))
+            descriptor = DESCRIPTORS[descriptor]
+        if not isinstance(descriptor, Descriptor):
+            raise ParameterError(Message("each of {descriptors}"), descriptor, "a name or a descriptor")
+        if name in by_name:
+            raise InputError(
+                f"descriptors has two of the name {name!r}; give a mapping from distinct names to descriptors."
+            )
+        by_name[name] = descriptor
+    if not by_name:
+        raise InputError(Message("{descriptors} must hold at least one descriptor; got none."))
+    return by_name
+
+
+class ImageArrays:
+    """A sequence of arrays with the reading interface of an ``ImageSet``."""
+
+    name = "images"
+
+    def __init__(self, arrays: Sequence[np.ndarray]) -> None:
+        self._arrays = arrays
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def where(self, i: int) -> str:
+        """Return the name of image i for messages."""
+        return f"image {i}"
+
+    def open(self, i: int) -> tuple[np.ndarray, int]:
+        """Return image i as (H, W, 3) uint8 and its number of pixels."""
+        image = check_image(self._arrays[i], self.where(i))
+        return image, image.shape[0] * image.shape[1]
+
+    def pixels(self, i: int, image: np.ndarray) -> np.ndarray:
+        """Return the image that ``open`` returned, as it is."""
+        return image
+
+
+def as_images(X: Images) -> Any:
+    """Return a set of images as it is, and a sequence of arrays wrapped so that it reads like a set."""
+    return X if hasattr(X, "pixels") else ImageArrays(X)
+
+
+class ImageHistograms(TransformerMixin, BaseEstimator):
     """Histograms of visual words over a spatial pyramid, one row per image.
 
     ``fit`` learns words from a sample of images, for the descriptors that need words; ``transform`` counts them.
-    Several descriptors stand side by side in a row. Each level of the pyramid of each descriptor sums to 1, or to 0
+    Several descriptors stand side by side in a row, whose columns are ordered by descriptor, region, level, cell and
+    word. Each level of the pyramid of each descriptor sums to 1, or to 0
     where an image is too small to have points. The column of word w in cell c is the share of the level's points that
     lie in c and have word w (hard coding), or the sum of their shares in w (soft coding).
 
@@ -85,6 +151,12 @@ class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
     >>> histograms.fit_transform(images).shape, histograms.blocks_
     ((6, 1320), {'sift': slice(0, 40, None), 'colour': slice(40, 1320, None)})
     """
+
+    names_: list[str]
+    descriptors_: list[Descriptor]
+    vocabularies_: list[Vocabulary | None]
+    blocks_: dict[str, slice]
+    levels_: dict[str, slice]
 
     def __init__(
         self,
@@ -246,6 +318,136 @@ class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
 
         return ImageReader(images, work, rows=chosen, n_jobs=self.n_jobs, strict=strict)
 
+    def histogram(self, image: np.ndarray, mask: np.ndarray | None = None) -> np.ndarray:
+        """Return the row of one image.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image; (H, W) is gray.
+        mask : ndarray of shape (H, W) or None, default=None
+            Region of each pixel, if ``n_regions`` is 2 or more.
+
+        Returns
+        -------
+        ndarray of shape (columns,), float32
+            The row.
+        """
+        check_is_fitted(self)
+        image, mask = within(self.max_side, check_image(image), mask)
+        pool = self._pyramid.pool
+        return np.concatenate([pool(coded, n, image.shape, mask) for _, coded, n in self._coded(image)])
+
+    def painted(
+        self, image: np.ndarray, contributions: ArrayLike, mask: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Spread contributions to the score of one image over the pixels that they come from.
+
+        The pixels are those of the image as it is described, scaled down to ``max_side``. A contribution of a word that
+        occurs goes to the pixels of its points; a contribution of an absent word is spread evenly over its cell, see
+        ``Pyramid.painted``.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        contributions : array of shape (columns,)
+            A contribution for each column of the row.
+        mask : ndarray of shape (H, W) or None, default=None
+            Region of each pixel, if ``n_regions`` is 2 or more.
+
+        Returns
+        -------
+        ndarray of shape (H, W), float64
+            Contributions by pixel, with the same sum.
+
+        Raises
+        ------
+        DataError
+            If there is not one contribution per column.
+
+        Examples
+        --------
+        >>> from chimap import ImageHistograms
+        >>> image = np.random.default_rng(0).integers(0, 256, size=(40, 50, 3), dtype=np.uint8)
+        >>> histograms = ImageHistograms("colour", grids=((1, 1), (2, 2))).fit([image])
+        >>> histograms.painted(image, histograms.histogram(image)).sum().round(6)
+        np.float64(2.0)
+        """
+        check_is_fitted(self)
+        image, mask = within(self.max_side, check_image(image), mask)
+        values = np.asarray(contributions, np.float64)
+        if values.shape != (self.n_columns,):
+            raise DataError(
+                f"contributions must be one number per column, shape ({self.n_columns},); got shape {values.shape}."
+            )
+        picture = np.zeros(image.shape[:2])
+        for columns, coded, n_words in self._coded(image):
+            picture += self._pyramid.painted(values[columns], coded, n_words, image.shape, mask)
+        return picture
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of a row."""
+        return max(columns.stop for columns in self.blocks_.values())
+
+    @property
+    def coder(self) -> Coding:
+        """The coding, as an object."""
+        return CODINGS[self.coding] if isinstance(self.coding, str) else self.coding
+
+    def coded(
+        self, image: np.ndarray, descriptor: Descriptor, vocabulary: Vocabulary | None
+    ) -> tuple[Coded, int]:
+        """Return the words at the points of an image, which is not scaled down.
+
+        Parameters
+        ----------
+        image : ndarray of shape (H, W, 3), uint8
+            The image.
+        descriptor : descriptor
+            One of ``descriptors_``.
+        vocabulary : Vocabulary or None
+            The words of the descriptor, from ``vocabularies_``.
+
+        Returns
+        -------
+        coded : Coded
+            The points and their words.
+        n_words : int
+            Number of words of the descriptor.
+        """
+        if isinstance(descriptor, CodedDescriptor):
+            return descriptor.coded(image), descriptor.n_words
+        assert vocabulary is not None
+        return self.coder.code(descriptor.points(image), vocabulary), len(vocabulary.centres)
+
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> np.ndarray:
+        """Return the names of the columns, such as "sift 2x2 cell 3 word 17".
+
+        Parameters
+        ----------
+        input_features : sequence of str or None, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (columns,), object
+            The names.
+        """
+        names = []
+        for level, columns in self.levels_.items():
+            n_words = self._n_words(self.names_.index(level.split()[0]))
+            cells = range((columns.stop - columns.start) // n_words)
+            names += [f"{level} cell {cell} word {word}" for cell in cells for word in range(n_words)]
+        return np.array(names, dtype=object)
+
+    def describe(self) -> str:
+        """Return a summary such as "sift, 600 words; colour, 256 words; grids 1x1, 2x2"."""
+        check_is_fitted(self)
+        words = [f"{name}, {self._n_words(i)} words" for i, name in enumerate(self.names_)]
+        return f"{'; '.join(words)}; grids {', '.join(f'{rows}x{columns}' for rows, columns in self.grids)}"
+
     def save(self, path: str | Path, overwrite: bool = False) -> None:
         """Write the fitted histograms to a file, so that other images get the same words.
 
@@ -296,3 +498,29 @@ class ImageHistograms(FittedWords, TransformerMixin, BaseEstimator):
 
     def _progress(self) -> Progress:
         return RichProgress() if self.verbose else Progress()
+
+    @property
+    def _pyramid(self) -> Pyramid:
+        return Pyramid(tuple(self.grids), self.n_regions)
+
+    def _n_words(self, i: int) -> int:
+        vocabulary, descriptor = self.vocabularies_[i], self.descriptors_[i]
+        return descriptor.n_words if isinstance(descriptor, CodedDescriptor) else len(vocabulary.centres)  # type: ignore[union-attr]
+
+    def _coded(self, image: np.ndarray) -> Iterator[tuple[slice, Coded, int]]:
+        """Yield the columns, points and number of words of each descriptor of an image, not scaled down."""
+        parts = zip(self.blocks_.values(), self.descriptors_, self.vocabularies_, strict=True)
+        for columns, descriptor, vocabulary in parts:
+            coded, n_words = self.coded(image, descriptor, vocabulary)
+            yield columns, coded, n_words
+
+    def _lay_out(self, pyramid: Pyramid) -> None:
+        """Set the columns of descriptors and levels."""
+        start = 0
+        self.blocks_, self.levels_ = {}, {}
+        for i, name in enumerate(self.names_):
+            for level, columns in pyramid.levels(self._n_words(i)):
+                self.levels_[f"{name} {level}"] = slice(start + columns.start, start + columns.stop)
+            stop = start + pyramid.n_cells * self._n_words(i)
+            self.blocks_[name] = slice(start, stop)
+            start = stop

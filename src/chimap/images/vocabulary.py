@@ -1,9 +1,11 @@
-"""Visual words: centres of descriptors found by k-means, and the search for the words nearest to a descriptor."""
+"""Visual words: centres of descriptors, found by k-means; how images teach them, and how points count for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,10 @@ from chimap import _loops
 from chimap._messages import Message
 from chimap._validation import DataError, check_choice, check_positive
 from chimap.data.io.files import needed
+from chimap.engines import Progress
+from chimap.images.descriptors import Coded, LocalDescriptor, Points
+from chimap.images.descriptors.base import check_image, within
+from chimap.images.reading.reader import ImageReader, counted
 
 LEARNERS = ("sklearn", "faiss")
 _ROWS = 512  # vectors per block, so that its scores stay in cache
@@ -197,3 +203,152 @@ def reservoir(parts: Iterable[np.ndarray], size: int, seed: int) -> np.ndarray:
             "there are no descriptors to learn words from: the images are too small. Use larger images."
         )
     return kept
+
+
+Arrays = dict[str, np.ndarray]
+Keep = Callable[[str, Callable[[], Arrays]], Arrays]
+
+
+def forget(name: str, make: Callable[[], Arrays]) -> Arrays:
+    """Return ``make()`` and keep nothing."""
+    return make()
+
+
+@dataclass(frozen=True)
+class WordLearner:
+    """Learner of the words of one descriptor; its settings are those of ``ImageHistograms``."""
+
+    name: str
+    descriptor: LocalDescriptor
+    n_words: int
+    n_sample: int
+    max_side: int
+    learner: str
+    seed: int
+    n_jobs: int | None
+
+    def words(self, images: Any, chosen: np.ndarray, progress: Progress, keep: Keep) -> Vocabulary:
+        """Return the vocabulary that is learned from descriptors of the ``chosen`` images.
+
+        ``keep`` is that of ``ImageHistograms.fit``.
+        """
+        arrays = keep(f"words {self.name}", partial(self._learn, images, chosen, progress, keep))
+        return Vocabulary(arrays["centres"], float(arrays["spread"][0]))
+
+    def _learn(self, images: Any, chosen: np.ndarray, progress: Progress, keep: Keep) -> Arrays:
+        sample = keep(f"sample {self.name}", partial(self._draw, images, chosen, progress))["vectors"]
+        progress.stage(f"{self.name} words", None, "words")
+        vocabulary = learn_vocabulary(sample, self.n_words, self.learner, self.seed)
+        return {"centres": vocabulary.centres, "spread": np.array([vocabulary.spread])}
+
+    def _draw(self, images: Any, chosen: np.ndarray, progress: Progress) -> Arrays:
+        progress.stage(f"{self.name} sample", len(chosen), "images")
+        most = max(64, 4 * self.n_sample // len(chosen))
+        reader = ImageReader(images, partial(self._vectors, most), rows=chosen, n_jobs=self.n_jobs)
+        return {"vectors": reservoir(counted(reader, progress), self.n_sample, self.seed)}
+
+    def _vectors(self, most: int, i: int, image: np.ndarray) -> np.ndarray:
+        """Return up to ``most`` descriptors of image i, drawn at random.
+
+        Zero vectors are left out: they stand for flat places, which say nothing about words.
+        """
+        vectors = self.descriptor.points(within(self.max_side, check_image(image))[0]).vectors
+        seen = np.flatnonzero(vectors.any(axis=1))
+        if seen.size > most:
+            seen = np.sort(np.random.default_rng([self.seed, i]).choice(seen, most, replace=False))
+        return vectors[seen]
+
+
+@dataclass(frozen=True)
+class HardCoding:
+    """Coding in which each point counts once, for its nearest word.
+
+    Examples
+    --------
+    >>> from chimap.images.descriptors import Points
+    >>> words = Vocabulary(np.float32([[0, 0], [4, 4]]), spread=1.0)
+    >>> points = Points(np.float32([5]), np.float32([7]), np.float32([[2, 1]]))
+    >>> HardCoding().code(points, words).words.tolist()
+    [[0]]
+    """
+
+    def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
+        """Return the points with the index of their nearest word.
+
+        Parameters
+        ----------
+        points : Points
+            n points, with vectors of the vocabulary's dimensions.
+        vocabulary : Vocabulary
+            The words.
+
+        Returns
+        -------
+        Coded
+            The n points, with ``words`` of shape (n, 1) and no weights.
+        """
+        return Coded(points.x, points.y, vocabulary.nearest(points.vectors)[0])
+
+
+@dataclass(frozen=True)
+class SoftCoding:
+    """Coding in which each point is shared between its nearest words (a kernel codebook).
+
+    The weight of a word is proportional to exp(-distance^2 / (2 width^2)), and the weights of a point sum to 1.
+
+    Parameters
+    ----------
+    n_nearest : int, default=5
+        Number of words that a point is shared between; all words if the vocabulary has fewer.
+    width : float or None, default=None
+        Standard deviation of the Gaussian, in the units of the descriptor. None takes the spread of the vocabulary
+        (1 if the spread is 0).
+
+    References
+    ----------
+    van Gemert, Veenman, Smeulders and Geusebroek, Visual word ambiguity, 2010 (codeword uncertainty). Chatfield,
+    Lempitsky, Vedaldi and Zisserman, The devil is in the details, 2011 (the nearest five).
+
+    Examples
+    --------
+    >>> from chimap.images.descriptors import Points
+    >>> words = Vocabulary(np.float32([[0, 0], [4, 4]]), spread=1.0)
+    >>> points = Points(np.float32([5]), np.float32([7]), np.float32([[2, 1]]))
+    >>> coded = SoftCoding(n_nearest=2, width=3.0).code(points, words)
+    >>> coded.words.tolist(), bool(coded.weights[0, 0] > coded.weights[0, 1])
+    ([[0, 1]], True)
+    """
+
+    n_nearest: int = 5
+    width: float | None = None
+
+    def __post_init__(self) -> None:
+        check_positive(self.n_nearest, "n_nearest", integer=True)
+        if self.width is not None:
+            check_positive(self.width, "width")
+
+    def code(self, points: Points, vocabulary: Vocabulary) -> Coded:
+        """Return the points with their nearest words and the share of each word.
+
+        Parameters
+        ----------
+        points : Points
+            n points, with vectors of the vocabulary's dimensions.
+        vocabulary : Vocabulary
+            The words.
+
+        Returns
+        -------
+        Coded
+            The n points, with ``words`` and ``weights`` of shape (n, n_nearest), nearest word first.
+        """
+        words, distances = vocabulary.nearest(points.vectors, min(self.n_nearest, len(vocabulary.centres)))
+        width = self.width or vocabulary.spread or 1.0
+        distances -= distances[:, :1]  # the nearest word weighs 1, so that far points do not underflow
+        weights = np.exp(distances / np.float32(-2 * width**2))
+        weights /= weights.sum(axis=1, keepdims=True)
+        return Coded(points.x, points.y, words, weights)
+
+
+Coding = HardCoding | SoftCoding
+CODINGS: dict[str, Coding] = {"hard": HardCoding(), "soft": SoftCoding()}

@@ -1,7 +1,8 @@
-"""Shapes that the arrays of a saved object must have, relative to each other, before the object is restored.
+"""What the arrays of a saved object must agree in, before the object is restored.
 
 Compiled loops trust the shapes of their arguments, so a table with fewer rows than bins would be read beyond its end.
-Each class has an entry here for every array that a prediction reads.
+Each class has a ``Shape`` beside the annotation of every array that a prediction reads, and an entry here for what
+shapes do not say.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import scipy.sparse as sp
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._types import JSON
+from chimap._types import JSON, Shape
 from chimap.model_files import kinds
 
 Agreeing = list[tuple[str, object, object]]
@@ -157,15 +158,6 @@ def _of_lookup(state: JSON, sizes: dict[str, int]) -> Agreeing:
     ]
 
 
-def _of_exact_learner(state: JSON, sizes: dict[str, int]) -> Agreeing:
-    duals, widths, columns = state["_weights"].duals, sizes["widths"], state["width_columns_"]
-    return [
-        ("rows", duals.shape[0], sizes["n"]), ("names of widths", len(state["width_names_"]), widths),
-        ("widths of the bins", np.unique(columns).tolist(), [*range(widths)]),
-        *_outputs_of(duals.shape[1], state),
-    ]  # fmt: skip
-
-
 def _outputs_of(n_outputs: int, state: JSON) -> Agreeing:
     """The outputs are as many as the classes need, if there are classes."""
     classes = state.get("classes_")
@@ -205,73 +197,10 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
     "KeptRows": _of_kept_rows,
     "OnlineIntersectionClassifier": _of_online,
     "LookupClassifier": _of_lookup,
-    "ExactKernelLearner": _of_exact_learner,
-    "ExactKernelRegressor": _of_exact_learner,
     "KernelClassifier": _of_kernel_machine,
 }
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
-
-Axis = str | int
-
-# Axes are numbers or names. The name of an attribute stands for its value; another name, for the same size in all
-# arrays of the object.
-_MAP: dict[str, tuple[Axis, ...]] = {"largest_": ("n_features_in_",)}
-_ON_GIVEN: dict[str, tuple[Axis, ...]] = {"coef_": ("t", "n_features_in_"), "intercept_": ("t",)}
-_LEARNED_WIDTHS: dict[str, tuple[Axis, ...]] = {
-    "width_columns_": ("n_features_in_",), "widths_": ("widths",), "_rows": ("n", "n_features_in_"),
-}  # fmt: skip
-SHAPES: dict[str, dict[str, tuple[Axis, ...]]] = {
-    "LineTables": {
-        "lines": ("bins", "pieces", 2, "t"), "errors": ("bins", "pieces", "t"), "n_below": ("bins",),
-        "rates": ("bins",), "intercept": ("t",),
-    },
-    "OptimalMap": _MAP | {"points_": ("m",), "weights_": ("m",), "eigenvalues_": ("n_terms",),
-                          "_coefficients": ("m", "n_terms")},
-    "DirectMap": _MAP,
-    "HomogeneousMap": _MAP | {"amplitudes_": ("harmonics",)},
-    "StationaryMap": {"amplitudes_": ("harmonics",)},
-    "ChebyshevMap": _MAP,
-    "StaircaseMap": _MAP | {"scale_": ("n_features_in_",)},
-    "AnchorMap": _MAP | {"scale_": ("n_features_in_",), "_amplitudes": ("n_features_in_",),
-                         "_factors": ("n_terms_", "tables", "codes")},
-    "AdditiveKPCA": _MAP | {"landmarks_": ("n_features_in_", "m"), "_coefficients": ("n_features_in_", "n_terms", "m"),
-                            "eigenvalues_": ("n_features_in_", "n_terms")},
-    "CodeTables": {"tables": ("bins", "codes", "t"), "intercept": ("t",)},
-    "Calibration": {"offsets": ("t",), "sigmoids": (2, "t")},
-    "Conformal": {"weights": ("m",)},
-    "InverseFactor": {"packed": ("numbers",)},
-    "Posterior": {"mean": ("D",), "basis": ("D", "p")},
-    "DualPosterior": {"solved": ("n",)},
-    "TaskCalibration": {"scales": ("t",), "offsets": ("t",)},
-    "Matrix": {"matrix": ("inputs", "outputs")},
-    "RoundedMatrix": {"matrix": ("inputs", "outputs")},
-    "Hadamard": {"signs": ("blocks", 3, "padded"), "lengths": ("m",)},
-    "FourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_centred",)},
-    "SkewedFourierFeatures": {"offset_": ("n_waves",), "centre_": ("n_features_in_",)},
-    "LandmarkFeatures": {"_mapped": ("p", "_n_features_out"), "_half_norms": ("_n_features_out",),
-                         "projection_": ("_n_features_out", "_n_features_out"), "_ones": ("_n_features_out",)},
-    "UnitGaussianMap": {"centre": ("p",), "scale": ("p",)},
-    "MinMaxFeatures": dict.fromkeys(("rates_", "logs_", "offsets_"), ("n_features_in_", "n_components")),
-    "SignStableProjection": {"frequencies_": ("n_features_in_", "n_components")},
-    "CompressedMap": _MAP | {"scales_": ("n_features_in_",), "combinations_": ("tables", "long", "n_terms")},
-    "KeptRows": {"columns": ("d",), "means": ("d",), "dense": ("n", "d"), "squares": ("n",), "data": ("entries",),
-                 "rows": ("entries",), "starts": ("ends",)},
-    "Swept": {"borders": ("ends",), "intercept": ("t",), "weights": ("n", "t"), "core_residuals": ("core", "t")},
-    "BlockFeatures": {"borders_": ("ends",)},
-    "MomentsRidge": _ON_GIVEN,
-    "MomentsRidgeClassifier": _ON_GIVEN,
-    "MomentsLasso": _ON_GIVEN,
-    "MomentsGroupLasso": _ON_GIVEN,
-    "OnlineIntersectionClassifier": {"tables_": ("t", "n_features_in_", "knots"), "intercept_": ("t",),
-                                     "ranges_": ("n_features_in_",)},
-    "LookupClassifier": {"tables_": ("t", "n_features_in_", "codes"), "coef_": ("t", "terms"), "intercept_": ("t",)},
-    "DualWeights": {"duals": ("n", "t"), "intercept": ("t",)},
-    "ExactKernelLearner": _LEARNED_WIDTHS,
-    "ExactKernelRegressor": _LEARNED_WIDTHS,
-    "KernelClassifier": {"dual_coef_": ("t", "n"), "intercept_": ("t",)},
-    "NystroemFeatures": {"landmarks_": ("m", "n_features_in_"), "projection_": ("m", "_n_features_out")},
-}  # fmt: skip
 
 # Learned arrays that older files lack, with values under which the object computes the same as before.
 YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
@@ -298,7 +227,7 @@ def _errors_by_output(state: JSON) -> np.ndarray:
 RESHAPED: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {"LineTables": {"errors": _errors_by_output}}
 
 # The weights of the features, for every estimator that has them.
-_WEIGHTS: dict[str, tuple[Axis, ...]] = {"_coef": ("D", "t"), "_intercept": ("t",)}
+_WEIGHTS = {"_coef": Shape("D", "t"), "_intercept": Shape("t")}
 
 
 def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
@@ -315,10 +244,11 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
             state[name] = reshaped(state)
     kinds.check(cls, state, known)
     sizes: dict[str, int] = {k: v for k, v in state.items() if isinstance(v, int)}
-    for name, axes in ({**_WEIGHTS, **SHAPES.get(cls.__name__, {})}).items():
+    shapes = kinds.shapes_of(cls, known)
+    for name, axes in (_WEIGHTS | shapes).items():
         if name in state and state[name] is not None:
             _check_array(f"{cls.__name__}.{name}", state[name], axes, sizes)
-        elif name in SHAPES.get(cls.__name__, ()) and "n_features_in_" in state:
+        elif name in shapes and "n_features_in_" in state:
             raise InputError(f"{cls.__name__} has no {name}")
     _check_together(cls.__name__, state, sizes)
 
@@ -335,7 +265,7 @@ def _complete_parameters(cls: type, state: JSON) -> None:
         state[name] = parameter.default
 
 
-def _check_array(name: str, array: object, axes: tuple[Axis, ...], sizes: dict[str, int]) -> None:
+def _check_array(name: str, array: object, axes: Shape, sizes: dict[str, int]) -> None:
     if not (isinstance(array, np.ndarray) or _arrays.is_sparse(array)) or array.ndim != len(axes):
         raise InputError(f"{name} is not an array of {len(axes)} axes")
     wanted = [sizes.setdefault(axis, n) if isinstance(axis, str) else axis

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from chimap._errors import InputError
-from chimap._types import JSON, SOMETIMES
+from chimap._types import JSON, SOMETIMES, Shape
 
 # What a file may hold where an annotation names a type for type checkers only, or one of another package.
 _ARRAYS = np.ndarray | sp.csr_matrix | sp.csr_array | list | tuple
@@ -116,6 +116,17 @@ def stated_by(cls: type, known: tuple[type, ...]) -> dict[str, Stated]:
     return stated | (_settings(cls, names) if is_estimator else {})
 
 
+@cache
+def shapes_of(cls: type, known: tuple[type, ...]) -> dict[str, Shape]:
+    """Return the shapes that a class states beside the annotations of its arrays, by name of the attribute."""
+    return {
+        name: shape
+        for name, stated in stated_by(cls, known).items()
+        for shape in _notes(stated.kind)
+        if isinstance(shape, Shape)
+    }
+
+
 def _settings(cls: type, names: JSON) -> dict[str, Stated]:
     """Return the parameters of the constructor of an estimator, which it keeps unchanged."""
     constructor = cls.__init__  # type: ignore[misc]
@@ -157,7 +168,10 @@ def is_of(value: object, kind: object) -> bool:
         return True
     if origin is Annotated:
         # Noted kinds are stricter than the type for the type checker.
-        return all(is_of(value, note) for note in [n for n in inner[1:] if n != SOMETIMES] or inner[:1])
+        return all(
+            is_of(value, note)
+            for note in [n for n in inner[1:] if n != SOMETIMES and not isinstance(n, Shape)] or inner[:1]
+        )
     if origin in (Union, UnionType):
         return any(is_of(value, member) for member in inner)
     if origin is Literal:

@@ -21,7 +21,7 @@ from chimap._validation import check_histograms
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
-from chimap.features.base import FittedFeatures
+from chimap.features.base import Features
 from chimap.features.mapped_functions import MappedModel
 from chimap.fit.targets import ClassCodec, Codec, RealCodec
 from chimap.moments import of_rows
@@ -88,7 +88,7 @@ class FittedCandidate(Protocol):
         ...
 
     @property
-    def features(self) -> FittedFeatures:
+    def features(self) -> Features:
         """The features."""
         ...
 

@@ -2,7 +2,7 @@
 
 Three steps, a file each for what they are about:
 
-- measures: ``measures``, ``ranking``, ``segmentation`` and ``splits`` compare predictions with the truth.
+- measures: ``measures``, ``ranking`` and ``splits`` compare predictions with the truth.
 - values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
   that a page shows. Each gives its numbers as JSON with ``as_dict``.
 - pages: ``render_...`` returns the HTML of a value and ``write_...`` writes it. ``page`` has what all pages share,
@@ -18,7 +18,8 @@ PosixPath('pets.html')
 
 from __future__ import annotations
 
-from chimap.report.comparison import Comparison, render_comparison, write_comparison
+from chimap.features.kernel_errors import KernelErrors
+from chimap.report.comparison import Comparison, compare, render_comparison, write_comparison
 from chimap.report.evaluation import Evaluation
 from chimap.report.evaluation_page import render_report, write_report
 from chimap.report.explanation import ExplainedRow, Likeness, ModelExplanation
@@ -32,7 +33,6 @@ from chimap.report.kernel import (
     render_learned_kernel,
     write_learned_kernel,
 )
-from chimap.report.kernel_errors import KernelErrors
 from chimap.report.measures import (
     Baseline,
     ClassificationMetrics,
@@ -57,7 +57,6 @@ from chimap.report.ranking import (
     precision_recall,
     ranking_metrics,
 )
-from chimap.report.segmentation import SegmentationMetrics, segmentation_metrics
 from chimap.report.selection import ComponentScores, StrengthCurve, write_selection
 from chimap.report.splits import SplitScores, repeated_splits
 
@@ -72,8 +71,6 @@ __all__ = [
     "PrecisionRecall",
     "ranking_metrics",
     "RankingMetrics",
-    "segmentation_metrics",
-    "SegmentationMetrics",
     "repeated_splits",
     "SplitScores",
     "TaskMetrics",
@@ -93,6 +90,7 @@ __all__ = [
     "examples",
     "package_versions",
     "Comparison",
+    "compare",
     "KernelErrors",
     "render_comparison",
     "write_comparison",

@@ -12,8 +12,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from chimap._memory import format_bytes
+from chimap._memory import format_bytes, parse_memory
+from chimap._threads import threads
 from chimap._types import Parameters
+from chimap._validation import DataError
+from chimap.data import Source
+from chimap.engines import Progress, Stopwatch
+from chimap.features.kernel_errors import KernelErrors
+from chimap.race.compare import SIZES, Entrant, Run, differences, recommended
+from chimap.race.compare import compare as run_comparison
 from chimap.report import formatting
 from chimap.report.figures import (
     INK,
@@ -29,143 +36,110 @@ from chimap.report.figures import (
     to_svg,
 )
 from chimap.report.formatting import measure_in_words, number, one_line, percent, plain, seconds
-from chimap.report.kernel_errors import KernelErrors, gram_error, value_error
+from chimap.report.kernel_errors import gram_error, value_error
 from chimap.report.page import LISTED, as_markup, date_in_words, now, package_versions, render, write_page
 from chimap.selection.jackknife import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 
-FASTER = 2.0  # a speed-up of predictions by this factor outweighs a loss in score that may be chance
-SAME_TIME = 1.25  # prediction times within this factor count as equal
-
-
-@dataclass(frozen=True)
-class Run:
-    """The result of a model in one round.
-
-    Parameters
-    ----------
-    n_rows : int
-        Number of training rows.
-    score : float
-        Score on the held-out rows; greater is better.
-    standard_error : float
-        Standard error of the score.
-    seconds : float
-        Time of the fit and the predictions.
-    predict_seconds : float
-        Time of a prediction per row.
-    """
-
-    n_rows: int
-    score: float
-    standard_error: float
-    seconds: float
-    predict_seconds: float
-
-
-@dataclass(frozen=True)
-class Entrant:
-    """A model in the race.
+def compare(
+    model: BaseEstimator,
+    source: Source,
+    *,
+    kernel: str | None = None,
+    gamma: float | str = "auto",
+    normalize: str | Sequence[str | None] | None = None,
+    sizes: Sequence[int] = SIZES,
+    groups: np.ndarray | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
 
     Parameters
     ----------
-    name : str
-        Unique name, for JSON and legends.
-    settings : dict
-        Parameters of the estimator.
-    runs : tuple of Run
-        One result per round.
-    deviations : tuple of float, default=()
-        Jackknife deviations of the last score, from which standard errors of differences are computed.
-    is_linear : bool, default=False
-        Whether it is a linear baseline.
-    fit_settings : dict or None, default=None
-        Parameters that fit this model on all rows; None if that is impossible, as for an exact model whose rows exceed
-        the memory.
-    error : str, default=""
-        Why the model failed; empty if it did not.
-    """
-
-    name: str
-    settings: Parameters
-    runs: tuple[Run, ...]
-    deviations: tuple[float, ...] = ()
-    is_linear: bool = False
-    fit_settings: Parameters | None = None
-    error: str = ""
-
-    @property
-    def fits(self) -> bool:
-        """Whether the model can be fitted on all rows."""
-        return self.fit_settings is not None
-
-    @property
-    def last(self) -> Run:
-        """The result of the last round it ran in."""
-        return self.runs[-1]
-
-    @property
-    def kernel(self) -> str:
-        """Kernel and normalisation: 'exp-chi2, l1'."""
-        normalize = self.settings.get("normalize")
-        return str(self.settings.get("kernel", self.name)) + ("" if normalize is None else f", {normalize}")
-
-    @property
-    def method(self) -> str:
-        """How the kernel is used: 'exact', '1,960 landmarks'."""
-        features = self.settings.get("features", "exact")
-        if self.settings.get("loss", "square") != "square":
-            return "SVM"
-        if self.settings.get("kernel") == "linear":
-            return "exact" if features == "exact" and not self.fits else "ridge"
-        n = self.settings.get("n_components", "")
-        size = f"{n:,} " if isinstance(n, int) else ""
-        return {"landmarks": f"{size}landmarks", "fourier": f"{size}random features"}.get(
-            features, str(features)
-        )
-
-    @property
-    def words(self) -> str:
-        """Kernel, normalisation and method in one line."""
-        return f"{self.kernel}, {self.method}"
-
-
-def recommended(finalists: Sequence[Entrant]) -> tuple[Entrant, Entrant]:
-    """Return the best and the recommended entrant of the last round.
-
-    The best entrant is recommended, unless others predict at least twice as fast and score lower by no more than one
-    standard error of the difference. Then the fastest of those is recommended, and of equally fast ones the one with
-    the highest score. Entrants that cannot be fitted on all rows are considered only if there are no others.
-
-    Parameters
-    ----------
-    finalists : sequence of Entrant
-        The entrants of the last round, best first.
+    model : HistogramClassifier or HistogramRegressor
+        Unfitted, with kernel="auto". The race uses its memory, precision, scoring, seed and threads.
+    source : Source
+        Rows with labels.
+    kernel : str or None, default=None
+        The kernel whose features are compared; None compares every kernel that suits the rows.
+    gamma : float or str, default="auto"
+        Gamma of an exponential ``kernel``; with "auto" each fit chooses it.
+    normalize : str, sequence of str or None, default=None
+        The normalisation for ``kernel``; None tries those that suit the rows.
+    sizes : sequence of int, default=(256, 1024)
+        Numbers of landmarks and of random features to try with ``kernel``.
+    groups : array of shape (n_rows,) or None, default=None
+        Rows of one group are held out together.
+    progress : Progress or None, default=None
+        Informed of each stage and step.
 
     Returns
     -------
-    tuple of Entrant
-        The best and the recommended one.
+    Comparison
+        All machines that were tried, with scores and times.
+
+    Raises
+    ------
+    DataError
+        If rows have no labels or are invalid, if there are too few rows or groups to hold any out, or if no machine can
+        be fitted.
+    MemoryBudgetError
+        If the kernel matrix of the race does not fit in the memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.data import ArraySource
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
+    >>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
+    >>> sorted({e.method for e in result.ranked})
+    ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
-    candidates = [e for e in finalists if e.fits] or list(finalists)
-    best = candidates[0]
-    near = [e for e in candidates if best.last.score - e.last.score <= standard_error(differences(best, e))]
-    fast = [e for e in near if FASTER * e.last.predict_seconds <= best.last.predict_seconds]
-    if not fast:
-        return best, best
-    limit = SAME_TIME * min(e.last.predict_seconds for e in fast)
-    return best, max((e for e in fast if e.last.predict_seconds <= limit), key=lambda e: e.last.score)
+    from chimap.estimators.internals import asked_of, fit_of, rows_that_count
 
-
-def differences(one: Entrant, other: Entrant) -> np.ndarray:
-    """Return the jackknife deviations of the difference of two scores on the same rows; empty if one is unknown."""
-    if len(one.deviations) != len(other.deviations):
-        return np.zeros(0)
-    return np.subtract(one.deviations, other.deviations)
+    if not source.has_labels:
+        raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
+    clock = Stopwatch()
+    with threads(model.n_jobs), progress or Progress() as shown:
+        with clock("read"):
+            shown.stage("reading", None)
+            source, groups = rows_that_count(model, source, groups)
+        found = run_comparison(
+            asked_of(model), source, groups, fit_of(model), shown, clock,
+            kernel=kernel, gamma=gamma, normalize=normalize, sizes=sizes,
+        )  # fmt: skip
+    blocks = found.blocks
+    return Comparison(
+        entrants=found.entrants,
+        measure=found.measure,
+        floor=found.floor,
+        n_held_out=found.n_held_out,
+        data={
+            "file": source.name,
+            "rows": source.n_rows,
+            "training rows": found.n_rows,
+            "held-out rows": found.n_held_out,
+            "bins": source.n_features,
+            "groups": None if groups is None else int(np.unique(groups).size),
+            "learned rows": None if blocks is None else blocks.n_rows,
+            "block rows": None if blocks is None else blocks.block_rows,
+        },
+        fit_seconds={found.chosen.name: found.fit_seconds},
+        settings={
+            "kernel": kernel or "all",
+            "memory": format_bytes(parse_memory(model.memory)),
+            "precision": model.precision_,
+            "random_state": str(model.random_state),
+        },
+        stages=clock.seconds,
+    )
 
 
 def entrant_as_dict(e: Entrant) -> Parameters:

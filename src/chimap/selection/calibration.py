@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_expit, log_softmax
 
+from chimap._types import Shape
 from chimap.model_files import register
 from chimap.moments import of_entries
 
@@ -63,8 +65,8 @@ class Calibration:
     """
 
     scale: float
-    offsets: np.ndarray
-    sigmoids: np.ndarray | None = None
+    offsets: Annotated[np.ndarray, Shape("t")]
+    sigmoids: Annotated[np.ndarray | None, Shape(2, "t")] = None
     power: float = 0.0
 
     @classmethod
@@ -139,8 +141,8 @@ class TaskCalibration:
     [[False, True], [False, False], [True, True], [True, False]]
     """
 
-    scales: np.ndarray
-    offsets: np.ndarray
+    scales: Annotated[np.ndarray, Shape("t")]
+    offsets: Annotated[np.ndarray, Shape("t")]
 
     @classmethod
     def unknown(cls, n_tasks: int) -> TaskCalibration:

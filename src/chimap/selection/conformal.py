@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numbers
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from chimap._errors import InputError
+from chimap._types import Shape
 from chimap._validation import ParameterError
 from chimap.model_files import register
 
@@ -50,7 +52,7 @@ class Conformal:
     """
 
     scores: np.ndarray
-    weights: np.ndarray | None = None
+    weights: Annotated[np.ndarray | None, Shape("m")] = None
 
     def __post_init__(self) -> None:
         if self.scores.ndim != 2 or (self.weights is not None and self.weights.size != self.scores.shape[0]):

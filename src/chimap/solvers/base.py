@@ -14,12 +14,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Protocol, Self, TypeVar
 
 import numpy as np
 
 from chimap._pieces import Held
 from chimap._progress import Progress
+from chimap._types import Shape
 from chimap._validation import DataError
 from chimap.features.exact import RowKernel
 from chimap.losses import FeatureRows, Loss
@@ -162,14 +163,14 @@ class Swept:
         Rows learned from, and score of the block that followed.
     """
 
-    borders: np.ndarray
+    borders: Annotated[np.ndarray, Shape("ends")]
     octaves: int
     selection: object
     alpha: float
-    intercept: np.ndarray
+    intercept: Annotated[np.ndarray, Shape("t")]
     lift: float
-    weights: np.ndarray
-    core_residuals: np.ndarray
+    weights: Annotated[np.ndarray, Shape("n", "t")]
+    core_residuals: Annotated[np.ndarray, Shape("core", "t")]
     held_out: np.ndarray
     scores: np.ndarray
 

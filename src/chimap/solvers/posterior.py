@@ -23,11 +23,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from chimap._cholesky import inverse_columns
 from chimap._errors import InputError
+from chimap._types import Shape
 from chimap.model_files import register
 from chimap.solvers.exact import DualRidge
 from chimap.solvers.ridge import Factor
@@ -45,7 +47,7 @@ class InverseFactor:
         Columns of L^-1 one after the other, each from the diagonal down.
     """
 
-    packed: np.ndarray
+    packed: Annotated[np.ndarray, Shape("numbers")]
 
     def __post_init__(self) -> None:
         if self.packed.ndim != 1 or self.size * (self.size + 1) // 2 != self.packed.size:
@@ -106,10 +108,10 @@ class Posterior:
     """
 
     factor: InverseFactor
-    mean: np.ndarray
+    mean: Annotated[np.ndarray, Shape("D")]
     count: float
     alpha: float
-    basis: np.ndarray | None = None
+    basis: Annotated[np.ndarray | None, Shape("D", "p")] = None
     unit: float = 1.0
 
     @classmethod
@@ -162,7 +164,7 @@ class DualPosterior:
     """
 
     factor: InverseFactor
-    solved: np.ndarray
+    solved: Annotated[np.ndarray, Shape("n")]
     alpha: float
     unit: float = 1.0
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
 from chimap._errors import InputError
-from chimap._types import Rows
+from chimap._types import Rows, Shape
 from chimap.features.additive import AdditiveMap, AnchorMap
 from chimap.features.additive.codes import look_up
 from chimap.features.base import FittedFeatures
@@ -29,8 +30,8 @@ class CodeTables:
     """
 
     map: AnchorMap
-    tables: np.ndarray
-    intercept: np.ndarray
+    tables: Annotated[np.ndarray, Shape("bins", "codes", "t")]
+    intercept: Annotated[np.ndarray, Shape("t")]
 
     @classmethod
     def of(cls, psi: AnchorMap, coef: np.ndarray, intercept: np.ndarray) -> CodeTables:

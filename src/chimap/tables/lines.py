@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated
 
 import numpy as np
 
 from chimap import _arrays, _loops, _threads
-from chimap._types import JSON, Rows
+from chimap._types import JSON, Rows, Shape
 
 _LANES = 16  # largest number of outputs that are summed together
 _BLOCK_BYTES = 2**17  # bytes of tables that stay in cache while rows pass over them
@@ -42,11 +43,11 @@ class LineTables:
         Whether negative values are looked up as those of an odd function.
     """
 
-    lines: np.ndarray
-    errors: np.ndarray
-    n_below: np.ndarray
-    rates: np.ndarray
-    intercept: np.ndarray
+    lines: Annotated[np.ndarray, Shape("bins", "pieces", 2, "t")]
+    errors: Annotated[np.ndarray, Shape("bins", "pieces", "t")]
+    n_below: Annotated[np.ndarray, Shape("bins")]
+    rates: Annotated[np.ndarray, Shape("bins")]
+    intercept: Annotated[np.ndarray, Shape("t")]
     power: int
     is_signed: bool
 

@@ -9,7 +9,7 @@ pytest.importorskip("cv2")
 
 from chimap import AnchorMap, HistogramClassifier, _loops
 from chimap.images import HOG, PHOG, ColourHistogram, HOGBlocks, ImageHistograms, WindowDetector
-from chimap.images.detection import block_scan, pixel_scan
+from chimap.images.detection import scans
 
 from ..pictures import stripes, texture
 
@@ -53,7 +53,7 @@ def compared(
     ],
 )
 def test_blocks(cells, window, settings, monkeypatch):
-    monkeypatch.setattr(block_scan, "_BLOCK_ROWS", 3)  # several parts, the last one shorter
+    monkeypatch.setattr(scans, "_BLOCK_ROWS", 3)  # several parts, the last one shorter
     scores, expected = compared(HOGBlocks(window, cells=cells), window, **settings)
     assert scores.size > 5
     assert np.ptp(expected) > 0.02
@@ -101,7 +101,7 @@ def test_words_of_gradients_without_a_border_are_those_of_the_scene():
     "edges", [PHOG(high=0, border=1), PHOG(low=150, high=150, border=2), PHOG(8, 180, high=0, border=4)]
 )
 def test_edges(edges, monkeypatch):
-    monkeypatch.setattr(pixel_scan, "_WINDOWS", 3)  # several parts of a row, the last one shorter
+    monkeypatch.setattr(scans, "_WINDOWS", 3)  # several parts of a row, the last one shorter
     scores, expected = compared(edges, grids=GRIDS, step=7)
     assert scores.shape == (6, 8)
     assert np.ptp(expected) > 0.02

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from chimap._validation import DataError
-from chimap.images.given import ImageArrays
+from chimap.images.histograms import ImageArrays
 from chimap.images.reading import ImageError, ImageReader, open_images
 
 from .pictures import encoded, pixels, write_tree

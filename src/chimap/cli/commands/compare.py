@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from chimap._types import JSON, Parameters
     from chimap.data import Source
     from chimap.engines import Progress
+    from chimap.race.compare import Entrant
     from chimap.report import Comparison, KernelErrors
-    from chimap.report.comparison import Entrant
 
 
 class ComparedPrecision(StrEnum):
@@ -151,8 +151,8 @@ class CompareSettings:
 
     def race(self, source: Source, groups: np.ndarray | None, progress: Progress) -> Comparison:
         """Run the race on rows with labels."""
-        from chimap.comparison import compare
         from chimap.data.labelling import with_numbers
+        from chimap.report import compare
 
         y = data_rows.labels_of(source)
         task, _ = data_rows.decide_task(y, self.task, source.name)
@@ -165,7 +165,7 @@ class CompareSettings:
 
     def errors(self, source: Source, progress: Progress) -> KernelErrors:
         """Measure how far the features are from the exact kernel."""
-        from chimap.comparison import kernel_errors
+        from chimap.features.kernel_errors import kernel_errors
 
         assert self.kernel is not None  # ``check`` has made sure
         return kernel_errors(

@@ -22,8 +22,8 @@ def features(
         str,
         typer.Argument(
             metavar="IMAGES",
-            help="A folder, tar or zip with one folder for each class; a CSV of paths and labels; Parquet with image "
-            "bytes; or a downloaded data set, such as caltech101:FOLDER (voc2007, imagenet, scene15, ...).",
+            help="A folder, tar or zip with one folder for each class; a CSV of paths and labels; or Parquet "
+            "with image bytes.",
             show_default=False,
         ),
     ],
@@ -55,7 +55,6 @@ def features(
       chimap features photos/ --output photos.parquet
       chimap features train.tar --descriptors sift,colour --output train.parquet
       chimap features test.tar --like train.words --output test.parquet
-      chimap features voc2007:VOCdevkit --labels car --part train --output cars.parquet
       chimap features list.csv --labels species --words 1000 --coding soft --output rows.zarr
     """
     from chimap.images.table import write_table, writer

@@ -293,7 +293,7 @@ def learn_kernel(
 
 def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
-    from chimap.kernel_learning.width_design import tune_components
+    from chimap.kernel_learning.widths import tune_components
     from chimap.report import LearnedKernel, Widths, package_versions
     from chimap.report.formatting import counted
 

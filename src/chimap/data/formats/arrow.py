@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,17 +14,25 @@ from chimap import _arrays
 from chimap._types import JSON
 from chimap._unicode import composed_names
 from chimap._validation import DataError
-from chimap.data.formats.arrow_files import ArrowPart, find_parts, part_files
-from chimap.data.io.files import base_name, file_digest, needed, plain_path
+from chimap.data.formats.arrow_files import (
+    ArrowPart,
+    as_values,
+    find_parts,
+    is_list,
+    is_number,
+    is_text,
+    part_files,
+)
+from chimap.data.io.files import base_name, file_digest, plain_path
 from chimap.data.label_kinds import TextLabels
 from chimap.data.labels import Labels, clean_labels, labels_elsewhere, numbers_or_text
 from chimap.data.rows import check_distinct, chunk_dtype, digest
 from chimap.data.source import BLOCK_BYTES, SeekableStream
 from chimap.data.table import (
     ColumnChoice,
-    check_not_counting,
+    FirstColumn,
+    Roles,
     checked_ids,
-    counts,
     naming_note,
     roles_of,
     unique_ids,
@@ -78,7 +85,7 @@ class FeatureColumns:
         names = [features] if isinstance(features, str) else features
         self.names = _default_columns(types, label, part) if names is None else list(names)
         self._types = {name: _type_of(types, name, part) for name in self.names}
-        lists = [name for name in self.names if _is_list(self._types[name])]
+        lists = [name for name in self.names if is_list(self._types[name])]
         self.is_list = bool(lists)
         self._takes_all = not lists and (names is None or beside is not None)
         self._label, self._beside = label, beside or ()
@@ -88,7 +95,7 @@ class FeatureColumns:
                 "features one column of lists, or one or more numeric columns."
             )
         for name, kind in self._types.items():
-            if not _is_number(kind.value_type if self.is_list else kind):
+            if not is_number(kind.value_type if self.is_list else kind):
                 raise DataError(
                     f"{part.file}: column {name!r} is {kind}, expected numbers. Encode it as numbers, name it as the "
                     "labels, or name the columns that are features."
@@ -183,21 +190,6 @@ def check_label(part: ArrowPart, first: ArrowPart, label: str) -> None:
         )
 
 
-def as_values(column: pa.ChunkedArray) -> np.ndarray:
-    """Return the values of a column that is neither bins nor labels."""
-    if hasattr(column, "dictionary_decode"):
-        column = column.dictionary_decode()
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def is_text(part: ArrowPart, name: str) -> bool:
-    """Return whether a column holds text, plain or dictionary-encoded."""
-    types = needed("pyarrow", "Arrow files").types
-    kind = _types(part)[name]
-    kind = getattr(kind, "value_type", kind) if types.is_dictionary(kind) else kind
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
-
-
 def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
     """Return the codes of a dictionary-encoded column, -1 where a value is missing; refuse codes it does not hold."""
     codes = column.indices.cast("int64").fill_null(-1).to_numpy(zero_copy_only=False)
@@ -208,7 +200,7 @@ def checked_codes(column: pa.ChunkedArray, where: str) -> np.ndarray:
 
 def _default_columns(types: dict[str, pa.DataType], label: str | None, part: ArrowPart) -> list[str]:
     others = [name for name in types if name != label and not _INDEX.fullmatch(name)]
-    lists = [name for name in others if _is_list(types[name])]
+    lists = [name for name in others if is_list(types[name])]
     names = lists if len(lists) == 1 else others
     if not names:
         raise DataError(f"{part.file}: no columns of numbers beside the labels. Name another file.")
@@ -228,17 +220,12 @@ def _type_of(types: dict[str, pa.DataType], name: str, part: ArrowPart) -> pa.Da
     return types[name]
 
 
-def _is_number(kind: pa.DataType) -> bool:
-    types = needed("pyarrow", "Arrow files").types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
 def _same_type(first: pa.DataType, second: pa.DataType) -> bool:
     """Return whether two types are equal, apart from the names of list items and the codes of a dictionary."""
     first, second = (
-        getattr(kind, "value_type", kind) if not _is_list(kind) else kind for kind in (first, second)
+        getattr(kind, "value_type", kind) if not is_list(kind) else kind for kind in (first, second)
     )
-    if _is_list(first) and _is_list(second):
+    if is_list(first) and is_list(second):
         sizes = [getattr(kind, "list_size", None) for kind in (first, second)]
         return first.id == second.id and sizes[0] == sizes[1] and first.value_type == second.value_type
     return bool(first == second)
@@ -253,55 +240,9 @@ def _check_no_nulls(column: pa.ChunkedArray, name: str, where: str, first_row: i
         )
 
 
-@dataclass(frozen=True)
-class ArrowRoles:
-    """The roles of the columns of an Arrow table.
-
-    Parameters
-    ----------
-    features : str, list of str or None
-        Names of the columns of bins; None for the usual ones.
-    id : str or None
-        Column that names the rows.
-    check_first : str or None
-        A column of bins that may be an index.
-    beside : tuple of str, default=None
-        Columns that are set aside while all others are bins; None if the caller chose the bins.
-    notes : tuple of str, default=()
-        Notes for the user.
-    """
-
-    features: str | list[str] | None
-    id: str | None
-    check_first: str | None
-    beside: tuple[str, ...] | None = None
-    notes: tuple[str, ...] = ()
-
-
-def columns_of(
-    part: ArrowPart, label: str | None, choice: ColumnChoice, features: str | list[str] | None, where: str
-) -> ArrowRoles:
-    """Return the roles of the columns, taken from the first part. Raises DataError as ``roles_of`` does."""
-    names = list(part.schema.names)
-    place = names.index(label) if label in names else None
-    index = pandas_index(part.schema)
-    lists = [name for name in names if name != label and _is_list(part.schema.field(name).type)]
-    if features is not None or len(lists) == 1:
-        aside = roles_of(names, place, ColumnChoice(id=choice.id), where, index=index)
-        return ArrowRoles(features, None if aside.id is None else names[aside.id], None)
-    roles = roles_of(names, place, choice, where, index=index)
-    bins, id = [names[i] for i in roles.bins], None if roles.id is None else names[roles.id]
-    first = next((name for name in names if name != label), None)
-    check_first: str | None = None
-    note: tuple[str, ...] = ()
-    if id is None and first is not None and (not roles.is_explicit or first not in bins):
-        if is_text(part, first):
-            id, bins = first, [name for name in bins if name != first]
-            note = (naming_note(first, where),)
-        elif first in bins and len(bins) > 1:
-            check_first = first
-    beside = None if roles.is_explicit or choice.exclude is not None else (*index, *([id] if id else ()))
-    return ArrowRoles(bins, id, check_first, beside, (*roles.notes(where, id), *note))
+def _lists(names: list[str], kinds: list[pa.DataType], label: str | None) -> bool:
+    """Return whether a single column of lists besides the labels holds the bins."""
+    return sum(is_list(kind) for name, kind in zip(names, kinds, strict=True) if name != label) == 1
 
 
 def pandas_index(schema: pa.Schema) -> list[str]:
@@ -312,11 +253,6 @@ def pandas_index(schema: pa.Schema) -> list[str]:
     except (ValueError, KeyError, TypeError):
         return []
     return [name for name in columns if isinstance(name, str)]
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    types = needed("pyarrow", "Arrow files").types
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 # Arrow assembles lists in buffers that grow, beside the levels of their values, and keeps the memory that it frees.
@@ -353,8 +289,6 @@ class ArrowSource(SeekableStream):
     ------
     FileNotFoundError
         If the file or folder does not exist.
-    ImportError
-        Without pyarrow.
     DataError
         For columns that are missing or of another type in a part, nulls, lists of different lengths, and damaged
         files. The message names part, row group and row.
@@ -391,9 +325,16 @@ class ArrowSource(SeekableStream):
         choice = choice or ColumnChoice()
         label = find_label(first, labels, choice, self.path)
         self._missing = choice.missing
-        roles = columns_of(first, label, choice, features, self.path)
-        self._id, self.notes = roles.id, roles.notes
-        self._columns = FeatureColumns(first, roles.features, label, roles.beside)
+        names, kinds = list(first.schema.names), list(first.schema.types)
+        roles, first_column = self._roles(names, kinds, label, choice, features)
+        self._id = None if roles.id is None else names[roles.id]
+        if features is None and not _lists(names, kinds, label):
+            features = [names[place] for place in roles.bins]
+            takes_all = not roles.is_explicit and choice.exclude is None
+            others = (*pandas_index(first.schema), *([] if self._id is None else [self._id]))
+            self._columns = FeatureColumns(first, features, label, others if takes_all else None)
+        else:
+            self._columns = FeatureColumns(first, features, label)
         if not self._columns.is_list:
             self.column_names = composed_names(self._columns.names)
         for part in self._parts[1:]:
@@ -423,25 +364,48 @@ class ArrowSource(SeekableStream):
                 self._y = self._y[np.concatenate([stored[i] for i in order])]
         else:
             self._y = self._label_column(label)
-        self._read_ids(roles.check_first)
+        self._read_ids(roles, first_column)
         used = {*self._columns.names, label, self._id}
         self.columns_aside = tuple(name for name in first.schema.names if name not in used)
         if self.row_ids is not None:
             self.held_bytes += self.row_ids.nbytes
 
-    def _read_ids(self, first: str | None) -> None:
-        """Read the ids of the rows, or check whether the first column is an index."""
+    def _roles(
+        self,
+        names: list[str],
+        kinds: list[pa.DataType],
+        label: str | None,
+        choice: ColumnChoice,
+        features: str | list[str] | None,
+    ) -> tuple[Roles, FirstColumn | None]:
+        """Return the roles of the columns, and the first one where it may name the rows or count them."""
+        index = pandas_index(self._parts[0].schema)
+        place = names.index(label) if label in names else None
+        if features is not None or _lists(names, kinds, label):
+            return roles_of(names, place, ColumnChoice(id=choice.id), self.path, index=index), None
+        roles = roles_of(names, place, choice, self.path, index=index)
+        first = roles.first_column(names, self.path)
+        if first is not None and is_text(kinds[first.place]) and first.place in roles.bins:
+            named = roles.named_by(first)  # text cannot be a bin
+            self.notes = (*roles.notes(self.path, first.name), naming_note(first.name, self.path))
+            return named, None
+        self.notes = roles.notes(self.path, None if roles.id is None else names[roles.id])
+        return roles, first
+
+    def _read_ids(self, roles: Roles, first: FirstColumn | None) -> None:
+        """Read the ids of the rows, or find out whether the first column holds them or counts the rows."""
         if self._id is not None:
             where = f"{self.path}, column {self._id!r}"
             ids = np.concatenate([checked_ids(values, where) for values in self._values(self._id)])
             self.row_ids = unique_ids(ids, self.path)
         elif first is not None:
-            start = 0
-            for values in self._values(first):
-                if values.dtype.kind not in "iuf" or not counts(values, start):
+            for values in self._values(first.name):
+                if not first.add(values):
                     return
-                start += values.size
-            check_not_counting(first, start, self.path)
+            self.row_ids = first.ids()
+            if self.row_ids is not None:
+                self._id = first.name
+                self.notes = (*roles.notes(self.path, first.name), naming_note(first.name, self.path))
 
     def _values(self, name: str) -> Iterator[np.ndarray]:
         """Yield the values of a column, up to 2**16 rows at a time."""
@@ -505,7 +469,7 @@ class ArrowSource(SeekableStream):
                 numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts
             )
         where = f"column {label!r} of {self.path}"
-        if is_text(first, label):
+        if is_text(_types(first)[label]):
             return self._text_labels(label, where)
         batches = [_masked(batch) for batch in self._columns_of(label)]
         return clean_labels(np.ma.concatenate(batches), self.n_rows, where)
@@ -542,7 +506,8 @@ class ArrowSource(SeekableStream):
 
 def _masked(column: pa.ChunkedArray) -> np.ma.MaskedArray:
     """Return a column that is not text as an array, masked where it is null; objects if they are no plain numbers."""
-    pyarrow = needed("pyarrow", "Arrow files")
+    import pyarrow
+
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pyarrow.types.is_decimal(column.type):

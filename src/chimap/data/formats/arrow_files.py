@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+import numpy as np
+
 from chimap import _threads
 from chimap._messages import Message
 from chimap._types import Group
 from chimap._validation import DataError
-from chimap.data.io.files import DataFile, existing_file, files_under, is_folder, needed
+from chimap.data.io.files import DataFile, existing_file, files_under, is_folder
 from chimap.data.remedies import counting
 
 if TYPE_CHECKING:
@@ -25,6 +27,42 @@ _PAGES = 3 * 2**20
 _BUFFER = 2**16
 _STREAM = b"\xff" * 4  # the first bytes of an IPC stream; an IPC file begins with the name of the format
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is text, plain or dictionary-encoded."""
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def may_be_classes(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is one that names of classes have: text, codes of a dictionary, or booleans."""
+    from pyarrow import types
+
+    return is_text(kind) or bool(types.is_dictionary(kind) or types.is_boolean(kind))
+
+
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is a list, of fixed length or not."""
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Return whether a type of Arrow is a number that numpy has too."""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def as_values(column: pa.ChunkedArray) -> np.ndarray:
+    """Return the values of a column that is neither bins nor labels; text as objects, None where it is missing."""
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 class ArrowPart(ABC):
@@ -54,7 +92,8 @@ class ArrowPart(ABC):
     @contextmanager
     def _naming(self, place: str = "") -> Iterator[None]:
         """Turn errors of the library into DataError with the file and the place."""
-        pyarrow = needed("pyarrow", "Parquet and Arrow files")
+        import pyarrow
+
         try:
             yield
         except (pyarrow.ArrowException, OSError) as error:
@@ -65,7 +104,8 @@ class ArrowPart(ABC):
 
     @contextmanager
     def _opened(self) -> Iterator[Group]:
-        pyarrow = needed("pyarrow", "Parquet and Arrow files")
+        import pyarrow
+
         if not self.file.is_local:
             with self.file.open() as opened:
                 yield pyarrow.PythonFile(opened, mode="r")
@@ -80,7 +120,8 @@ class ParquetPart(ArrowPart):
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
         super().__init__(file, keys)
-        parquet = needed("pyarrow.parquet", "Parquet files")
+        from pyarrow import parquet
+
         with self._opened() as opened, self._naming():
             reader = parquet.ParquetFile(opened)
             self.schema = reader.schema_arrow
@@ -97,7 +138,8 @@ class ParquetPart(ArrowPart):
 
     def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield record batches as ``Part`` does."""
-        parquet = needed("pyarrow.parquet", "Parquet files")
+        from pyarrow import parquet
+
         with self._opened() as opened, self._naming(f", row group {group}"):
             with _memory_of_the_system():
                 reader = parquet.ParquetFile(
@@ -122,7 +164,8 @@ class IpcPart(ArrowPart):
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
         super().__init__(file, keys)
-        ipc = needed("pyarrow.ipc", "Arrow files")
+        from pyarrow import ipc
+
         with self._opened() as opened, self._naming():
             if opened.read(4) == _STREAM:
                 raise DataError(
@@ -139,7 +182,8 @@ class IpcPart(ArrowPart):
 
     def batches(self, group: int, columns: list[str], batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Yield record batches as ``Part`` does."""
-        ipc = needed("pyarrow.ipc", "Arrow files")
+        from pyarrow import ipc
+
         with self._opened() as opened, self._naming(f", row group {group}"):
             included = [self.schema.get_field_index(name) for name in columns]
             options = ipc.IpcReadOptions(included_fields=included, use_threads=_threads.count() > 1)
@@ -153,7 +197,8 @@ class IpcPart(ArrowPart):
         return 2 * row_bytes * max(self.group_rows, default=0)
 
     def _smallest(self) -> int:
-        types = needed("pyarrow", "Arrow files").types
+        from pyarrow import types
+
         bits = [kind.bit_width if types.is_primitive(kind) else 2**31 for kind in self.schema.types]
         return min(range(len(bits)), key=bits.__getitem__)
 
@@ -165,7 +210,8 @@ def _memory_of_the_system() -> Iterator[None]:
     Arrow's own pool keeps freed memory, separately for each of its threads: half as much again as the budget of a small
     fit. A reader takes the pool that is the default when it is made; there is no other way to choose one.
     """
-    pyarrow = needed("pyarrow", "Parquet and Arrow files")
+    import pyarrow
+
     usual = pyarrow.default_memory_pool()
     pyarrow.set_memory_pool(pyarrow.system_memory_pool())
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -15,18 +14,17 @@ from chimap._frames import is_frame, without_index
 from chimap._types import JSON, Rows
 from chimap._unicode import composed_names
 from chimap._validation import DataError, check_histograms
+from chimap.data.formats.arrow_files import as_values, is_list, is_number
 from chimap.data.formats.frames import checked_names_of, matrix_of, naming_index
-from chimap.data.io.files import needed
 from chimap.data.label_kinds import is_text
 from chimap.data.labels import UNREAD, Labels, Unread, clean_labels, shown
 from chimap.data.rows import check_distinct, chunk_dtype, csr_rows, digest, matrix_shape
 from chimap.data.source import Source, StreamSource
 from chimap.data.table import (
     ColumnChoice,
+    FirstColumn,
     Roles,
-    check_not_counting,
     check_same_names,
-    counts,
     index_notes,
     naming_note,
     roles_of,
@@ -268,7 +266,6 @@ class TableBatches:
         choice: ColumnChoice,
         class_names: Mapping[str, Sequence[str]],
     ) -> None:
-        self._types = needed("pyarrow", name).types
         self._tables, self._name, schema = tables, name, schema_of(tables, name)
         names = self._columns = list(schema.names)
         if isinstance(label, str) and label not in names:
@@ -277,7 +274,7 @@ class TableBatches:
         if label is None:
             self._label = choice.usual_label(names, name)
         self._class_names = class_names.get(self._label or "")
-        lists = [field.name for field in schema if _is_list(self._types, field.type)]
+        lists = [field.name for field in schema if is_list(field.type)]
         roles = _roles(names, self._label, lists, choice, name)
         bins = [names[place] for place in roles.bins]
         self._id = None if roles.id is None else names[roles.id]
@@ -287,9 +284,11 @@ class TableBatches:
             notes = (*notes, *index_notes(self._id, ids, name)) if roles.is_index else notes
             repeats = roles.is_index and np.unique(ids).size < ids.size
             self.ids = None if repeats else unique_ids(ids, name)
-        first = next((word for word in names if word != self._label), None)
-        if first is not None and self._id is None and (first not in bins or not roles.is_explicit):
-            bins, notes = self._without_index(schema, first, bins, notes)
+        first = roles.first_column(names, name)
+        if first is not None and self._holds_ids(first):
+            roles = roles.named_by(first)
+            bins, self._id = [names[place] for place in roles.bins], first.name
+            notes = (*roles.notes(name, first.name), naming_note(first.name, name))
         self._list = bins[0] if len(bins) == 1 and bins[0] in lists else None
         self._check(schema, bins)
         self.columns_aside = tuple(word for word in names if word not in {*bins, self._label, self._id})
@@ -316,34 +315,19 @@ class TableBatches:
                 first_row += table.num_rows
                 yield X if self._label is None else (X, self._labels(table, number))
 
-    def _without_index(
-        self, schema: pa.Schema, first: str, bins: list[str], notes: tuple[str, ...]
-    ) -> tuple[list[str], tuple[str, ...]]:
-        """Take a first column of text without repeats for ids, and refuse one that counts the rows."""
-        kind = schema.field(first).type
-        is_bin = first in bins
-        if is_bin and len(bins) == 1:
-            return bins, notes
-        if _is_text(self._types, kind):
-            texts = [value for table in self._tables() for value in table.column(first).to_pylist()]
-            if None not in texts and len({*texts}) == len(texts):
-                self._id, self.ids = first, np.array(texts)
-                return [name for name in bins if name != first], (*notes, naming_note(first, self._name))
-        elif is_bin and (self._types.is_integer(kind) or self._types.is_floating(kind)):
-            n_counted = 0
-            for table in self._tables():
-                column = table.column(first)
-                if column.null_count or not counts(column.to_numpy(zero_copy_only=False), n_counted):
-                    return bins, notes
-                n_counted += table.num_rows
-            check_not_counting(first, n_counted, self._name)
-        return bins, notes
+    def _holds_ids(self, first: FirstColumn) -> bool:
+        """Return whether the first column names the rows; refuse one that counts them."""
+        for table in self._tables():
+            if not first.add(as_values(table.column(first.name))):
+                return False
+        self.ids = first.ids()
+        return self.ids is not None
 
     def _check(self, schema: pa.Schema, bins: list[str]) -> None:
         """Refuse bins that are neither numbers nor a single column of lists."""
         if self._list:
             return
-        wrong = [schema.field(name) for name in bins if not _is_number(self._types, schema.field(name).type)]
+        wrong = [schema.field(name) for name in bins if not _is_bin(schema.field(name).type)]
         if wrong:
             raise DataError(
                 f"{self._name}: expected columns of numbers or a single column of lists beside the labels, but "
@@ -381,9 +365,11 @@ class TableBatches:
 
     def _labels(self, table: pa.Table, number: int) -> np.ndarray:
         """Return the labels of a batch, masked where they are missing."""
+        import pyarrow
+
         column, where = table.column(self._label), f"{self._name}, batch {number}, column {self._label!r}"
-        if self._types.is_decimal(column.type):
-            column = column.cast(needed("pyarrow", self._name).float64())
+        if pyarrow.types.is_decimal(column.type):
+            column = column.cast(pyarrow.float64())
         values = column.to_pylist()
         if self._class_names is not None:
             values = _named(values, self._class_names, where)
@@ -431,18 +417,10 @@ def _named(codes: list[int | None], names: Sequence[str], where: str) -> list[st
     return [None if code is None or code < 0 else names[code] for code in codes]
 
 
-def _is_text(types: ModuleType, kind: pa.DataType) -> bool:
-    kind = kind.value_type if types.is_dictionary(kind) else kind
-    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+def _is_bin(kind: pa.DataType) -> bool:
+    from pyarrow import types
 
-
-def _is_list(types: ModuleType, kind: pa.DataType) -> bool:
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _is_number(types: ModuleType, kind: pa.DataType) -> bool:
-    is_plain = types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)
-    return bool(is_plain or types.is_decimal(kind))
+    return is_number(kind) or bool(types.is_decimal(kind))
 
 
 BATCH = 4096  # rows that are requested at a time
@@ -553,7 +531,9 @@ def _tables_of(X: Any) -> Tables | None:
     if hasattr(X, "with_format") and hasattr(X, "iter"):  # Hugging Face
         return lambda: X.with_format("arrow").iter(batch_size=BATCH)
     if hasattr(X, "__arrow_c_stream__"):  # DuckDB, and others
-        return lambda: iter(needed("pyarrow", "Arrow streams").RecordBatchReader.from_stream(X))
+        from pyarrow import RecordBatchReader
+
+        return lambda: iter(RecordBatchReader.from_stream(X))
     if hasattr(X, "scanner"):  # a data set of pyarrow
         return lambda: iter(X.to_batches(batch_size=BATCH))
     if hasattr(X, "to_batches"):  # a scanner of pyarrow, which has the size of its batches

@@ -7,6 +7,7 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
 
 import numpy as np
@@ -14,14 +15,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
-from chimap.data.io.files import (
-    DataFile,
-    decompressed,
-    existing_file,
-    needed,
-    read_piece,
-    uncompressed_name,
-)
+from chimap.data.io.files import DataFile, decompressed, existing_file, read_piece, uncompressed_name
 from chimap.data.label_kinds import TextLabels, is_number
 from chimap.data.labels import Labels, labels_elsewhere
 from chimap.data.remedies import readings_of
@@ -29,8 +23,7 @@ from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
 from chimap.data.table import (
     ColumnChoice,
-    check_not_counting,
-    counts,
+    FirstColumn,
     index_notes,
     naming_note,
     roles_of,
@@ -40,53 +33,368 @@ from chimap.data.table import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
+_OTHER_DELIMITERS = ";\t|"
+_QUOTE = b'"'
+_MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
+_MOST_CHARACTERS_SHOWN = 60  # of a field in an error
+_NO_LIMIT = 2**31 - 1
 _PADDED = re.compile(r"0[0-9]+")
 
 
-class Ids:
-    """Texts of a column that may name the rows, collected while they are read."""
+class TextTable:
+    """A table as text: its delimiter, the names of its columns, and its records.
 
-    def __init__(self) -> None:
-        self._parts: list[np.ndarray] = []
-        self._is_number = False
+    Parameters
+    ----------
+    file : DataFile
+        The file, compressed if its ending says so.
+    header : bool or "auto", default="auto"
+        Whether the first line that is not blank holds names; for "auto" see ``is_heading``.
+    delimiter : str, default=None
+        None stands for a tab in ``.tsv`` files and in ``.txt`` files with tabs, else a comma; if the first line has no
+        comma, the semicolon, tab or bar in it.
+    said, known : iterable, default=()
+        Words of the caller and columns of a model, which tell a heading from a row.
 
-    def add(self, column: pa.ChunkedArray, *, only_text: bool = False) -> bool:
-        """Add some rows and return True, or return False for a column of numbers if ``only_text``."""
-        if self._is_number or (only_text and not self._parts and not is_text(column)):
-            self._is_number = True
-            return False
-        self._parts.append(np.array([text or "" for text in column.to_pylist()]))
-        return True
+    Attributes
+    ----------
+    heading : list of str
+        The fields of the first line.
+    names : list of str
+        Names of the columns; their positions where the table has none.
+    has_names : bool
+        Whether the first line holds names.
 
-    def finish(self, n_rows: int) -> np.ndarray | None:
-        """Return the texts of all rows, or None if they are fewer than ``n_rows``."""
-        if sum(block.size for block in self._parts) != n_rows:
-            return None
-        return np.char.strip(np.concatenate(self._parts))
-
-
-def is_text(column: pa.ChunkedArray) -> bool:
-    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
-
-    Whole numbers with zeros in front, such as 007, are names.
+    Raises
+    ------
+    DataError
+        For a file without lines or not in UTF-8.
     """
-    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
-    return 2 * sum(is_number(text) and not _PADDED.fullmatch(text.strip()) for text in texts) < len(texts)
+
+    def __init__(
+        self,
+        file: DataFile,
+        *,
+        header: bool | str = "auto",
+        delimiter: str | None = None,
+        said: Iterable[object] = (),
+        known: Iterable[str] | None = None,
+    ) -> None:
+        self.file = file
+        with decompressed(file) as stream:
+            number, line = self._first_line(stream)
+            self.delimiter = delimiter or self._usual_delimiter(line)
+            self.heading, n_lines = self._first_record(line, stream)
+        self.has_names = is_heading(self.heading, said, known) if header == "auto" else bool(header)
+        self.names = (
+            [composed(field.strip()) for field in self.heading]
+            if self.has_names
+            else [str(place) for place in range(len(self.heading))]
+        )
+        self._n_skipped = number + n_lines - 1 if self.has_names else 0
+
+    def batches(self, places: Sequence[int], kind: str) -> Iterator[pa.RecordBatch]:
+        """Yield the columns at these positions, a few MiB at a time, all as one type of Arrow, "string" or "float64".
+
+        Raises DataError for the first line at fault.
+        """
+        import pyarrow
+        from pyarrow import csv as reader
+
+        names = [str(place) for place in range(len(self.names))]
+        names_read = [names[place] for place in places]
+        types = dict.fromkeys(names_read, pyarrow.type_for_alias(kind))
+        with decompressed(self.file) as file:
+            try:
+                for _ in range(self._n_skipped):
+                    read_piece(self.file, file, 0, "its heading")
+                while piece := _read_records(self.file, file, BLOCK_BYTES, "below its heading"):
+                    if piece.isspace():
+                        continue
+                    # Not ``open_csv``: its thread may still hold the Python file when the interpreter exits, which
+                    # aborts the process.
+                    block = pyarrow.allocate_buffer(len(piece))
+                    memoryview(block).cast("B")[:] = piece
+                    yield from reader.read_csv(
+                        pyarrow.BufferReader(block),
+                        # One thread: more do not parse faster, and reading happens beside the computing thread.
+                        reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
+                        reader.ParseOptions(delimiter=self.delimiter),
+                        reader.ConvertOptions(
+                            column_types=types, include_columns=names_read, null_values=[""]
+                        ),
+                    ).to_batches()
+            except (pyarrow.ArrowException, EOFError, OSError) as error:
+                raise self.fault(str(error), () if kind == "string" else places) from error
+
+    def records(self) -> Iterator[list[str]]:
+        """Yield the fields of each record. Raises DataError, naming the line, for another number of them."""
+        with self._opened(strict=True) as records:
+            for line, record in records:
+                if len(record) != len(self.heading):
+                    raise DataError(f"{self.file}, line {line}: {self._misfit(record)}")
+                yield record
+
+    def fault(self, reason: str, numbers: Sequence[int] = ()) -> DataError:
+        """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
+
+        ``numbers`` are the positions of the columns that were read as numbers.
+        """
+        try:
+            with self._opened() as records:
+                for line, record in records:
+                    if len(record) != len(self.names):
+                        return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
+                    for place in numbers:
+                        if not is_number(record[place]):
+                            return self._no_number(line, place, record[place])
+        except DataError as error:
+            return error
+        return DataError(
+            f"{self.file}: cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?"
+        )
+
+    @contextmanager
+    def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
+        """Open the records below the heading that are not blank, each with the number of its last line."""
+        csv.field_size_limit(_NO_LIMIT)
+        with decompressed(self.file) as stream:
+            lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+            records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
+            try:
+                yield (
+                    (records.line_num, record)
+                    for record in records
+                    if record and records.line_num > self._n_skipped
+                )
+            except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
+                raise DataError(
+                    f"{self.file}: cannot be read ({error}). It is cut off, damaged or not text in UTF-8; copy it "
+                    "again."
+                ) from error
+            finally:
+                lines.detach()
+
+    def _misfit(self, record: list[str]) -> str:
+        return (
+            f"{len(record)} fields, expected {len(self.heading)} as in the first line. Mend the line: it is cut off, "
+            f"or a field with {self.delimiter!r} or a quote in it is not quoted."
+        )
+
+    def _no_number(self, line: int, place: int, field: str) -> DataError:
+        name = self.names[place]
+        text, molecules = readings_of(name)
+        shown = field
+        if len(field) > _MOST_CHARACTERS_SHOWN:
+            shown = field[: _MOST_CHARACTERS_SHOWN - 3] + "..."
+        return DataError(
+            Message(
+                "{}, line {}, column {!r}: {!r}, expected a number. Mend it, name that column as the labels, set it "
+                "aside with {exclude=}, or read it as text with {} or as molecules with {}.",
+                self.file,
+                line,
+                name,
+                shown,
+                name,
+                text,
+                molecules,
+            )
+        )
+
+    def _first_line(self, stream: IO[bytes]) -> tuple[int, str]:
+        """Return the first line that is not blank, and its number."""
+        number = 0
+        while piece := read_piece(self.file, stream, 0, f"line {number + 1}"):
+            number += 1
+            try:
+                line = piece.decode("utf-8").removeprefix("\ufeff")
+            except UnicodeDecodeError as error:
+                raise DataError(
+                    f"{self.file}, line {number}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
+                    "ending of its kind."
+                ) from error
+            if "\r" in line.strip("\r\n"):
+                raise DataError(
+                    f"{self.file}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
+                    "write them with LF, as tr '\\r' '\\n' does."
+                )
+            if line.strip():
+                return number, line
+        raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
+
+    def _first_record(self, line: str, stream: IO[bytes]) -> tuple[list[str], int]:
+        """Return the fields of the record that begins with a line, and how many lines it has."""
+        lines = [line.strip("\r\n")]
+        while len(lines) <= _MOST_LINES:
+            try:
+                return next(csv.reader(lines, delimiter=self.delimiter, strict=True)), len(lines)
+            except csv.Error:  # a quoted field may have line breaks
+                lines[-1] += "\n"
+                lines.append(
+                    read_piece(self.file, stream, 0, "its heading").decode("utf-8", "replace").rstrip()
+                )
+        return next(csv.reader(lines[:1], delimiter=self.delimiter)), 1
+
+    def _usual_delimiter(self, line: str) -> str:
+        name = uncompressed_name(self.file.name)
+        if name.endswith(".tsv") or (name.endswith(".txt") and "\t" in line):
+            return "\t"
+        return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
 
 
-def numbers_of(column: pa.ChunkedArray) -> np.ndarray | None:
-    """Return the numbers of a column of text, with NaN for blanks; None where a field is not a number."""
-    pyarrow, compute = needed("pyarrow", "CSV files"), needed("pyarrow.compute", "CSV files")
-    try:
-        return compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False)
-    except pyarrow.ArrowInvalid:
+class CsvSource(StreamSource):
+    """The rows of a table of numbers, one row per line, with or without a heading.
+
+    The file is read once when the source is made, to count rows and read labels; each pass converts the numbers again,
+    a few MiB at a time. Rows are float64. Blank lines are skipped. Fields may be quoted and then hold line breaks. A
+    column without a name, or one that pandas writes for an index, is set aside as the ids, and so is a first column of
+    text without repeats.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
+    labels : str, int, array or file of labels, default=None
+        Name or number of the column of labels (the first is 0, the last -1), or an array or file, see ``read_labels``.
+        None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
+    header : bool or "auto", default="auto"
+        Whether the first line holds names; for "auto" see ``is_heading``.
+    delimiter : str, default=None
+        None stands for a tab in ``.tsv`` files, else a comma; if the first line has no comma, the semicolon, tab or
+        bar in it.
+    choice : ColumnChoice, default=None
+        Which columns are bins and ids.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the table cannot be read; the message names file, line and field.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "rows.csv")
+    ...     _ = path.write_text("a,b,species\\n0.5,0.5,cat\\n0,1,dog\\n")
+    ...     source = CsvSource(path, labels="species")
+    ...     next(source.chunks(2)).X, source.labels()
+    (array([[0.5, 0.5],
+           [0. , 1. ]]), array(['cat', 'dog'], dtype='<U3'))
+    """
+
+    is_sparse = False
+    dtype = np.dtype(np.float64)
+    held_bytes = 4.0 * BLOCK_BYTES
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        labels: Labels = None,
+        *,
+        header: bool | str = "auto",
+        delimiter: str | None = None,
+        choice: ColumnChoice | None = None,
+    ) -> None:
+        check_choice(header, "header", (True, False, "auto"))
+        choice = choice or ColumnChoice()
+        self.path = self._stored = existing_file(path)
+        self.name, where = self.path.name, str(self.path)
+        self._table = table = TextTable(
+            self.path, header=header, delimiter=delimiter, said=(labels, *choice.said()), known=choice.names
+        )
+        names = table.names
+        check_distinct(names, where)
+        label = self._label_place(labels, choice)
+        roles = roles_of(names, label, choice, where, has_names=table.has_names)
+        first = roles.first_column(names, where)
+        self._y, ids, first_ids = self._read_columns(label, roles.id, first, choice.missing)
+        id: int | None = roles.id
+        notes: tuple[str, ...] = ()
+        if id is not None:
+            assert ids is not None
+            self.row_ids = ids if roles.is_index else unique_ids(ids, where)
+            notes = index_notes(names[id], ids, where)
+        elif first is not None and first_ids is not None:
+            id, self.row_ids = first.place, first_ids
+            notes = (naming_note(first.name, where),)
+            roles = roles.named_by(first)
+        self._bins = roles.bins
+        self.notes = (*roles.notes(where, None if id is None else names[id]), *notes)
+        if label is None:
+            self._y = labels_elsewhere(labels, self.n_rows, where, names)
+        self.n_features = len(self._bins)
+        used = {*self._bins, label, id}
+        self.columns_aside = tuple(name for place, name in enumerate(names) if place not in used)
+        if id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
+            self.columns_aside = (*self.columns_aside, names[id])
+        if table.has_names:
+            self.column_names = tuple(names[place] for place in self._bins)
+        self.row_bytes = 8.0 * self.n_features
+        self.held_bytes = 4.0 * BLOCK_BYTES + (0 if self.row_ids is None else self.row_ids.nbytes)
+
+    def text_columns(self) -> list[str]:
+        """Return the names of the columns among the bins whose first rows are text."""
+        first = next(self._table.batches(self._bins, "string"))
+        columns = zip(self._bins, first.columns, strict=True)
+        return [self._table.names[place] for place, column in columns if _is_text(column)]
+
+    def _read_columns(
+        self, label: int | None, id: int | None, first: FirstColumn | None, missing: object
+    ) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]:
+        """Count the rows, and return labels, ids, and the ids that a first column holds, in one pass."""
+        labels = TextLabels(f"{self.path}, column {self._table.names[label or 0]!r}", missing)
+        ids: list[np.ndarray] = []
+        places = [place for place in (label, id, None if first is None else first.place) if place is not None]
+        is_wanted, is_text = first is not None, False
+        self.n_rows = 0
+        for batch in self._table.batches(places or [0], "string"):
+            column = dict(zip(places, batch.columns, strict=False))
+            if label is not None:
+                coded = column[label].dictionary_encode()
+                labels.add_coded(coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy())
+            if id is not None:
+                ids.append(_texts(column[id]))
+            if first is not None and is_wanted:
+                is_text = is_text if self.n_rows else _is_text(column[first.place])
+                is_wanted = first.add((_texts if is_text else _numbers)(column[first.place]))
+            self.n_rows += batch.num_rows
+        if self.n_rows == 0:
+            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
+        return (
+            None if label is None else labels.finish(),
+            np.concatenate(ids) if ids else None,
+            None if first is None else first.ids(),
+        )
+
+    def _blocks(self) -> Iterator[np.ndarray]:
+        for batch in self._table.batches(self._bins, "float64"):
+            columns = batch.columns
+            if any(column.null_count for column in columns):
+                raise self._table.fault("a field is blank", self._bins)
+            out = np.empty((batch.num_rows, self.n_features))
+            for place, column in enumerate(columns):
+                out[:, place] = column.to_numpy()
+            yield out
+
+    def _label_place(self, labels: Labels, choice: ColumnChoice) -> int | None:
+        """Return the position of the column that ``labels`` names, or None where it names no column."""
+        names, has_names = self._table.names, self._table.has_names
+        if labels is None:
+            name = choice.usual_label(names, str(self.path)) if has_names else None
+            return None if name is None else names.index(name)
+        if isinstance(labels, str) and labels in names:
+            return names.index(labels)
+        if isinstance(labels, int) or (isinstance(labels, str) and labels.removeprefix("-").isdecimal()):
+            place = int(labels)
+            if -len(names) <= place < len(names):
+                return place % len(names)
+            raise DataError(
+                f"{self.path}: no column {place}; there are {len(names)}, the first is 0, the last -1."
+            )
         return None
-
-
-def counts_on(column: pa.ChunkedArray, start: int) -> bool:
-    """Return whether a column of text counts the rows one by one from ``start``."""
-    values = numbers_of(column)
-    return values is not None and counts(values, start)
 
 
 def is_heading(fields: list[str], said: Iterable[object] = (), known: Iterable[str] | None = None) -> bool:
@@ -125,12 +433,7 @@ def _most_are_in(known: set[str], names: list[str]) -> bool:
     return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)
 
 
-_QUOTE = b'"'
-_MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
-_SHOWN = 60  # most characters of a field in an error
-
-
-def read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
+def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
     """Return the next ``size`` bytes and the rest of their last record, whose quoted fields may have line breaks.
 
     See ``read_piece``.
@@ -146,305 +449,26 @@ def read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> by
     return b"".join(lines)
 
 
-def first_fault(
-    file: IO[str], delimiter: str, names: Sequence[str], n_skip: int, numbers: Sequence[int]
-) -> tuple[str, str] | None:
-    """Return the place of the first fault in a table and what is wrong there; None where nothing is.
+def _is_text(column: pa.ChunkedArray) -> bool:
+    """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
 
-    Parameters
-    ----------
-    file : text file
-        The table.
-    delimiter : str
-        The delimiter of its fields.
-    names : sequence of str
-        Names of the columns.
-    n_skip : int
-        Number of lines of the heading.
-    numbers : sequence of int
-        Positions of the columns that must hold numbers.
+    Whole numbers with zeros in front, such as 007, are names.
     """
-    records = csv.reader(file, delimiter=delimiter)
-    for record in records:
-        if records.line_num <= n_skip or not record:
-            continue
-        line = f", line {records.line_num}"
-        if len(record) != len(names):
-            return line, f"{len(record)} fields, expected {len(names)} as in the first line. Mend the line."
-        for place in numbers:
-            if not is_number(record[place]):
-                text, molecules = readings_of(names[place])
-                return (
-                    f"{line}, column {names[place]!r}",
-                    Message(
-                        "{!r}, expected a number. Mend it, name that column as the labels, set it aside with "
-                        "{exclude=}, or read it as text with {} or as molecules with {}.",
-                        _shortened(record[place]), names[place], text, molecules,
-                    ),
-                )  # fmt: skip
-    return None
+    texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    return 2 * sum(is_number(text) and not _PADDED.fullmatch(text.strip()) for text in texts) < len(texts)
 
 
-def _shortened(text: str) -> str:
-    """Return a field as an error quotes it."""
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+def _texts(column: pa.ChunkedArray) -> np.ndarray:
+    """Return the fields of a column without the blanks around them."""
+    return np.char.strip(np.array([text or "" for text in column.to_pylist()]))
 
 
-_OTHER_DELIMITERS = ";\t|"
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """Return the numbers of a column of text, NaN for blanks; all NaN where a field is not a number."""
+    import pyarrow
+    from pyarrow import compute
 
-
-class CsvSource(StreamSource):
-    """The rows of a table of numbers, one row per line, with or without a heading.
-
-    The file is read once when the source is made, to count rows and read labels; each pass converts the numbers again,
-    a few MiB at a time. Rows are float64. Blank lines are skipped. Fields may be quoted and then hold line breaks,
-    except in the heading. A column without a name, or one that pandas writes for an index, is set aside as the ids,
-    and so is a first column of text without repeats.
-
-    Parameters
-    ----------
-    path : str or path
-        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
-    labels : str, int, array or file of labels, default=None
-        Name or number of the column of labels (the first is 0, the last -1), or an array or file, see ``read_labels``.
-        None takes the column ``y``, else ``label``, if a heading has it. All other columns are bins.
-    header : bool or "auto", default="auto"
-        Whether the first line holds names; for "auto" see ``is_heading``.
-    delimiter : str, default=None
-        None stands for a tab in ``.tsv`` files, else a comma; if the first line has no comma, the semicolon, tab or
-        bar in it.
-    choice : Choice, default=None
-        Which columns are bins and ids.
-
-    Raises
-    ------
-    FileNotFoundError
-        If the file does not exist.
-    ImportError
-        Without pyarrow.
-    DataError
-        If the table cannot be read; the message names file, line and field.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "rows.csv")
-    ...     _ = path.write_text("a,b,species\\n0.5,0.5,cat\\n0,1,dog\\n")
-    ...     source = CsvSource(path, labels="species")
-    ...     next(source.chunks(2)).X, source.labels()
-    (array([[0.5, 0.5],
-           [0. , 1. ]]), array(['cat', 'dog'], dtype='<U3'))
-    """
-
-    is_sparse = False
-    dtype = np.dtype(np.float64)
-    held_bytes = 4.0 * BLOCK_BYTES
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        labels: Labels = None,
-        *,
-        header: bool | str = "auto",
-        delimiter: str | None = None,
-        choice: ColumnChoice | None = None,
-    ) -> None:
-        check_choice(header, "header", (True, False, "auto"))
-        self._choice = choice or ColumnChoice()
-        self.path = self._stored = existing_file(path)
-        self.name = self.path.name
-        self._read_heading(header, delimiter, labels)
-        self._label = self._label_place(labels)
-        roles = roles_of(self._names, self._label, self._choice, str(self.path), has_names=self._has_names)
-        self._bins, self._id, self._id_is_index = roles.bins, roles.id, roles.is_index
-        self._read_labels_and_ids(roles.is_explicit)
-        id = None if self._id is None else self._names[self._id]
-        self.notes = (*roles.notes(str(self.path), id), *self.notes)
-        if self._label is None:
-            self._y = labels_elsewhere(labels, self.n_rows, str(self.path), self._names)
-        self.n_features = len(self._bins)
-        used = {*self._bins, self._label, self._id}
-        self.columns_aside = tuple(name for i, name in enumerate(self._names) if i not in used)
-        if self._id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
-            self.columns_aside = (*self.columns_aside, self._names[self._id])
-        if self._has_names:
-            self.column_names = tuple(self._names[place] for place in self._bins)
-        self.row_bytes = 8.0 * self.n_features
-        self.held_bytes = 4.0 * BLOCK_BYTES + (0 if self.row_ids is None else self.row_ids.nbytes)
-
-    def text_columns(self) -> list[str]:
-        """Return the names of the columns among the bins whose first rows are text."""
-        first = next(self._batches(self._bins, "string"))
-        return [
-            self._names[i] for i, column in zip(self._bins, first.columns, strict=True) if is_text(column)
-        ]
-
-    def _read_labels_and_ids(self, is_explicit: bool) -> None:
-        """Count the rows, and read labels, ids and a possible index, in one pass."""
-        where = f"{self.path}, column {self._names[self._label or 0]!r}"
-        labels, ids = TextLabels(where, self._choice.missing), Ids()
-        first = (
-            next((i for i in range(len(self._names)) if i != self._label), 0) if self._id is None else None
-        )
-        may_be_index = not is_explicit and first is not None and first in self._bins
-        self.n_rows = 0
-        for batch in self._batches(
-            [i for i in (self._label, self._id, first) if i is not None] or [0], "string"
-        ):
-            column = dict(
-                zip((i for i in (self._label, self._id, first) if i is not None), batch.columns, strict=False)
-            )
-            if self._label is not None:
-                coded = column[self._label].dictionary_encode()
-                labels.add_coded(coded.dictionary.to_pylist(), coded.indices.fill_null(-1).to_numpy())
-            if self._id is not None:
-                ids.add(column[self._id])
-            elif first is not None and not ids.add(column[first], only_text=True):
-                may_be_index = may_be_index and counts_on(column[first], self.n_rows)
-                first = first if may_be_index and len(self._names) > 1 else None
-            self.n_rows += batch.num_rows
-        if self.n_rows == 0:
-            raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
-        self._y = None
-        if self._label is not None:
-            self._y = labels.finish()
-        self._take_ids(ids, first, may_be_index and len(self._names) > 1)
-
-    def _take_ids(self, ids: Ids, first: int | None, may_be_index: bool) -> None:
-        ids_read = ids.finish(self.n_rows)
-        if self._id is not None:
-            assert ids_read is not None
-            self.row_ids = ids_read if self._id_is_index else unique_ids(ids_read, str(self.path))
-            self.notes = (*self.notes, *index_notes(self._names[self._id], ids_read, str(self.path)))
-        elif ids_read is not None and np.unique(ids_read).size == ids_read.size:
-            # A first column of text without repeats names the rows.
-            self._id, self.row_ids = first, ids_read
-            self.notes = (*self.notes, naming_note(self._names[first or 0], str(self.path)))
-            self._bins = [place for place in self._bins if place != first]
-            if not self._bins:
-                text, molecules = readings_of(self._names[first or 0])
-                raise DataError(
-                    Message(
-                        "{}: no columns beside labels and ids. Give rows of bins; to count the words of a column of "
-                        "text use {}, for molecules {}.",
-                        self.path, text, molecules,
-                    )
-                )  # fmt: skip
-        elif ids_read is None and may_be_index and first is not None:
-            check_not_counting(self._names[first] if self._has_names else "0", self.n_rows, str(self.path))
-
-    def _blocks(self) -> Iterator[np.ndarray]:
-        for batch in self._batches(self._bins, "float64"):
-            columns = batch.columns
-            if any(column.null_count for column in columns):
-                raise self._fault("a field is blank", self._bins)
-            out = np.empty((batch.num_rows, self.n_features))
-            for place, column in enumerate(columns):
-                out[:, place] = column.to_numpy()
-            yield out
-
-    def _batches(self, places: list[int], kind: str) -> Iterator[pa.RecordBatch]:
-        """Yield the columns at these positions as record batches, all columns of one type."""
-        pyarrow, reader = needed("pyarrow", "CSV files"), needed("pyarrow.csv", "CSV files")
-        names = [str(place) for place in range(len(self._names))]
-        names_read = [names[place] for place in places]
-        types = dict.fromkeys(names_read, pyarrow.type_for_alias(kind))
-        with decompressed(self.path) as file:
-            try:
-                for _ in range(self._skip):
-                    read_piece(self.path, file, 0, "its heading")
-                while piece := read_records(self.path, file, BLOCK_BYTES, "below its heading"):
-                    if piece.isspace():
-                        continue
-                    # Not ``open_csv``: its thread may still hold the Python file when the interpreter exits, which
-                    # aborts the process.
-                    block = pyarrow.allocate_buffer(len(piece))
-                    memoryview(block).cast("B")[:] = piece
-                    yield from reader.read_csv(
-                        pyarrow.BufferReader(block),
-                        # One thread: more do not parse faster, and reading happens beside the computing thread.
-                        reader.ReadOptions(column_names=names, block_size=len(piece), use_threads=False),
-                        reader.ParseOptions(delimiter=self._delimiter),
-                        reader.ConvertOptions(
-                            column_types=types, include_columns=names_read, null_values=[""]
-                        ),
-                    ).to_batches()
-            except (pyarrow.ArrowException, EOFError, OSError) as error:
-                raise self._fault(str(error), () if kind == "string" else places) from error
-
-    def _read_heading(self, header: bool | str, delimiter: str | None, labels: Labels) -> None:
-        """Find the delimiter, the names of the columns, and the number of lines to skip."""
-        number, line = 0, ""
-        with decompressed(self.path) as file:
-            while not line.strip():
-                number += 1
-                piece = read_piece(self.path, file, 0, f"line {number}")
-                if not piece:
-                    raise DataError(f"{self.path}: no rows, only blank lines. Write it again.")
-                line = self._decoded(piece, number)
-        self._delimiter = delimiter or self._usual_delimiter(line)
-        if "\r" in line.strip("\r\n"):
-            raise DataError(
-                f"{self.path}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
-                "write them "
-                "with LF, as tr '\\r' '\\n' does."
-            )
-        fields = next(csv.reader([line.removeprefix("\ufeff").strip("\r\n")], delimiter=self._delimiter))
-        words = (labels, *self._choice.said())
-        has_header = is_heading(fields, words, self._choice.names) if header == "auto" else bool(header)
-        self._has_names = has_header
-        self._names = (
-            [composed(field.strip()) for field in fields]
-            if has_header
-            else [str(i) for i in range(len(fields))]
-        )
-        self._skip = number if has_header else 0
-        check_distinct(self._names, str(self.path))
-
-    def _usual_delimiter(self, line: str) -> str:
-        if uncompressed_name(self.name).endswith(".tsv"):
-            return "\t"
-        return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
-
-    def _label_place(self, labels: Labels) -> int | None:
-        """Return the position of the column that ``labels`` names, or None where it names no column."""
-        if labels is None:
-            name = self._choice.usual_label(self._names, str(self.path)) if self._has_names else None
-            return None if name is None else self._names.index(name)
-        if isinstance(labels, str) and labels in self._names:
-            return self._names.index(labels)
-        if isinstance(labels, int) or (isinstance(labels, str) and labels.removeprefix("-").isdecimal()):
-            place = int(labels)
-            if -len(self._names) <= place < len(self._names):
-                return place % len(self._names)
-            raise DataError(
-                f"{self.path}: no column {place}; there are {len(self._names)}, the first is 0, the last -1."
-            )
-        return None
-
-    def _fault(self, reason: str, numbers: Sequence[int] = ()) -> DataError:
-        """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
-
-        ``numbers`` are the positions of the columns that were read as numbers.
-        """
-        with decompressed(self.path) as file:
-            try:
-                text = io.TextIOWrapper(file, "utf-8-sig", newline="")
-                fault = first_fault(text, self._delimiter, self._names, self._skip, numbers)
-            except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
-                reason, fault = f"{error}", None
-        place, fault_text = fault or (
-            "",
-            f"cannot be read ({reason}). Is it damaged, cut off or not text in UTF-8?",
-        )
-        return DataError(Message("{}{}: {}", self.path, place, fault_text))
-
-    def _decoded(self, piece: bytes, line: int) -> str:
-        try:
-            return piece.decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{self.path}, line {line}: not text in UTF-8 ({error}). Save it in UTF-8, or give the file the "
-                "ending of its kind."
-            ) from error
+    try:
+        return np.asarray(compute.utf8_trim_whitespace(column).cast("float64").to_numpy(zero_copy_only=False))
+    except pyarrow.ArrowInvalid:
+        return np.full(len(column), np.nan)

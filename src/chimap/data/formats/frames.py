@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,13 +11,12 @@ from chimap._frames import is_frame, names_of, without_index
 from chimap._unicode import composed_names
 from chimap._validation import DataError
 from chimap.data.formats.arrays import ArraySource
-from chimap.data.label_kinds import is_text, texts_of
+from chimap.data.label_kinds import texts_of
 from chimap.data.labels import Labels, clean_labels, plain_labels, shown
 from chimap.data.rows import check_distinct
 from chimap.data.table import (
     ColumnChoice,
     Roles,
-    check_not_counting,
     check_order,
     checked_ids,
     counts,
@@ -106,17 +104,11 @@ def frame_roles(
     """
     label = _label_place(names, labels, choice)
     roles = roles_of(names, label, choice, where)
-    first = next((place for place in range(len(names)) if place != label), 0)
-    is_bin = first in roles.bins
-    may_be_id = len(roles.bins) > 1 and not roles.is_explicit if is_bin else index is None
-    if roles.id is not None or not may_be_id:
+    first = roles.first_column(names, where, has_index=index is not None)
+    if first is None:
         return roles
-    values = column(first)
-    if is_text(values) and _is_unique_text(values):
-        return replace(roles, id=first, bins=[place for place in roles.bins if place != first])
-    if is_bin and values.dtype.kind in "iuf" and counts(values):
-        check_not_counting(names[first], values.size, where)
-    return roles
+    first.add(column(first.place))
+    return roles if first.ids() is None else roles.named_by(first)
 
 
 def frame_rows(X: Any, y: Labels, **weights: object) -> tuple[Any, Any]:
@@ -231,12 +223,6 @@ def _as_floats(values: np.ndarray, column: str, name: str) -> np.ndarray:
             f"{name}, column {column!r}: {error}, expected numbers. Encode it, name it as the labels or ids, or leave "
             "it out with exclude=."
         ) from error
-
-
-def _is_unique_text(values: np.ndarray) -> bool:
-    return (
-        all(isinstance(value, str) for value in values) and np.unique(values.astype(str)).size == values.size
-    )
 
 
 def naming_index(table: Any) -> np.ndarray | None:

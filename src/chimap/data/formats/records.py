@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts
 from chimap.data.formats.batches import Tables, tables_of
+from chimap.data.formats.csv import TextTable
 from chimap.data.formats.frames import checked_names_of, column_of, naming_index
 from chimap.data.io.files import (
     COMPRESSIONS,
@@ -31,6 +32,7 @@ from chimap.data.io.files import (
     split_member,
     uncompressed_name,
 )
+from chimap.data.remedies import file_remedy
 from chimap.data.rows import digest
 
 if TYPE_CHECKING:
@@ -78,7 +80,6 @@ BATCH = 1024  # records per batch
 
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv"), PARQUET + IPC
 LINES = (".jsonl", ".ndjson")
-_NO_LIMIT = 2**31 - 1
 
 
 Batch: TypeAlias = list[tuple[Any, ...]]
@@ -155,44 +156,16 @@ class TextRecords(_OneFile):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self.columns = next(self._read(), [])
-        if not self.columns:
-            raise DataError(f"{address}: no heading with the names of columns. Add one as the first line.")
+        self._table = TextTable(self._file, header=True)
+        self.columns = self._table.heading
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
         self.check_columns(columns)
-        places = [self.columns.index(name) for name in columns]
-        reader, batch = self._read(), []
-        next(reader)
-        for number, record in enumerate(reader, 1):
-            if not record:
-                continue
-            if len(record) != len(self.columns):
-                raise DataError(
-                    f"{self.address}, record {number}: {len(record)} fields, expected {len(self.columns)} as in the "
-                    "heading. The file is cut off, or a field with a comma or a quote is not quoted."
-                )
-            batch.append(tuple(record[place] for place in places))
-            if len(batch) == BATCH:
-                yield batch
-                batch = []
-        if batch:
-            yield batch
-
-    def _read(self) -> Iterator[list[str]]:
-        delimiter = "\t" if uncompressed_name(self._file.name).endswith(".tsv") else ","
-        csv.field_size_limit(_NO_LIMIT)
-        with decompressed(self._file) as stream:
-            lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
-            try:
-                yield from csv.reader(lines, delimiter=delimiter, strict=True)
-            except (UnicodeDecodeError, EOFError, OSError, csv.Error) as error:
-                raise DataError(
-                    f"{self.address}: cannot be read ({error}). It is cut off, damaged or not in UTF-8; copy it again."
-                ) from error
-            finally:
-                lines.detach()
+        fields = itemgetter(*(self.columns.index(name) for name in columns))
+        records = self._table.records()
+        while batch := [fields(record) for record in islice(records, BATCH)]:
+            yield batch if len(columns) > 1 else [(field,) for field in batch]
 
 
 class ArrowRecords(Records):
@@ -312,6 +285,21 @@ class FolderRecords(Records):
 def has_records(address: str) -> bool:
     """Return whether a file or folder has named columns that can be read record by record."""
     return is_folder(address) or uncompressed_name(address).endswith((*_TEXT_TABLES, *_ARROW_TABLES, *LINES))
+
+
+def table_of(address: str) -> Records:
+    """Return the records of a table whose columns are joined to rows by their ids; ``.txt`` is text too.
+
+    Raises DataError for an Arrow table that is compressed as a whole.
+    """
+    file = existing_file(address)
+    if uncompressed_name(file.name).endswith((*_TEXT_TABLES, ".txt")):
+        return TextRecords(address)
+    if file.suffix not in _ARROW_TABLES:
+        raise DataError(
+            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
+        )
+    return ArrowRecords(address)
 
 
 def records_of(address: str) -> Records:

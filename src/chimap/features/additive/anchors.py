@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import JSON, MatrixLike, Rows, Transformed
+from chimap._types import JSON, MatrixLike, Rows, Shape, Transformed
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import (
@@ -41,11 +41,11 @@ class CodedMap(AdditiveMap):
     n_anchors: int
     n_neighbors: int
     anchors_: np.ndarray
-    scale_: np.ndarray
+    scale_: Annotated[np.ndarray, Shape("n_features_in_")]
     n_terms_: int
     n_codes_: int
-    _factors: np.ndarray
-    _amplitudes: np.ndarray
+    _factors: Annotated[np.ndarray, Shape("n_terms_", "tables", "codes")]
+    _amplitudes: Annotated[np.ndarray, Shape("n_features_in_")]
 
     # --- provided by subclasses
 

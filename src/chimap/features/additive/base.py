@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,7 +14,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Parameters, Rows
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Parameters, Rows, Shape
 from chimap._validation import DataError, ParameterError, check_positive, validated_rows
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
 from chimap.features.base import Features, linear_in_features
@@ -80,7 +80,7 @@ class AdditiveMap(Features):
     n_terms: int
     n_features_in_: int
     kernel_: AdditiveKernel
-    largest_: np.ndarray
+    largest_: Annotated[np.ndarray, Shape("n_features_in_")]
     smallest_: float
 
     def prescription(self) -> Parameters:

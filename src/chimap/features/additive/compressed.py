@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
 from numpy.linalg import eigh
 
 from chimap import _arrays, _loops, _scaling
 from chimap._onnx import Value
-from chimap._types import Rows
+from chimap._types import Rows, Shape
 from chimap.features.additive.base import AdditiveMap, check_map
 from chimap.features.additive.densities import counted, density, value_counts
 from chimap.features.additive.optimal import OptimalMap
@@ -71,10 +72,10 @@ class CompressedMap(AdditiveMap):
     True
     """
 
-    scales_: np.ndarray
+    scales_: Annotated[np.ndarray, Shape("n_features_in_")]
     base_: AdditiveMap
     eigenvalues_: np.ndarray
-    combinations_: np.ndarray
+    combinations_: Annotated[np.ndarray, Shape("tables", "long", "n_terms")]
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from types import ModuleType
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
@@ -14,7 +15,7 @@ from chimap import _loops
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value, positive, stacked
-from chimap._types import Array
+from chimap._types import Array, Shape
 from chimap._validation import check_choice, check_positive
 from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
@@ -86,7 +87,7 @@ class HomogeneousMap(AdditiveMap):
     """
 
     period_: float
-    amplitudes_: np.ndarray
+    amplitudes_: Annotated[np.ndarray, Shape("harmonics")]
 
     def __init__(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 from scipy.linalg import eigh
@@ -10,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from chimap import _arrays, _loops
 from chimap._onnx import Value
-from chimap._types import RandomState, Rows
+from chimap._types import RandomState, Rows, Shape
 from chimap._validation import check_positive
 from chimap.features.additive.base import AdditiveMap
 from chimap.kernels import AdditiveKernel, Kernel
@@ -61,9 +62,9 @@ class AdditiveKPCA(AdditiveMap):
     True
     """
 
-    landmarks_: np.ndarray
-    eigenvalues_: np.ndarray
-    _coefficients: np.ndarray
+    landmarks_: Annotated[np.ndarray, Shape("n_features_in_", "m")]
+    eigenvalues_: Annotated[np.ndarray, Shape("n_features_in_", "n_terms")]
+    _coefficients: Annotated[np.ndarray, Shape("n_features_in_", "n_terms", "m")]
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
+from typing import Annotated
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
@@ -12,7 +13,7 @@ from scipy.linalg import eigh
 
 from chimap import _arrays, _loops, _threads
 from chimap._onnx import Value, stacked
-from chimap._types import JSON, Array
+from chimap._types import JSON, Array, Shape
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.densities import density
 from chimap.kernels import AdditiveKernel, Kernel
@@ -74,11 +75,11 @@ class OptimalMap(AdditiveMap):
     True
     """
 
-    points_: np.ndarray
-    weights_: np.ndarray
+    points_: Annotated[np.ndarray, Shape("m")]
+    weights_: Annotated[np.ndarray, Shape("m")]
     range_: tuple[float, float]
-    eigenvalues_: np.ndarray
-    _coefficients: np.ndarray
+    eigenvalues_: Annotated[np.ndarray, Shape("n_terms")]
+    _coefficients: Annotated[np.ndarray, Shape("m", "n_terms")]
 
     def __init__(self, kernel: str | Kernel = "chi2", n_terms: int = 3):
         self.kernel = kernel

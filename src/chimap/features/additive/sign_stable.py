@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _products, _scaling, _threads
-from chimap._types import Array, ArrayLike, ArrayMap, DeviceArray, MatrixLike, RandomState, Rows, Transformed
+from chimap._types import (
+    Array,
+    ArrayLike,
+    ArrayMap,
+    DeviceArray,
+    MatrixLike,
+    RandomState,
+    Rows,
+    Shape,
+    Transformed,
+)
 from chimap._validation import (
     DataError,
     check_choice,
@@ -78,7 +88,7 @@ class SignStableProjection(Features):
 
     n_features_in_: int
     kernel_: ArccosKernel
-    frequencies_: np.ndarray
+    frequencies_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
 
     def __init__(self, n_components: int = 1024, output: str = "features", random_state: RandomState = None):
         self.n_components = n_components

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops
 from chimap._onnx import Value
-from chimap._types import CSR, MatrixLike, Rows
+from chimap._types import CSR, MatrixLike, Rows, Shape
 from chimap._validation import check_choice, validated_rows
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import steps_per_unit
@@ -65,7 +67,7 @@ class StaircaseMap(AdditiveMap):
     kernels = ("intersection",)
     _maps_plain_kernel = True
 
-    scale_: np.ndarray
+    scale_: Annotated[np.ndarray, Shape("n_features_in_")]
 
     def __init__(self, kernel: str | Kernel = "intersection", n_terms: int = 20, steps: str = "linear"):
         self.kernel = kernel

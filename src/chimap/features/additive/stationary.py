@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar, nnls
 from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value, stacked
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape
 from chimap._validation import check_positive, validated_rows
 from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
 from chimap.features.base import Features, FeatureSettings, Footprint, linear_in_features
@@ -150,7 +150,7 @@ class StationaryMap(Features):
     n_features_in_: int
     kernel_: StationaryKernel
     period_: float
-    amplitudes_: np.ndarray
+    amplitudes_: Annotated[np.ndarray, Shape("harmonics")]
 
     def __init__(
         self,

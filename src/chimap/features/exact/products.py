@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 import scipy.sparse as sp
 
 from chimap import _arrays, _blas, _loops, _scaling, _threads
-from chimap._types import CSR, Rows
+from chimap._types import CSR, Rows, Shape
 
 _ROWS = 256  # rows whose kernel values one thread computes at once
 _TILE_ROWS, _TILE_COLUMNS = 512, 1024  # kernel values that stay in cache from the product to their use
@@ -61,13 +62,13 @@ class KeptRows:
     """
 
     n_columns: int
-    columns: np.ndarray
-    means: np.ndarray
-    dense: np.ndarray
-    data: np.ndarray
-    rows: np.ndarray
-    starts: np.ndarray
-    squares: np.ndarray
+    columns: Annotated[np.ndarray, Shape("d")]
+    means: Annotated[np.ndarray, Shape("d")]
+    dense: Annotated[np.ndarray, Shape("n", "d")]
+    data: Annotated[np.ndarray, Shape("entries")]
+    rows: Annotated[np.ndarray, Shape("entries")]
+    starts: Annotated[np.ndarray, Shape("ends")]
+    squares: Annotated[np.ndarray, Shape("n")]
 
     def __init__(self, rows: Rows):
         self.n_columns = rows.shape[1]

@@ -13,7 +13,7 @@ import numpy as np
 
 from chimap import _arrays, _blas, _loops, _threads
 from chimap._onnx import Value
-from chimap._types import Array, ArrayMap, Rows
+from chimap._types import Array, ArrayMap, Rows, Shape
 from chimap._validation import check_choice, check_positive
 from chimap.features.base import Features
 from chimap.features.fourier.projection import Projection
@@ -87,8 +87,8 @@ class RandomFeatures(Features):
     n_features_in_: int
     kernel_: Annotated[Any, Kernel]  # exponential or skewed, possibly with widths
     projection_: Projection
-    offset_: np.ndarray
-    centre_: np.ndarray
+    offset_: Annotated[np.ndarray, Shape("n_waves")]
+    centre_: Annotated[np.ndarray, Shape("n_centred")]
     _n_features_out: int
     _signed: bool
 

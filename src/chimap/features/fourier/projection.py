@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
-from typing import Protocol, Self, TypeVar
+from typing import Annotated, Protocol, Self, TypeVar
 
 import numpy as np
 
 from chimap import _arrays, _loops, _onednn, _products, _threads
-from chimap._types import Rows
+from chimap._types import Rows, Shape
 from chimap.backends.units import has_bfloat16_units
 
 _LARGE_ANGLE = 4.0  # root of the mean square, in radians
@@ -35,7 +35,7 @@ N = TypeVar("N", bound=Numbers)
 class Matrix:
     """The projection x -> W'x onto frequencies W (n_inputs, m)."""
 
-    matrix: np.ndarray
+    matrix: Annotated[np.ndarray, Shape("inputs", "outputs")]
 
     @property
     def n_inputs(self) -> int:
@@ -183,8 +183,8 @@ class Hadamard:
     Source: Yu, Suresh, Choromanski, Holtmann-Rice and Kumar, Orthogonal random features, sec. 4 (structured).
     """
 
-    signs: np.ndarray
-    lengths: np.ndarray
+    signs: Annotated[np.ndarray, Shape("blocks", 3, "padded")]
+    lengths: Annotated[np.ndarray, Shape("m")]
     n_inputs: int
 
     @property

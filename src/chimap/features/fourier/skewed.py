@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, MatrixLike, Parameters, RandomState, Rows
+from chimap._types import Array, ArrayLike, MatrixLike, Parameters, RandomState, Rows, Shape
 from chimap._validation import validated_rows
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import BY_QUANTILE, cauchy, sech
@@ -78,6 +78,7 @@ class SkewedFourierFeatures(RandomFeatures):
     True
     """
 
+    centre_: Annotated[np.ndarray, Shape("n_features_in_")]
     _logarithm: Skewed  # the kernel whose ln(x + c) are the inputs
 
     def __init__(

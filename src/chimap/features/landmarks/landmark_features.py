@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.linalg import lapack
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _blas, _cholesky, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Parameters, RandomState, Rows
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Parameters, RandomState, Rows, Shape
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
@@ -243,10 +243,10 @@ class LandmarkFeatures(Features):
     n_features_in_: int
     kernel_: Kernel
     unit_map_: UnitGaussianMap
-    projection_: np.ndarray
-    _mapped: np.ndarray
-    _half_norms: np.ndarray
-    _ones: np.ndarray
+    projection_: Annotated[np.ndarray, Shape("_n_features_out", "_n_features_out")]
+    _mapped: Annotated[np.ndarray, Shape("p", "_n_features_out")]
+    _half_norms: Annotated[np.ndarray, Shape("_n_features_out")]
+    _ones: Annotated[np.ndarray, Shape("_n_features_out")]
     n_landmarks_: int
     _n_features_out: int
 

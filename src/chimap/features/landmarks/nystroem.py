@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from scipy.linalg import eigh
@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from chimap import _arrays, _blas
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
+from chimap._types import ArrayLike, MatrixLike, RandomState, Rows, Shape
 from chimap._validation import (
     check_choice,
     check_positive,
@@ -89,9 +89,9 @@ class NystroemFeatures(Features):
 
     n_features_in_: int
     kernel_: Kernel
-    landmarks_: Rows
+    landmarks_: Annotated[Rows, Shape("m", "n_features_in_")]
     eigenvalues_: np.ndarray
-    projection_: np.ndarray
+    projection_: Annotated[np.ndarray, Shape("m", "_n_features_out")]
     _n_features_out: int
 
     def __init__(

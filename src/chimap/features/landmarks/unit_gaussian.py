@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from chimap import _arrays, _blas, _loops, _products, _threads
 from chimap._onnx import Value
-from chimap._types import CSR, Array, ArrayMap, Rows
+from chimap._types import CSR, Array, ArrayMap, Rows, Shape
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
 from chimap.features.additive.identity import IdentityMap
 from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnColumns, Product
@@ -46,8 +46,8 @@ class UnitGaussianMap:
     """
 
     factors: list[GaussianFactor]
-    centre: np.ndarray
-    scale: np.ndarray
+    centre: Annotated[np.ndarray, Shape("p")]
+    scale: Annotated[np.ndarray, Shape("p")]
     centred: np.ndarray
 
     @property

@@ -1,11 +1,8 @@
 """Descriptors: what an image looks like at its points, one method a file."""
 
 from chimap.images.descriptors.base import Coded, CodedDescriptor, LocalDescriptor, OnGrids, OnPixels, Points
-from chimap.images.descriptors.colour import ColourHistogram
-from chimap.images.descriptors.hog import HOG
-from chimap.images.descriptors.hog_blocks import HOGBlocks
-from chimap.images.descriptors.lbp import LBP
-from chimap.images.descriptors.phog import PHOG
+from chimap.images.descriptors.hog import HOG, HOGBlocks
+from chimap.images.descriptors.pixels import LBP, PHOG, ColourHistogram
 from chimap.images.descriptors.sift import SIFT
 
 CATALOGUE: dict[str, LocalDescriptor | CodedDescriptor] = {

@@ -1,0 +1,231 @@
+"""Widths of several channels with separate features: the joint form of multiple kernel learning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from chimap import _arrays
+from chimap._types import Rows
+from chimap.engines import Job
+from chimap.features.base import FittedFeatures
+from chimap.features.blocks import BlockFeatures
+from chimap.features.fourier import WidthFeatures
+from chimap.features.fourier.base import Slopes
+from chimap.features.fourier.widths import partition
+from chimap.features.scaled import Scale, ScaledWidths
+from chimap.fit.design import FeatureBlock, parts_of
+from chimap.fit.designing import Conditions
+from chimap.fit.plan import job_of
+from chimap.fit.rows import PreparedRows
+from chimap.kernel_learning.tuning import TuningRows
+from chimap.kernel_learning.weights import SEARCH_TOLERANCE, SMALLEST, KernelWeights
+from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective, WidthPenalty
+from chimap.losses import Loss, Square
+from chimap.moments import Moments
+from chimap.penalties import L21
+from chimap.selection import of_path
+from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
+from chimap.solvers.groups import held_out_errors, largest_alpha
+from chimap.solvers.passes import loss_of, unshifted
+from chimap.solvers.widths import ObjectiveSlopes
+
+_ROWS = 2048  # rows whose slopes are computed together
+_TOLERANCE = 1e-4  # tolerance of residuals; the error of the objective is then of the order of its square
+_MOST_PASSES = 200
+_MOST_JOINT = 0.3  # widths are learned at this share of the largest strength at most
+
+
+class ChannelWidths:
+    """[psi_{s_1}(x_1), .., psi_{s_r}(x_r)]: features of each channel with separate widths, and gradients in log s.
+
+    parts: columns and settings of the channels. n_components: features per channel. widths: "block" is one width per
+    channel, "bin" one per column. After ``fit`` it serves ``WidthObjective`` as ``WidthFeatures`` does.
+    """
+
+    def __init__(self, parts: list[FeatureBlock], n_components: int, widths: str, seed: int):
+        self.parts, self.n_components, self.widths, self.seed = parts, n_components, widths, seed
+
+    def fit(self, sample: Rows) -> ChannelWidths:
+        """Fit the features of each channel on rows, and the widths to start from."""
+        self.channels = []
+        scale = Scale.of(sample, [part.settings.exact for part in self.parts])
+        for j, part in enumerate(self.parts):
+            settings = part.scaled(scale).settings
+            channel: Any = WidthFeatures(
+                settings.kernel, self.n_components, widths="one" if self.widths == "block" else self.widths,
+                blocks={part.name: slice(None)}, map=settings.map, n_terms=settings.terms(), sampling=settings.sampling,
+                form=settings.form, random_state=self.seed + j,
+            )  # fmt: skip
+            channel = ScaledWidths(channel, scale) if scale.exponent else channel
+            self.channels.append(channel.fit(_arrays.take_columns(_arrays.as_rows(sample), part.columns)))
+        counts = [channel.n_widths for channel in self.channels]
+        self._borders = np.cumsum([0, *counts])
+        self.start_ = np.concatenate([channel.start_ for channel in self.channels])
+        self.names_ = [
+            part.name if channel.n_widths == 1 else f"{part.name}, {name}"
+            for part, channel in zip(self.parts, self.channels, strict=True)
+            for name in channel.names_
+        ]
+        self.columns_ = np.empty(sample.shape[1], dtype=np.int64)
+        for part, channel, first in zip(self.parts, self.channels, self._borders, strict=False):
+            self.columns_[part.columns] = first + channel.columns_
+        self.unit_ = self.channels[0].unit_
+        return self
+
+    def at(self, log_widths: np.ndarray) -> BlockFeatures:
+        """Return plain features with these widths.
+
+        Raise ValueError, naming the width, if one leaves the range of the dtype.
+        """
+        features = [
+            channel.at(part) for channel, part in zip(self.channels, self._each(log_widths), strict=True)
+        ]
+        blocks = {part.name: part.columns for part in self.parts}
+        return BlockFeatures.of_fitted(features, blocks, self.columns_.size)
+
+    def pullback_at(self, features: BlockFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
+        """Return dL/d log s for checked rows, given dL/dz of all features; see ``WidthFeatures.pullback_at``."""
+        gradient = np.zeros(self._borders[-1])
+        for first in range(0, rows.shape[0], _ROWS):
+            chunk = slice(first, min(rows.shape[0], first + _ROWS))
+            block = _arrays.take_rows(rows, chunk)
+            Z = np.empty((block.shape[0], features._n_features_out), dtype=rows.dtype)
+            features.features_into(block, Z)
+            G = slopes(chunk, Z) if callable(slopes) else slopes[chunk]
+            for j, channel in enumerate(self.channels):
+                columns = slice(features.borders_[j], features.borders_[j + 1])
+                gradient[self._borders[j] : self._borders[j + 1]] += channel.pullback_at(
+                    features.features_[j], _arrays.take_columns(block, self.parts[j].columns),
+                    np.ascontiguousarray(G[:, columns]),
+                )  # fmt: skip
+        return gradient
+
+    def _each(self, log_widths: np.ndarray) -> list[np.ndarray]:
+        return np.split(np.asarray(log_widths), self._borders[1:-1])
+
+
+@dataclass(frozen=True)
+class ScoreSlopes:
+    """dL/dz = loss'(y, z'w + b) w' for rows z, times a scale.
+
+    The weights are optimal, so changes of the features through them do not count (the envelope theorem; the penalty
+    does not depend on the features).
+    """
+
+    loss: Loss
+    solution: LinearSolution
+    scale: float
+
+    def of(self, Z: np.ndarray, Y: np.ndarray, folds: np.ndarray) -> np.ndarray:
+        """Return slopes (n, D) in the dtype of Z; the folds do not matter."""
+        W = self.solution.coef.astype(Z.dtype)
+        scores = Z @ W + self.solution.intercept
+        return (self.loss.gradient(Y, scores) * self.scale).astype(Z.dtype) @ W.T
+
+
+class ChannelObjective(WidthObjective):
+    """Minimum over the weights of sum loss + alpha sum_j |w_j|, relative to its value without weights.
+
+    It is a function of log widths; the strength, the last argument, is fixed. groups: the features of each channel.
+    With the square loss, an evaluation takes two passes; with others, the features of all these rows are in memory
+    while the weights are found.
+
+    Source: Bazavan, Li and Sminchisescu, Fourier kernel learning, eq. 5 with an l21 norm (the joint models of sec. 4).
+    """
+
+    def __init__(self, features: Adaptable, rows: TuningRows, groups: L21, loss: Loss, penalty: WidthPenalty):
+        super().__init__(features, rows, "training", penalty)
+        self.groups, self.loss = groups, loss
+        self._last_solution: LinearSolution | None = None
+
+    def outcome(self, x: np.ndarray) -> tuple[FittedFeatures, ObjectiveSlopes]:
+        """Return the features at these widths, and the objective without the penalty of the widths."""
+        plain = self.features.at(x[:-1])
+        self.whole = self.rows.moments(plain, self.dtype).whole()
+        with self.rows.clock("solve"):
+            solved, at_zero = self._solve(plain, self.whole, float(np.exp(x[-1])))
+        self._last_solution = solved
+        self.solution = solved if self.loss == Square() else unshifted(solved, self.whole)
+        scale = 1 / (at_zero or 1.0)
+        return plain, ObjectiveSlopes(
+            solved.objective * scale, 0.0, ScoreSlopes(self.loss, self.solution, scale)
+        )
+
+    def weights(self, x: np.ndarray) -> LinearSolution:
+        """Return the weights of the last evaluation."""
+        return self.solution
+
+    def _solve(self, plain: BlockFeatures, whole: Moments, alpha: float) -> tuple[GroupSolution, float]:
+        """Return the weights, starting from the last ones, and the objective without weights."""
+        problem: SquareProblem | LossProblem
+        if self.loss == Square():
+            problem = SquareProblem(whole, self.groups, _TOLERANCE)
+        else:
+            rows = list(self._features(plain, whole))
+            problem = LossProblem(
+                self.loss, over(lambda: rows), whole, self.groups, _TOLERANCE, _MOST_PASSES, warns=False
+            )
+        return problem.solve(alpha, self._last_solution or problem.zero()), problem.at_zero
+
+    def _features(
+        self, plain: BlockFeatures, whole: Moments
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield features and targets of the rows, minus their shifts, and weights."""
+        shift, target_shift = whole.shifts
+        for rows, Y, _, weights in self.rows.chunks():
+            Z = np.empty((rows.shape[0], whole.n_features), dtype=self.dtype)
+            plain.features_into(rows, Z, shift)
+            yield Z, Y - target_shift, weights
+
+
+@dataclass(frozen=True)
+class ChannelDesign(WidthDesign):
+    """Features of the channels side by side, with separate widths, learned for weights of the channels."""
+
+    weights: KernelWeights
+
+    def sized(self, n_columns: int) -> list[FeatureBlock]:
+        """See ``Design``."""
+        return self.parts(n_columns)
+
+    def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
+        """See ``WidthDesign``; each column belongs to one channel."""
+        partition(self.blocks, sample.shape[1])
+        return ChannelWidths(self.parts(sample.shape[1]), n_components, self.widths, seed).fit(sample)
+
+    def objective(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> ChannelObjective:
+        """See ``WidthDesign``."""
+        plain = features.at(features.start_)
+        whole = rows.moments(plain, conditions.dtype).whole()
+        loss, penalty = loss_of(self.weights.loss, whole), self.weights.penalty(plain)
+        return ChannelObjective(features, rows, penalty, loss, self.tuning.penalty)
+
+    def first_alpha(self, features: Adaptable, rows: TuningRows, conditions: Conditions) -> float:
+        """Return the given strength, or the best one by the folds of the tuning rows at the widths to start from."""
+        if isinstance(self.tuning.alpha, float):
+            return self.tuning.alpha
+        plain = features.at(features.start_)
+        moments = rows.moments(plain, conditions.dtype)
+        with rows.clock("choose alpha"):
+            whole, penalty = moments.whole(), self.weights.penalty(plain)
+            largest = largest_alpha(whole, penalty)
+            # At the largest strength no kernel is used, and the width of an unused kernel has no gradient.
+            alphas = np.minimum(self.weights.path_of(largest, SMALLEST), _MOST_JOINT * largest)
+            errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
+            return float(of_path(moments, whole, alphas, errors).best["alpha"])
+
+    def tuning_job(self, conditions: Conditions, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
+        """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
+        settings = replace(self.settings, n_components=n_components)
+        source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
+        job = job_of(
+            source, parts, rows.codec.n_targets, n_folds, conditions.dtype, normalises=conditions.changes_rows
+        )
+        if self.weights.needs == "moments":
+            return job
+        n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
+        return replace(job, n_kept=n_rows, kept_itemsize=conditions.dtype.itemsize)

@@ -1,0 +1,229 @@
+"""What a new kernel, map, normalisation and feature family touch: a file of its own and a line of its catalogue.
+
+They are written into a copy of these files that lies over the package. A process that sees this copy fits models by
+their names, saves, opens and exports them.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import chimap
+
+PACKAGE = Path(chimap.__file__).parent
+
+FILES = {
+    "kernels/lognormal.py": """
+import numpy as np
+from chimap.kernels.additive import AdditiveKernel
+
+lognormal = AdditiveKernel("lognormal", lambda l: np.exp(-(l**2) / 4.5), lambda w: 0.6 * np.exp(-1.125 * w**2))
+""",
+    "features/additive/root.py": """
+import numpy as np
+from chimap.features.additive.base import AdditiveMap
+
+class RootMap(AdditiveMap):
+    kernels = ("hellinger",)
+
+    def __init__(self, kernel="hellinger", n_terms=1):
+        self.kernel = kernel
+        self.n_terms = n_terms
+
+    def _evaluate(self, magnitudes, bins, out):
+        out[:] = 0
+        np.sqrt(magnitudes, out=out[:, 0])
+
+    def _onnx_terms(self, x):
+        return x.apply("Sqrt").expanded(1)
+""",
+    "normalizations/halves.py": """
+from dataclasses import dataclass
+from typing import ClassVar
+from chimap import _arrays
+from chimap.normalizations.base import OfRows
+
+@dataclass(frozen=True)
+class Halves(OfRows):
+    name: ClassVar[str] = "halves"
+    about: ClassVar[str] = "half of each entry"
+    takes_signs: ClassVar[bool] = True
+    joins_bins: ClassVar[bool] = False
+
+    def __call__(self, rows, blocks):
+        return _arrays.map_values(rows, lambda values: values / 2)
+
+    def onnx(self, x, blocks, n_bins):
+        return x * 0.5
+""",
+    "features/sketch.py": """
+from typing import Annotated
+
+import numpy as np
+from chimap._types import Shape
+from chimap.features.base import Features, Footprint
+from chimap.kernels import Linear
+from chimap.model_files import register
+
+class SignSketch(Features):
+    signs_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
+    kernel_: Linear
+    n_features_in_: int
+    _n_features_out: int
+
+    def __init__(self, kernel: str | Linear = "linear", n_components: int = 256, random_state: int | None = 0):
+        self.kernel = kernel
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X, y=None):
+        shape = X.shape[1], self.n_components
+        signs = np.random.default_rng(self.random_state).choice([-1.0, 1.0], shape)
+        self.signs_, self.kernel_ = signs / np.sqrt(self.n_components), Linear()
+        self._n_features_out, self.n_features_in_ = self.n_components, X.shape[1]
+        return self
+
+    def features_into(self, rows, out, shift=None):
+        out[:] = rows @ self.signs_.astype(out.dtype)
+        if shift is not None:
+            out -= shift.astype(out.dtype)
+
+    def onnx(self, x):
+        return x @ self.signs_
+
+    @classmethod
+    def takes(cls, kernel):
+        return isinstance(kernel, Linear)
+
+    @classmethod
+    def of(cls, settings, seed):
+        return cls(settings.exact, settings.n_components, seed)
+
+    @classmethod
+    def footprint(cls, settings, n_bins):
+        return Footprint(settings.n_components)
+
+    @classmethod
+    def fitting_bytes(cls, settings, n_rows, row_bytes, itemsize):
+        return int(8 * settings.n_components * row_bytes / itemsize)
+
+register(SignSketch)
+""",
+}
+
+LINES = {  # file of the catalogue, a text there, what a new entry makes of it, and the import that it needs
+    "kernels/lognormal.py": (
+        "kernels/__init__.py",
+        "CATALOGUE = {",
+        'CATALOGUE = {"lognormal": lognormal,',
+        "from chimap.kernels.lognormal import lognormal",
+    ),
+    "features/additive/root.py": (
+        "features/additive/__init__.py",
+        "CATALOGUE |= {",
+        'CATALOGUE |= {"root": RootMap,',
+        "from chimap.features.additive.root import RootMap",
+    ),
+    "normalizations/halves.py": (
+        "normalizations/__init__.py",
+        "for each in (Shares(),",
+        "for each in (Halves(), Shares(),",
+        "from chimap.normalizations.halves import Halves",
+    ),
+    "features/sketch.py": (
+        "features/families.py",
+        "tuple[type[Family], ...]] = {",
+        'tuple[type[Family], ...]] = {"sketch": (SignSketch,),',
+        "from chimap.features.sketch import SignSketch",
+    ),
+}
+
+OVERLAY = '''
+import sys
+from importlib.util import spec_from_file_location
+from pathlib import Path
+
+over, package = Path(sys.argv[1]), Path(sys.argv[2])
+
+class Overlay:
+    """Finds files of the package in the folder that lies over it."""
+
+    def find_spec(self, name, path=None, target=None):
+        parts = name.split(".")
+        if parts[0] != "chimap":
+            return None
+        file = Path(*parts[1:]) if parts[1:] else Path()
+        if (over / file / "__init__.py").exists():
+            return spec_from_file_location(
+                name, over / file / "__init__.py", submodule_search_locations=[str(package / file)]
+            )
+        module = over / file.parent / f"{file.name}.py"
+        return spec_from_file_location(name, module) if module.exists() else None
+
+sys.meta_path.insert(0, Overlay())
+'''
+
+WORK = """
+import numpy as np
+import chimap
+from chimap.export import export_model
+
+rng = np.random.default_rng(0)
+X = rng.dirichlet(np.ones(6), size=80)
+y = (X[:, 0] > X[:, 1]).astype(int)
+out = over.parent
+models = {
+    "kernel": chimap.HistogramClassifier("lognormal", alpha=0.1),
+    "normalization": chimap.HistogramClassifier("chi2", normalize="halves", alpha=0.1),
+    "family": chimap.HistogramClassifier("linear", features="sketch", n_components=32, alpha=0.1),
+}
+from chimap.features.additive import CATALOGUE
+psi = CATALOGUE["root"]().fit(X)
+psi.save(out / "map.model")
+assert np.array_equal(chimap.load(out / "map.model").transform(X), psi.transform(X))
+for name, model in models.items():
+    model.fit(X, y)
+    model.save(out / f"{name}.model")
+    assert np.array_equal(chimap.load(out / f"{name}.model").predict(X), model.predict(X)), name
+    export_model(model, out / f"{name}.onnx")
+    print(name, model.score(X, y) > 0.8)
+"""
+
+
+def lay_over(folder: Path) -> dict[str, set[str]]:
+    """Write the new files and the lines of the catalogues; return the files that each of them touches."""
+    touched = {}
+    for new, text in FILES.items():
+        catalogue, before, after, importing = LINES[new]
+        (folder / new).parent.mkdir(parents=True, exist_ok=True)
+        (folder / new).write_text(text)
+        there = folder / catalogue
+        source = (there if there.exists() else PACKAGE / catalogue).read_text()
+        assert source.count(before) == 1
+        source = source.replace(before, after)
+        start = "from __future__ import annotations\n"
+        there.parent.mkdir(parents=True, exist_ok=True)
+        there.write_text(source.replace(start, f"{start}{importing}\n", 1))
+        touched[new] = {new, catalogue}
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.py")} == set().union(*touched.values())
+    return touched
+
+
+@pytest.mark.slow
+def test_a_new_kernel_map_normalisation_and_family_touch_two_files(tmp_path):
+    pytest.importorskip("onnxruntime")
+    over = tmp_path / "over"
+    touched = lay_over(over)
+    assert {len(files) for files in touched.values()} == {2}
+    done = subprocess.run(
+        [sys.executable, "-c", OVERLAY + WORK, str(over), str(PACKAGE)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.split() == ["kernel", "True", "normalization", "True", "family", "True"]
