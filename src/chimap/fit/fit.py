@@ -28,7 +28,7 @@ from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.engines.compilation import compilation
 from chimap.explain import mean_and_deviation
-from chimap.features.principal import PrincipalFeatures
+from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
@@ -223,7 +223,7 @@ def learn(
         method, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
     )
     principal = passes.components(sample.rows)
-    features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
+    features: Any = known.features if principal is None else PrincipalCoordinates(known.features, principal)
     collected = collector.collect(passes, features, sample)
     learned = method.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
