@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sklearn.base import BaseEstimator, clone
 
-from chimap._types import MatrixLike, Parameters
+from chimap._types import JSON, MatrixLike, Parameters
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
 from chimap.kernels import Kernel
@@ -110,13 +110,15 @@ Prescribed = str | Features | AutomaticFeatures | PrincipalFeatures
 """What an estimator takes as ``features``."""
 
 
-def with_features_taken_apart(given: Parameters) -> Parameters:
+def with_features_taken_apart(given: Parameters, n_terms: int | str = "auto") -> Parameters:
     """Return the parameters of an estimator with the settings that its ``features`` hold, in place of the object.
 
-    What the estimator has for kernel, gamma and n_components comes first; where it leaves them open, the features have
-    theirs.
+    What the estimator has for kernel and gamma comes first; where it leaves them open, the features have theirs.
+    ``n_terms`` are the terms of features that say nothing of them.
     """
     asked = OPEN | _prescription_of(given["features"])
+    if _is_word(asked["n_terms"], "auto"):
+        asked["n_terms"] = n_terms
     kernel, gamma, n_components = (asked.pop(name, None) for name in ("kernel", "gamma", "n_components"))
     taken = given | asked
     if kernel is not None and _is_word(given["kernel"], "auto"):
@@ -154,6 +156,12 @@ def _completed(features: Features, given: Parameters) -> Features:
     if own.get("n_components", 0) is None and not isinstance(given["n_components"], str):
         named["n_components"] = given["n_components"]
     return clone(features).set_params(**named) if named else features
+
+
+def gather_features(state: JSON) -> None:
+    """Put the settings of features in the state of an estimator, where older files have them, into ``features``."""
+    settings = {name: state.pop(name) for name in OPEN if name in state}
+    state["features"] = features_with(settings | {"features": state.get("features", "auto")})
 
 
 def _prescription_of(features: Prescribed) -> Parameters:

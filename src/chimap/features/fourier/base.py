@@ -215,10 +215,6 @@ class RandomFeatures(Features):
     def n_inputs(self) -> int:
         """Length of u(x)."""
 
-    @property
-    def _takes_signs(self) -> bool:
-        return self._signed
-
     def _onnx_waves(self, inputs: Value) -> Value:
         """Return sqrt(2/D) [cos(W'u + b), sin of the leading angles that come in pairs] of inputs u.
 

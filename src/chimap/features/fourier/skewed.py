@@ -173,6 +173,10 @@ class SkewedFourierFeatures(RandomFeatures):
         share = (rows - m) / (m + c)
         return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
 
+    @property
+    def _takes_signs(self) -> bool:
+        return True
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True  # or down to -c, which scales with the data
