@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, _files, open_source
+from chimap import HistogramClassifier, HistogramRegressor, PrincipalFeatures, _files, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.fit.checkpoint import Checkpoint
@@ -24,7 +24,7 @@ X = X.astype(np.float32)
 BLOCKS = [slice(0, 12), slice(12, 24)]
 KINDS = {
     "ridge": {},
-    "components": {"n_principal": 20, "blocks": BLOCKS},
+    "components": {"features": PrincipalFeatures(20), "blocks": BLOCKS},
     "loss": {"loss": "logistic", "alpha": 1.0},
     "landmarks": {"features": "landmarks"},
 }

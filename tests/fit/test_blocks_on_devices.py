@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
 from chimap.solvers.blocks import BlockSolver
 
@@ -28,7 +28,10 @@ GROUPS = np.random.default_rng(1).integers(0, 500, LEARNED)
 FITS = {
     "exponential": (HistogramClassifier("exp-chi2", **EXACT), {}),
     "gaussian": (HistogramClassifier("gaussian", **EXACT), {}),
-    "products": (HistogramClassifier("chi2", n_terms=3, **EXACT), {}),
+    "products": (
+        HistogramClassifier("chi2", **EXACT | {"features": AutomaticFeatures("exact", n_terms=3)}),
+        {},
+    ),
     "blocks of columns": (HistogramClassifier("exp-chi2", blocks=COLUMNS, **EXACT), {}),
     "kernels of blocks": (HistogramClassifier(["exp-chi2", "gaussian"], blocks=COLUMNS, **EXACT), {}),
     "weights": (HistogramClassifier("exp-chi2", **EXACT), {"sample_weight": WEIGHTS}),

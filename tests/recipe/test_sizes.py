@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, PrincipalFeatures
 from chimap._validation import MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.features.base import FeatureSettings, Footprint
@@ -47,7 +47,7 @@ def test_rows_that_fit_are_all_kept():
         {"n_components": 50},
         {"loss": "logistic", "n_components": 50},
         {"blocks": [slice(0, 4), slice(4, None)], "n_components": 30},
-        {"n_principal": 5, "n_components": 50},
+        {"features": PrincipalFeatures(5), "n_components": 50},
         {"selection": "gcv"},
         {"precision": "bfloat16", "n_components": 50},
     ],
@@ -72,7 +72,9 @@ def test_more_rows_than_the_most_take_blocks_or_landmarks(monkeypatch):
 
 def test_sampling_takes_random_features_and_additive_kernels_their_map():
     assert isinstance(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, sampling="iid").fit(X, Y).features_,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features=AutomaticFeatures(sampling="iid"))
+        .fit(X, Y)
+        .features_,
         FourierFeatures,
     )
     assert "Optimal" in HistogramClassifier("chi2").fit(X, Y).features_.describe()

@@ -49,9 +49,9 @@ from chimap.estimators.rows import (
     source_to_predict,
 )
 from chimap.explain.effects import BinUnit
-from chimap.features.additive.base import AdditiveMap
-from chimap.features.base import Features, FittedFeatures
+from chimap.features.base import FittedFeatures
 from chimap.features.mapped_functions import MappedModel
+from chimap.features.prescribed import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
@@ -123,18 +123,12 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self,
         kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         *,
-        features: str | Features = "auto",
+        features: Prescribed = "auto",
         gamma: float | str = "mean",
         n_components: int | str = "auto",
-        n_terms: int | str = "auto",
-        map: AdditiveMap | None = None,
-        sampling: str = "auto",
-        form: str = "pair",
-        landmarks: str | MatrixLike = "kmeans",
         normalize: str | Sequence[str | None] | None = None,
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
-        n_principal: int | Sequence[int] | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
         weights: str = "importance",
@@ -154,15 +148,9 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self.features = features
         self.gamma = gamma
         self.n_components = n_components
-        self.n_terms = n_terms
-        self.map = map
-        self.sampling = sampling
-        self.form = form
-        self.landmarks = landmarks
         self.normalize = normalize
         self.bin_weights = bin_weights
         self.blocks = blocks
-        self.n_principal = n_principal
         self.loss = loss
         self.class_weight = class_weight
         self.weights = weights
@@ -246,8 +234,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     ) -> Self:
         """Fit the model on a source, read in chunks under the ``memory`` budget.
 
-        The source is read once. It is read a second time with ``n_principal``, and again for each pass of a loss other
-        than the square if its features do not fit the budget.
+        The source is read once. It is read a second time with ``PrincipalFeatures``, and again for each pass of a loss
+        other than the square if its features do not fit the budget.
 
         Parameters
         ----------
@@ -256,7 +244,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         progress : Progress or None, default=None
             Receives the stages of the fit; None shows them on the terminal if ``verbose``.
         unlabelled : Source or None, default=None
-            More rows, without labels, for the components of ``n_principal`` (transductive PCA).
+            More rows, without labels, for the components of ``PrincipalFeatures`` (transductive PCA).
         checkpoint : Checkpoint, str, Path or None, default=None
             File to which the state of the fit is written every minute. If the file exists, the fit goes on from it,
             with the same result as without the interruption. It is removed at the end (a ``Checkpoint`` object is not).
