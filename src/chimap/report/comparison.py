@@ -109,8 +109,8 @@ def compare(
     >>> sorted({e.method for e in result.ranked})
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
-    from chimap.estimators.base import fit_candidate
-    from chimap.recipe import Recipe
+    from chimap.fit.fit import fit_candidate
+    from chimap.recipe import Recipe, is_auto
     from chimap.recipe.task import Task
 
     if not source.has_labels:
@@ -145,7 +145,7 @@ def compare(
         settings={
             "kernel": kernel or "all",
             "memory": format_bytes(parse_memory(model.memory)),
-            "precision": model.precision_,
+            "precision": "float32" if is_auto(asked.precision) else asked.precision,
             "random_state": str(model.random_state),
         },
         stages=clock.seconds,
