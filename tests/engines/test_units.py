@@ -8,10 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, _onednn, load
+from chimap import (
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelLearner,
+    PrincipalFeatures,
+    _onednn,
+    load,
+)
 from chimap.backends import units
 from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
-from chimap.cli.describe_model import describe
+from chimap.cli.commands.info import describe_model
 from chimap.data import ArraySource
 from chimap.features.kernel_errors import kernel_errors
 from chimap.moments.product import BatchProduct, BFloat16Product, product_of
@@ -118,7 +125,7 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
     assert expected.precision_ == precision
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
     model.save(tmp_path / "m")
-    facts, lines = describe(tmp_path / "m")
+    facts, lines = describe_model(tmp_path / "m")
     assert facts["precision"] == precision
     assert f"in {precision}:" in lines["features"]
     # on a machine that would choose otherwise
@@ -132,7 +139,7 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
     "settings",
     [
         {"kernel": "exp-chi2"},  # every row is kept
-        {"kernel": "chi2", "n_principal": 5},
+        {"kernel": "chi2", "features": PrincipalFeatures(5)},
     ],
 )
 def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path, monkeypatch):
@@ -140,7 +147,7 @@ def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path
     model = HistogramClassifier(**settings, precision="auto", random_state=0).fit(X, y)
     assert model.precision_ == "float32"
     model.save(tmp_path / "m")
-    assert describe(tmp_path / "m")[0]["precision"] == "float32"
+    assert describe_model(tmp_path / "m")[0]["precision"] == "float32"
     expected = HistogramClassifier(**settings, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.decision_function(X), expected.decision_function(X))
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
 
 
-_NO_BINS = ("groups", "split", "sample_weight")  # options that name columns which are not bins
+_COLUMNS_ASIDE = ("groups", "split", "sample_weight")  # options that name columns which are not bins
 
 
 def open_data(
@@ -96,7 +96,9 @@ def open_data(
     with busy(f"opening {data}"):
         training = (getattr(model, "training_", None) or {}).get("table") or {}
         options: JSON = _fitting(training, model) | ({"exclude": [*aside]} if aside else {}) | table.given()
-        not_bins = [name for name in (options.pop(option, None) for option in _NO_BINS) if name is not None]
+        not_bins = [
+            name for name in (options.pop(option, None) for option in _COLUMNS_ASIDE) if name is not None
+        ]
         options |= {"reading": reading, "reads_labels": reads_labels}
         source = _opened(data, labels, model, not_bins, needs_labels, options)
         for note in source.notes:
@@ -167,7 +169,7 @@ def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
     return {
         name: value
         for name, value in training.items()
-        if name in ("missing", "transpose", *_NO_BINS) or not (is_named and name != "id")
+        if name in ("missing", "transpose", *_COLUMNS_ASIDE) or not (is_named and name != "id")
     }
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
     from chimap.engines import Progress
 
-_UNEVEN = 10  # ratio of largest to smallest sum beyond which a kernel mostly compares the sizes of rows
+_UNEVEN_RATIO = 10  # ratio of largest to smallest sum beyond which a kernel mostly compares the sizes of rows
 
 # Memory of the compiled loops, their compiler and the BLAS buffers after their first use (measured on two cores).
 _RUNNING_BYTES = 104 * 2**20
@@ -113,7 +113,7 @@ def _text_line(texts: list[str]) -> str | None:
 def _sums_line(least: float, most: float) -> str:
     """Return the range of the row sums, with advice if the sums vary so much that they hide the shapes."""
     line = f"rows sum to {least:.6g} to {most:.6g}"
-    if least >= 0 and most > _UNEVEN * least:
+    if least >= 0 and most > _UNEVEN_RATIO * least:
         line += "; --normalize divides each row by its sum, so that shapes are compared, not sizes"
     return line
 
@@ -184,7 +184,6 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     Raise MemoryBudgetError if the budget is too small.
     """
     from chimap.engines import chunk_rows_within
-    from chimap.fit.automatic import block_plan, bytes_of_exact
     from chimap.fit.collecting import Request
     from chimap.fit.fit import gamma_of_sample
     from chimap.fit.method import Method
@@ -192,6 +191,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.fit.resolve import resolve
     from chimap.recipe import Recipe
     from chimap.recipe.codecs import RealCodec
+    from chimap.recipe.sizes import block_plan, bytes_of_exact
     from chimap.recipe.task import Task
     from chimap.solvers.blocks import BlockSolver
 
@@ -241,7 +241,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
 
 def _plan_line(plan: JSON) -> str:
     libraries = show.size(plan["library_bytes"])
-    beside = f"plus {libraries} for libraries" if libraries else "libraries not counted"
+    besides = f"plus {libraries} for libraries" if libraries else "libraries not counted"
     if "seconds" in plan:
         time = show.duration(float(f"{plan['seconds']:.2g}"))
         reads = (
@@ -252,9 +252,7 @@ def _plan_line(plan: JSON) -> str:
         reads = f"an exact fit keeps all {plan['chunk_rows']:,} rows"
     else:
         reads = f"a fit with {plan['components']:,} landmarks reads {plan['chunk_rows']:,} rows at a time"
-    return (
-        f"{reads} and peaks at {show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {beside}"
-    )
+    return f"{reads} and peaks at {show.size(plan['peak_bytes'])} of {show.size(plan['memory_bytes'])}, {besides}"
 
 
 def _bad_line(negative: int, not_finite: int) -> str | None:

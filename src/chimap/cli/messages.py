@@ -75,7 +75,7 @@ class _FlagSpelling:
 
 
 USAGE, INTERNAL, INTERRUPTED = 2, 1, 130
-REPORT = (
+HOW_TO_REPORT = (
     "this is a bug in chimap, not in your data. Please report it with the lines above and "
     "the output of 'chimap info'."
 )
@@ -94,7 +94,7 @@ def explain(error: BaseException) -> int:
         say("error", "out of memory; give a smaller --memory or fewer --components.", INTERNAL)
         return INTERNAL
     traceback.print_exception(error, file=sys.stderr)
-    say("error", REPORT, INTERNAL)
+    say("error", HOW_TO_REPORT, INTERNAL)
     return INTERNAL
 
 

@@ -30,8 +30,8 @@ _COMMON = """
     output labels test_fraction task normalize kernel components alpha loss memory jobs seed descriptors
     config_file json overwrite help page blocks method widths
 """
-_LONG = 20  # commands with more parameters have a short and a long help
-_EXAMPLES = 5  # examples in the short help
+_MOST_IN_SHORT_HELP = 20  # commands with more parameters have a short and a long help
+_EXAMPLES_SHOWN = 5  # examples in the short help
 
 EVERYTHING = "--help-all"
 
@@ -73,13 +73,13 @@ class PanelCommand(TyperCommand):
         if whole and self._is_short(ctx):
             about, _, examples = whole.partition("Examples:\n")
             first = about.split("\n\n")[0]
-            lines = examples.splitlines()[:_EXAMPLES]
+            lines = examples.splitlines()[:_EXAMPLES_SHOWN]
             self.help = "\n".join([first, "", "\b", "Examples:", *lines]) if lines else first
         super().format_help_text(ctx, formatter)
         self.help = whole
 
     def _is_short(self, ctx: Any) -> bool:
-        return len(self.params) > _LONG and not ctx.find_root().meta.get(EVERYTHING)
+        return len(self.params) > _MOST_IN_SHORT_HELP and not ctx.find_root().meta.get(EVERYTHING)
 
 
 def _first_sentence(record: tuple[str, str]) -> tuple[str, str]:

@@ -112,7 +112,7 @@ def writer(
             _csv_lines(sys.stdout, model, source, chunks, extras)
             sys.stdout.flush()
             return
-        with replacing(output) as beside, beside.open("wb") as file:
+        with replacing(output) as unfinished, unfinished.open("wb") as file:
             write(file, model, source, chunks, extras)
 
     return run

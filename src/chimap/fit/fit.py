@@ -10,10 +10,9 @@ chooses the strength and solves for the weights.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,39 +27,28 @@ from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.engines.compilation import compilation
 from chimap.explain import mean_and_deviation
-from chimap.features.principal import PrincipalFeatures
+from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.dominance import warn_of_dominance
-from chimap.fit.method import Method, Objective, objective_of
+from chimap.fit.method import Method, objective_of
 from chimap.fit.passes import Passes
 from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import PenalisedLoss
 from chimap.losses import Observed
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
+from chimap.race.choose import race
+from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
 from chimap.selection.choose import ChosenSolution
 
 if TYPE_CHECKING:
     from distributed import Client
-
-
-class Raced(Protocol):
-    """The result of a race, which a fit shows."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-        ...
-
-
-Race = Callable[[Recipe, Source, Task, np.ndarray | None, Progress, bool], tuple[Recipe, Raced | None]]
-"""Returns the recipe with what a race has chosen, and its result: of a recipe, rows, their task and groups; the last
-argument says whether the fit may keep all rows."""
 
 
 def fit(
@@ -73,7 +61,7 @@ def fit(
     unlabelled: Source | None = None,
     checkpoint: Checkpoint | str | Path | None = None,
     has_curve: bool = False,
-    race: Race | None = None,
+    races: bool = False,
 ) -> Model:
     """Return the model of a source of rows.
 
@@ -96,8 +84,8 @@ def fit(
         ``Checkpoint`` object is not.
     has_curve : bool, default=False
         Whether to keep the sums in parts that give a learning curve, if the memory budget allows it.
-    race : callable or None, default=None
-        Chooses the settings that are left to a race.
+    races : bool, default=False
+        Whether a race chooses the settings that are left to it.
 
     Raises
     ------
@@ -117,7 +105,7 @@ def fit(
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)):
-        asked, (recipe, raced) = recipe, _raced(recipe, source, task, groups, progress, request, log, race)
+        asked, (recipe, raced) = recipe, _raced(recipe, source, groups, progress, request, log, races)
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
@@ -148,26 +136,29 @@ def fit(
 
 
 def _raced(
-    asked: Recipe,
+    recipe: Recipe,
     source: Source,
-    task: Task,
     groups: np.ndarray | None,
     progress: Progress,
     request: Request,
     checkpoint: Checkpoint | None,
-    race: Race | None,
-) -> tuple[Recipe, Raced | None]:
-    """Return the recipe with what a race chooses, or the checkpoint has of one, and the result of the race."""
-    recipe, raced = asked, cast("Raced | None", None)
-    choice = None if checkpoint is None else checkpoint.choice(asked)
+    races: bool,
+) -> tuple[Recipe, RaceResult | None]:
+    """Return the recipe with what a race chooses, or what the checkpoint has of one."""
+    choice = None if checkpoint is None else checkpoint.choice(recipe)
+    asked, raced = recipe, None
     if choice is not None:
-        recipe = replace(asked, seed=choice.seed).chosen(**choice.chosen)
-        raced = cast("Raced | None", choice.race)
-    elif race is not None:
-        recipe, raced = race(asked, source, task, groups, progress, request.keeps_rows)
+        recipe, raced = replace(recipe, seed=choice.seed).chosen(**choice.chosen), choice.race
+    elif races:
+        recipe, raced = race(recipe, source, groups, fit_candidate, progress, request.keeps_rows)
     if checkpoint is not None:
         checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
     return recipe, raced
+
+
+def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
+    """Return the model of a candidate of a race."""
+    return fit(recipe, source, groups=groups)
 
 
 def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None) -> float | str:
@@ -207,7 +198,7 @@ def learn(
             method = method.resumed(saved.known.seed, saved.known.attributes["normalization_"])
         method = method if groups is None else method.of_groups()
         rows = _prepared_rows(method, task, source, groups, saved)
-        collector = COLLECTORS[method.objective.needs].planned(method, rows, engine, saved, request)
+        collector = COLLECTORS[method.objective.solver.needs].planned(method, rows, engine, saved, request)
         method, rows = collector.method, collector.rows
         sample = collector.sample(progress, saved)
     known = (
@@ -218,7 +209,7 @@ def learn(
         method, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
     )
     principal = passes.components(sample.rows)
-    features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
+    features: Any = known.features if principal is None else PrincipalCoordinates(known.features, principal)
     collected = collector.collect(passes, features, sample)
     learned = method.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)
@@ -298,7 +289,7 @@ def _learn_features(
     return Known(method.seed, rows.codec, features, attributes)
 
 
-def check_request(objective: Objective, recipe: Recipe, request: Request) -> None:
+def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:
     """Raise ValueError for settings that cannot be combined with what is asked of the fit."""
     check_device(recipe.device)
     if not on_host(recipe.device) and (request.has_checkpoint or not request.can_keep):
@@ -308,7 +299,7 @@ def check_request(objective: Objective, recipe: Recipe, request: Request) -> Non
                 recipe.device,
             )
         )
-    COLLECTORS[objective.needs].check(request)
+    COLLECTORS[objective.solver.needs].check(request)
     if request.has_unlabelled and recipe.n_principal is None:
         raise InputError(
             Message("unlabelled rows contribute to principal components only: give {n_principal}.")

@@ -24,12 +24,12 @@ from chimap.features.kernel_errors import KernelErrors
 from chimap.race.compare import SIZES, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
 from chimap.report.figures import (
+    CURVE_SIZE,
     INK,
     LINES,
     MARKERS,
     MUTED,
     RULE,
-    SIZE,
     drawing,
     legend_below,
     log_axis,
@@ -37,7 +37,7 @@ from chimap.report.figures import (
 )
 from chimap.report.kernel_errors import gram_error, value_error
 from chimap.report.page import (
-    LISTED,
+    ROWS_LISTED,
     captioned,
     date_in_words,
     now,
@@ -109,7 +109,7 @@ def compare(
     >>> sorted({e.method for e in result.ranked})
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
-    from chimap.estimators.base import fit_candidate
+    from chimap.fit.fit import fit_candidate
     from chimap.recipe import Recipe, is_auto
     from chimap.recipe.task import Task
 
@@ -171,7 +171,7 @@ def entrant_as_dict(e: Entrant) -> Parameters:
     }
 
 
-SURE = 1.96  # standard errors to the end of a 95 % interval
+STANDARD_ERRORS = 1.96  # standard errors to the end of a 95 % interval
 
 
 @dataclass(frozen=True)
@@ -301,7 +301,7 @@ class Comparison:
                 )
         if linear is not None and linear is chosen and chosen is self.finalists[0]:
             notes.append("No model beats the linear one: these rows may not need a kernel.")
-        low = chosen.last.score - SURE * chosen.last.standard_error
+        low = chosen.last.score - STANDARD_ERRORS * chosen.last.standard_error
         if self.floor is not None and low <= self.floor:
             notes.append(
                 f"Predicting without any bins scores {self.score_words(self.floor)}: the bins are not shown to "
@@ -427,7 +427,7 @@ def render_comparison(
         title=_title(comparison, errors),
         comparison=comparison,
         errors=errors,
-        listed=LISTED,
+        listed=ROWS_LISTED,
         command=command,
         error_figures=[] if errors is None else _error_figures(errors),
         has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
@@ -491,7 +491,10 @@ def _between(comparison: Comparison | None, entrant: Entrant) -> str:
     run = entrant.last
     if run.standard_error != run.standard_error:
         return "–"
-    ends = (run.score - SURE * run.standard_error, min(1.0, run.score + SURE * run.standard_error))
+    ends = (
+        run.score - STANDARD_ERRORS * run.standard_error,
+        min(1.0, run.score + STANDARD_ERRORS * run.standard_error),
+    )
     return " – ".join(f"{unit * end:.{digits}f}" for end in ends)
 
 
@@ -500,14 +503,14 @@ def _stored(n_bytes: float | None) -> str:
     return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _formatting.NARROW_SPACE)
 
 
-_MOST = 8  # largest number of finalists that are drawn in colour
+_MOST_COLOURED = 8  # largest number of finalists that are drawn in colour
 
 
 def score_by_rows(comparison: Comparison) -> str:
     """Draw the score over the number of training rows, round by round."""
     from matplotlib.ticker import NullLocator
 
-    with drawing(*SIZE) as (figure, axes):
+    with drawing(*CURVE_SIZE) as (figure, axes):
         axes.set_xscale("log")
         coloured = styled(comparison)
         names = {entrant.name for entrant, _ in coloured}
@@ -531,7 +534,7 @@ def score_by_rows(comparison: Comparison) -> str:
 
 def score_by_prediction(comparison: Comparison) -> str:
     """Draw the score of the finalists over their prediction time, with the Pareto front of both."""
-    with drawing(*SIZE) as (figure, axes):
+    with drawing(*CURVE_SIZE) as (figure, axes):
         axes.set_xscale("log")
         for entrant, style in styled(comparison):
             x, y = _points([entrant.last], lambda run: 1e6 * run.predict_seconds)
@@ -576,7 +579,7 @@ def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
                 "linestyle": ":" if entrant.is_linear else "-",
             },
         )
-        for i, entrant in enumerate(comparison.finalists[:_MOST])
+        for i, entrant in enumerate(comparison.finalists[:_MOST_COLOURED])
     ]
 
 

@@ -38,7 +38,7 @@ from chimap.report.measures import (
     TaskMetrics,
     most_confused,
 )
-from chimap.report.page import LISTED, as_markup, date_in_words, render, write_page
+from chimap.report.page import ROWS_LISTED, as_markup, date_in_words, render, write_page
 from chimap.report.ranking import RankingMetrics
 from chimap.report.selection import ComponentScores, scores_by_components, strength_curve
 from chimap.selection import LearningCurve
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-EXTREME = 8  # best classes, and worst classes, listed by average precision
+EXTREME_CLASSES = 8  # best classes, and worst classes, listed by average precision
 
 
 def write_report(evaluation: Evaluation, path: str | os.PathLike[str], overwrite: bool = False) -> Path:
@@ -128,18 +128,17 @@ def _components_svg(scores: ComponentScores) -> str:
 def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> JSON:
 
     rows = _class_rows(metrics)
-    folded = len(rows) > LISTED
     return {
         "task": "classification",
         "metrics": metrics,
         "digits": 2 if metrics.n_rows >= 10_000 else 1,
         "beats_baseline": evaluation.baseline is None or metrics.interval[0] > evaluation.baseline.value,
-        "first_rows": rows[:LISTED] if folded else rows,
-        "folded_rows": rows[LISTED:] if folded else [],
+        "first_rows": rows[:ROWS_LISTED],
+        "further_rows": rows[ROWS_LISTED:],
         "classes_a_cell": classes_a_cell(len(rows)),
-        "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= NAMED else 0.6,
-        "numbered": len(rows) > NAMED,
-        "pairs": most_confused(metrics, 20 if len(rows) > NAMED else 10),
+        "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= MOST_CLASSES_NAMED else 0.6,
+        "numbered": len(rows) > MOST_CLASSES_NAMED,
+        "pairs": most_confused(metrics, 20 if len(rows) > MOST_CLASSES_NAMED else 10),
         "confusion_svg": as_markup(confusion_heat_map(metrics)),
         "is_unequal": metrics.is_unequal,
         "ranking": None if _has_roc(evaluation) else evaluation.ranking,
@@ -185,11 +184,11 @@ def _ranking_parts(ranking: RankingMetrics) -> JSON:
     """Return the figure and the best and worst classes; if there are few, all of them count as best."""
     order = ranking.ordered()
     values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
-    all_fit = len(values) <= 2 * EXTREME
+    all_fit = len(values) <= 2 * EXTREME_CLASSES
     return {
         "precision_svg": as_markup(precision_recall_figure(ranking)),
-        "best_found": values if all_fit else values[:EXTREME],
-        "worst_found": [] if all_fit else values[: -EXTREME - 1 : -1],
+        "best_found": values if all_fit else values[:EXTREME_CLASSES],
+        "worst_found": [] if all_fit else values[: -EXTREME_CLASSES - 1 : -1],
     }
 
 
@@ -211,15 +210,14 @@ def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
 
 def _task_parts(metrics: TaskMetrics) -> JSON:
     places = metrics.weakest_first().tolist()
-    is_folded = len(places) > LISTED
     unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
     return {
         "task": "tasks",
         "metrics": metrics,
         "noun": "target" if metrics.n_positive is None else "task",
         "in_words": {name: _formatting.measure_in_words(name) for name in metrics.measures},
-        "first_tasks": places[:LISTED] if is_folded else places,
-        "folded_tasks": places[LISTED:] if is_folded else [],
+        "first_tasks": places[:ROWS_LISTED],
+        "further_tasks": places[ROWS_LISTED:],
         "unmeasured": unmeasured,
         "unknown": (np.nan, np.nan),
     }
@@ -231,13 +229,13 @@ def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSO
         "task": "regression",
         "metrics": metrics,
         "beats_baseline": evaluation.baseline is None or metrics.rmse_interval[1] < evaluation.baseline.value,
-        "dotted": metrics.n_rows <= DOTTED,
+        "dotted": metrics.n_rows <= MOST_DOTS,
         "predicted_svg": as_markup(predicted_against_true(metrics)),
         "residuals_svg": as_markup(residual_histogram(metrics)),
     }
 
 
-DOTTED = 500  # largest number of rows that are drawn as single dots
+MOST_DOTS = 500  # largest number of rows that are drawn as single dots
 
 
 def stage_times(stages: Mapping[str, float]) -> str:
@@ -261,7 +259,7 @@ def predicted_against_true(metrics: RegressionMetrics) -> str:
     y, p = metrics.targets, metrics.predictions
     low, high = _range(np.concatenate([y, p]), pad=0.05)
     with drawing(330, 330) as (figure, axes):
-        if y.size <= DOTTED:
+        if y.size <= MOST_DOTS:
             axes.plot(y, p, "o", markersize=5, color=GOOD, alpha=0.55, markeredgewidth=0)
         else:
             _draw_hexagons(axes, y, p, (low, high, low, high))
@@ -346,9 +344,9 @@ def _plain_ticks(axes: Axes, share_y: bool = False) -> None:
         axes.set_yticks([t for t in axes.get_xticks() if axes.get_ylim()[0] <= t <= axes.get_ylim()[1]])
 
 
-COUNTED = 20  # largest number of classes for which counts are written into the cells
-NAMED = 60  # largest number of classes for which the axes name every class
-CELLS = 260  # largest number of cells per side; with more classes, neighbours share a cell
+MOST_CLASSES_COUNTED = 20  # largest number of classes for which counts are written into the cells
+MOST_CLASSES_NAMED = 60  # largest number of classes for which the axes name every class
+MOST_CELLS = 260  # largest number of cells per side; with more classes, neighbours share a cell
 
 
 def confusion_heat_map(metrics: ClassificationMetrics) -> str:
@@ -367,9 +365,9 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
             image, interpolation="none", aspect="auto", zorder=0, extent=(-0.5, k - 0.5, k - 0.5, -0.5)
         )
         _frame(axes, k)
-        if k <= COUNTED:
+        if k <= MOST_CLASSES_COUNTED:
             _write_counts(axes, metrics.confusion, shares, cell)
-        if k <= NAMED:
+        if k <= MOST_CLASSES_NAMED:
             _name_classes(axes, metrics.classes, cell)
         else:
             _number_classes(axes, k)
@@ -384,9 +382,9 @@ def confusion_heat_map(metrics: ClassificationMetrics) -> str:
 
 def _cell_size(k: int) -> float:
     """Return the pixels per class: counts fit into the cells of 20 classes, names next to 60, a thousand on a page."""
-    if k <= COUNTED:
+    if k <= MOST_CLASSES_COUNTED:
         return float(np.clip(460 / k, 33, 92))
-    return float(np.clip(640 / k, 13, 30)) if k <= NAMED else 780 / k
+    return float(np.clip(640 / k, 13, 30)) if k <= MOST_CLASSES_NAMED else 780 / k
 
 
 def _row_shares(metrics: ClassificationMetrics) -> np.ndarray:
@@ -395,7 +393,7 @@ def _row_shares(metrics: ClassificationMetrics) -> np.ndarray:
 
 def classes_a_cell(k: int) -> int:
     """Return the number of neighbouring classes per cell in the map of ``k`` classes."""
-    return -(-k // CELLS)
+    return -(-k // MOST_CELLS)
 
 
 def _largest_in_blocks(shares: np.ndarray, block: int) -> np.ndarray:
@@ -416,9 +414,9 @@ def _shades(shares: np.ndarray) -> np.ndarray:
 def _frame(axes: Axes, k: int) -> None:
     for spine in axes.spines.values():
         spine.set(visible=True, edgecolor=RULE, linewidth=1)
-    if k <= NAMED:
+    if k <= MOST_CLASSES_NAMED:
         between = np.arange(0.5, k - 1)
-        width = 1.0 if k <= COUNTED else 0.5
+        width = 1.0 if k <= MOST_CLASSES_COUNTED else 0.5
         axes.hlines(between, -0.5, k - 0.5, color=RULE, linewidth=width)
         axes.vlines(between, -0.5, k - 0.5, color=RULE, linewidth=width)
     axes.set(xlim=(-0.5, k - 0.5), ylim=(k - 0.5, -0.5))
@@ -453,7 +451,7 @@ def _name_classes(axes: Axes, classes: tuple[object, ...], cell: float) -> None:
     if max(map(len, names)) * 0.68 * size <= cell:
         axes.set_xticks(places, names, fontsize=size)
     else:
-        slope = 45 if len(names) <= COUNTED else 90
+        slope = 45 if len(names) <= MOST_CLASSES_COUNTED else 90
         axes.set_xticks(places, names, fontsize=size, rotation=slope, ha="right", rotation_mode="anchor")
         if slope == 90:
             for label in axes.get_xticklabels():
@@ -482,7 +480,7 @@ def _key(figure: Figure, side: float) -> None:
             spine.set(visible=True, edgecolor=RULE, linewidth=0.8)
 
 
-DRAWN = (
+MOST_CURVES = (
     6  # largest number of classes that are all drawn; of more, the three best and the three worst are drawn
 )
 
@@ -490,7 +488,7 @@ DRAWN = (
 def drawn_classes(ranking: RankingMetrics) -> list[int]:
     """Return the indices of the classes to draw, best first."""
     order = ranking.ordered().tolist()
-    return order if len(order) <= DRAWN else [*order[: DRAWN // 2], *order[-(DRAWN // 2) :]]
+    return order if len(order) <= MOST_CURVES else [*order[: MOST_CURVES // 2], *order[-(MOST_CURVES // 2) :]]
 
 
 def precision_recall_figure(ranking: RankingMetrics) -> str:

@@ -24,7 +24,7 @@ from chimap.estimators.targets import task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
 from chimap.report.page import now, package_versions
-from chimap.report.pictures import SIDE, grey, images_of, painted, painted_photo, small_jpeg
+from chimap.report.pictures import PICTURE_SIDE, grey, images_of, painted, painted_photo, small_jpeg
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -432,7 +432,9 @@ def _pictures(
 
     if images is not None:
         image = images.read(place)
-        return small_jpeg(image, SIDE), painted_photo(image, model.histograms_.painted(image, contributions))
+        return small_jpeg(image, PICTURE_SIDE), painted_photo(
+            image, model.histograms_.painted(image, contributions)
+        )
     return (None, None) if shape is None else (grey(values, shape), painted(contributions, shape, values))
 
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-TOP = 20  # bins in the table
-OPEN = 10  # bins shown without unfolding the table
+BINS_LISTED = 20  # bins in the table
+BINS_OPEN = 10  # bins shown without unfolding the table
 _NAMES = {value: name for name, value in PALETTE.items()}
 KINDS = {
     "variance": "The importance of a bin is the standard deviation, over the rows, of its contribution to the scores.",
@@ -85,15 +85,15 @@ def render_explanation(explanation: ModelExplanation) -> str:
     explanation : ModelExplanation
         What to show.
     """
-    top = explanation.importance.top(TOP)
+    top = explanation.importance.top(BINS_LISTED)
     return render(
         "explanation.html",
         explanation=explanation,
         measure=KINDS[explanation.importance.kind],
-        first=top[:OPEN],
-        folded=top[OPEN:],
+        first=top[:BINS_OPEN],
+        further=top[BINS_OPEN:],
         importance_svg=as_markup(
-            importance_bars([name for name, _ in top], explanation.importance.values[:TOP])
+            importance_bars([name for name, _ in top], explanation.importance.values[:BINS_LISTED])
         ),
         effects=_effects(explanation),
         rows=[_row(explanation, row, i) for i, row in enumerate(explanation.rows)],
@@ -132,16 +132,16 @@ def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> JSON:
     }
 
 
-SHOWN = 5  # largest number of outputs whose functions are drawn
+MOST_OUTPUTS = 5  # largest number of outputs whose functions are drawn
 
 
-_LONGEST = 30  # largest number of characters of a name next to its bar
+_LONGEST_NAME = 30  # largest number of characters of a name next to its bar
 
 
 def importance_bars(names: Sequence[str], values: np.ndarray) -> str:
     """Draw the importance of bins as horizontal bars, the first on top."""
     with drawing(250, 22 * len(names)) as (figure, axes):
-        horizontal_bars(axes, names, values, height=0.66, longest=_LONGEST)
+        horizontal_bars(axes, names, values, height=0.66, longest=_LONGEST_NAME)
         listed = ", ".join(f"{one_line(n)} {number(v, 3)}" for n, v in zip(names, values, strict=True))
         return to_svg(figure, "importance", f"Importance of bins: {listed}.")
 
@@ -165,7 +165,7 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
         axes.axvline(0, color=MUTED, linewidth=0.8)
         margin = 0.34 * (high - low)  # space for the numbers
         axes.set(xlim=(low - margin, high + margin), ylim=(len(names) - 0.5, -0.5), xticks=[])
-        axes.set_yticks(places, [one_line(label, _LONGEST) for label in names])
+        axes.set_yticks(places, [one_line(label, _LONGEST_NAME) for label in names])
         for side in ("bottom", "left"):
             axes.spines[side].set_visible(False)
         listed = ", ".join(f"{one_line(n)} {number(v, 2)}" for n, v in zip(names, values, strict=True))
@@ -174,7 +174,7 @@ def contribution_bars(names: Sequence[str], values: np.ndarray, name: str) -> st
 
 def shown_outputs(effect: BinEffect) -> np.ndarray:
     """Return the indices of the outputs that the bin changes the most, ascending."""
-    return np.sort(np.argsort(-effect.spread, kind="stable")[:SHOWN])
+    return np.sort(np.argsort(-effect.spread, kind="stable")[:MOST_OUTPUTS])
 
 
 def effect_curves(effect: BinEffect, output_names: Sequence[object], name: str) -> str:

@@ -208,15 +208,15 @@ def log_axis(axis: Axis, low: float, high: float) -> None:
 
 MARKERS = "osD^vPX*"
 
-SIZE = (380, 250)
+CURVE_SIZE = (380, 250)
 
-_NARROW = 30  # longest label, in characters, for a legend of two columns
+_LONGEST_LABEL = 30  # longest label, in characters, for a legend of two columns
 
 
 def legend_below(axes: Axes) -> None:
     """Place the legend below the axes, in two columns if there are many short names."""
     labels = axes.get_legend_handles_labels()[1]
-    is_long = len(labels) > 6 and max(map(len, labels)) <= _NARROW
+    is_long = len(labels) > 6 and max(map(len, labels)) <= _LONGEST_LABEL
     axes.legend(
         loc="upper left",
         bbox_to_anchor=(-0.02, -0.2),

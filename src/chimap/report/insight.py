@@ -14,7 +14,7 @@ from chimap._types import JSON
 from chimap.data import ArraySource
 from chimap.data.source import choose_rows
 from chimap.report.explanation import importance_of, row_names, sample_of, taken
-from chimap.report.measures import ClassificationMetrics, RegressionMetrics
+from chimap.report.measures import ClassificationMetrics, RegressionMetrics, bands_of
 from chimap.report.score import Score
 from chimap.selection import LearningCurve
 from chimap.selection.learning_curve import curve_of
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from chimap._types import Rows
     from chimap.data import Source
-
-
-_BANDS = 10  # equal bands of probabilities
 
 
 @dataclass(frozen=True)
@@ -79,12 +76,7 @@ class TwoClasses:
         """Return mean probability, share of the second class and number of rows for each band of 0.1 that has rows."""
         if self.probabilities is None:
             return []
-        bands = np.minimum((self.probabilities * _BANDS).astype(int), _BANDS - 1)
-        return [
-            (float(self.probabilities[rows].mean()), float(self.of_second[rows].mean()), int(rows.sum()))
-            for band in range(_BANDS)
-            if (rows := bands == band).any()
-        ]
+        return bands_of(self.probabilities, self.of_second)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from chimap.report.figures import (
     new_figure,
     to_svg,
 )
-from chimap.report.page import LISTED, captioned, date_in_words, render, write_page
+from chimap.report.page import ROWS_LISTED, captioned, date_in_words, render, write_page
 from chimap.report.selection import StrengthCurve, strength_curve
 
 if TYPE_CHECKING:
@@ -226,8 +226,8 @@ def render_learned_kernel(learned: LearnedKernel) -> str:
         "kernel.html",
         learned=learned,
         figures=_figures(learned),
-        first_rows=widths[:LISTED],
-        folded_rows=widths[LISTED:],
+        first_rows=widths[:ROWS_LISTED],
+        further_rows=widths[ROWS_LISTED:],
         best=_best(learned),
         data=_formatting.plain(learned.data),
         settings={k: v for k, v in _formatting.plain(learned.settings).items() if v is not None},
@@ -306,18 +306,20 @@ def _best(learned: LearnedKernel) -> dict[str, str] | None:
     return texts
 
 
-BARS = 32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
+MOST_BARS = (
+    32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
+)
 
 
 def width_ratios(widths: Widths) -> str:
     """Draw how much narrower or wider the kernel has become in each group of columns (logarithmic)."""
     ratios = widths.ratios
     listed = ", ".join(
-        f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:BARS], strict=False)
+        f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:MOST_BARS], strict=False)
     )
     alt = f"Learned over initial inverse width of {ratios.size} groups of columns: {listed}."
     with house_style():
-        if ratios.size > BARS:
+        if ratios.size > MOST_BARS:
             return to_svg(_ratio_line(ratios), "widths", alt)
         figure = new_figure(420, 26 * ratios.size + 10)
         axes = figure.add_axes((0, 0, 1, 1))

@@ -10,10 +10,10 @@ from chimap._formatting import one_line
 from chimap._types import JSON
 from chimap.features.kernel_errors import FeatureError, KernelErrors
 from chimap.report.figures import (
+    CURVE_SIZE,
     INK,
     LINES,
     MARKERS,
-    SIZE,
     drawing,
     legend_below,
     log_axis,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_FLOOR = 1e-16  # smaller errors are rounding
+_SMALLEST_ERROR = 1e-16  # smaller errors are rounding
 
 
 def value_error(errors: KernelErrors) -> str:
@@ -51,12 +51,12 @@ def _error_figure(
     has_bound: bool,
 ) -> str:
     unit = "terms" if errors.bound_of == "values" else "features"
-    with drawing(*SIZE) as (figure, axes):
+    with drawing(*CURVE_SIZE) as (figure, axes):
         sizes: list[int] = []
         heights: list[float] = []
         for family, style in _styles(errors).items():
             points = [
-                (m.size, max(e, _FLOOR))
+                (m.size, max(e, _SMALLEST_ERROR))
                 for m in errors.measured
                 if m.family == family and m.unit == unit and (e := error(m)) is not None
             ]
@@ -65,7 +65,7 @@ def _error_figure(
                 axes.plot(x, y, label=one_line(family, 60), **style)
                 sizes += x
                 heights += y
-        bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _FLOOR]
+        bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _SMALLEST_ERROR]
         if has_bound and bound:
             x, y = zip(*bound, strict=True)
             axes.plot(

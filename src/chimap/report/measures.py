@@ -28,7 +28,7 @@ from chimap._types import JSON, ArrayLike
 from chimap._validation import DataError
 from chimap.data.label_kinds import is_text, kind_of
 
-NAMES = ("y_true", "y_pred")
+ANSWER_NAMES = ("y_true", "y_pred")
 
 
 def checked_labels(y: ArrayLike, name: str) -> np.ndarray:
@@ -216,7 +216,9 @@ def mean_baseline(y_train: ArrayLike, y_true: ArrayLike) -> Baseline:
     return Baseline(f"always answering the mean, {answer:.4g}", float(np.sqrt(np.mean(error**2))))
 
 
-_UNEQUAL = 3  # rows of the largest class over rows of the smallest, above which accuracy is a poor summary
+_UNEQUAL_RATIO = (
+    3  # rows of the largest class over rows of the smallest, above which accuracy is a poor summary
+)
 
 
 class ConfusedPair(NamedTuple):
@@ -272,7 +274,7 @@ class ClassificationMetrics:
     @property
     def is_unequal(self) -> bool:
         """Whether the largest class has over three times the rows of the smallest, so that accuracy says little."""
-        return bool(self.support.max() > _UNEQUAL * max(1, self.support.min()))
+        return bool(self.support.max() > _UNEQUAL_RATIO * max(1, self.support.min()))
 
     @property
     def rarer(self) -> int:
@@ -472,6 +474,16 @@ def _classes(y_true: np.ndarray, y_pred: np.ndarray, classes: Sequence[object] |
 _BANDS = 10  # equal bands of probabilities
 
 
+def bands_of(probabilities: np.ndarray, is_so: np.ndarray) -> list[tuple[float, float, int]]:
+    """Return mean probability, share of the rows where it is so, and number of rows for each band of 0.1 with rows."""
+    bands = np.minimum((probabilities * _BANDS).astype(int), _BANDS - 1)
+    return [
+        (float(probabilities[rows].mean()), float(is_so[rows].mean()), int(rows.sum()))
+        for band in range(_BANDS)
+        if (rows := bands == band).any()
+    ]
+
+
 @dataclass(frozen=True, eq=False)
 class Reliability:
     """Predictions with their probabilities, to measure calibration.
@@ -514,12 +526,7 @@ class Reliability:
 
     def bands(self) -> list[tuple[float, float, int]]:
         """Return mean probability, share of right predictions and number of rows for each band of 0.1 that has rows."""
-        bands = np.minimum((self.confidence * _BANDS).astype(int), _BANDS - 1)
-        return [
-            (float(self.confidence[rows].mean()), float(self.right[rows].mean()), int(rows.sum()))
-            for band in range(_BANDS)
-            if (rows := bands == band).any()
-        ]
+        return bands_of(self.confidence, self.right)
 
     @property
     def error(self) -> float:
@@ -628,7 +635,7 @@ def regression_metrics(
     0.75
     """
     y_true, y_pred = (
-        checked_numbers(y, name) for y, name in zip(checked_pair(y_true, y_pred), NAMES, strict=True)
+        checked_numbers(y, name) for y, name in zip(checked_pair(y_true, y_pred), ANSWER_NAMES, strict=True)
     )
     z = normal_quantile(confidence)
     error, spread = y_pred - y_true, (y_true - y_true.mean()) ** 2
@@ -652,8 +659,8 @@ def regression_metrics(
     )
 
 
-_OF_LABELS = ("ROC AUC", "average precision", "balanced accuracy")
-_OF_NUMBERS = ("R2", "RMSE", "MAE")
+_MEASURES_OF_LABELS = ("ROC AUC", "average precision", "balanced accuracy")
+_MEASURES_OF_NUMBERS = ("R2", "RMSE", "MAE")
 
 
 @dataclass(frozen=True, eq=False)
@@ -751,7 +758,9 @@ def task_metrics(
     [0.0, 1.0]
     """
     seen = ~np.isnan(Y)
-    measure_names, measure = (_OF_LABELS, _of_labels) if is_classification else (_OF_NUMBERS, _of_numbers)
+    measure_names, measure = (
+        (_MEASURES_OF_LABELS, _of_labels) if is_classification else (_MEASURES_OF_NUMBERS, _of_numbers)
+    )
     values = np.full((len(names), len(measure_names)), np.nan)
     for j, rows in enumerate(seen.T):
         y, f = Y[rows, j], outputs[rows, j]

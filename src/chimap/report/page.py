@@ -76,7 +76,7 @@ def date_in_words(moment: datetime) -> str:
     return f"{moment.day} {moment:%B %Y, %H:%M %Z}".strip()
 
 
-LISTED = 10  # rows of a table that are shown; the rest is folded
+ROWS_LISTED = 10  # rows of a table that are shown; the rest is behind a click
 
 
 def package_versions() -> dict[str, str]:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from PIL import Image
 
 
-PAIRS, A_PAIR = 8, 5  # confused pairs of classes to show, and images per pair
-CLASSES, A_CLASS = 3, 6  # best and worst classes to show, and images per class
-HEIGHT = 88  # pixels of a small image
+CONFUSED_PAIRS, IMAGES_A_PAIR = 8, 5  # confused pairs of classes to show, and images per pair
+RANKED_CLASSES, IMAGES_A_CLASS = 3, 6  # best and worst classes to show, and images per class
+IMAGE_HEIGHT = 88  # pixels of a small image
 
 Reader = Callable[[int], np.ndarray]  # maps a row to its image (height, width, 3) uint8
 
@@ -124,13 +124,13 @@ def examples(
         The images.
     """
     order = ranking.ordered()
-    best = order[:CLASSES]
-    worst = order[CLASSES:][::-1][:CLASSES]
+    best = order[:RANKED_CLASSES]
+    worst = order[RANKED_CLASSES:][::-1][:RANKED_CLASSES]
     column = {name: k for k, name in enumerate(metrics.classes)}
     confused = []
-    for pair in most_confused(metrics, PAIRS):
+    for pair in most_confused(metrics, CONFUSED_PAIRS):
         rows = np.flatnonzero((y_true == pair.true) & (y_pred == pair.predicted))
-        surest = rows[np.argsort(-scores[rows, column[pair.predicted]], kind="stable")][:A_PAIR]
+        surest = rows[np.argsort(-scores[rows, column[pair.predicted]], kind="stable")][:IMAGES_A_PAIR]
         confused.append(
             ExampleRow(
                 f"{one_line(pair.true)} → {one_line(pair.predicted)}",
@@ -148,7 +148,7 @@ def _ranked(
     ranking: RankingMetrics, k: int, y_true: np.ndarray, y_pred: np.ndarray, scores: np.ndarray, read: Reader
 ) -> ExampleRow:
     name = ranking.classes[k]
-    top_rows = np.argsort(-scores[:, k], kind="stable")[:A_CLASS]
+    top_rows = np.argsort(-scores[:, k], kind="stable")[:IMAGES_A_CLASS]
     shown = tuple(_example(read, i, bool(y_true[i] == name), y_true[i], y_pred[i]) for i in top_rows)
     return ExampleRow(one_line(name), f"average precision {percent(ranking.average_precision[k])}", shown)
 
@@ -162,7 +162,7 @@ def _example(read: Reader, row: int, is_right: bool, true: object, predicted: ob
     return Example(small_jpeg(read(int(row))), is_right, caption)
 
 
-def small_jpeg(image: np.ndarray, height: int = HEIGHT) -> str:
+def small_jpeg(image: np.ndarray, height: int = IMAGE_HEIGHT) -> str:
     """Return an image (height, width, 3) uint8, scaled to ``height``, as the data URL of a JPEG."""
     return jpeg(small(image, height))
 
@@ -183,9 +183,9 @@ def jpeg(picture: Image.Image) -> str:
 
 
 Shape = tuple[int, int]
-SIDE = 168  # pixels on the longer side of a picture, or of the height of a photograph
-_LEAST = 36  # smallest number of bins that may form a picture
-_ALIKE = 0.2  # mean correlation of vertical neighbours above which bins form a picture
+PICTURE_SIDE = 168  # pixels on the longer side of a picture, or of the height of a photograph
+_FEWEST_PIXELS = 36  # smallest number of bins that may form a picture
+_LEAST_CORRELATION = 0.2  # mean correlation of vertical neighbours above which bins form a picture
 
 
 def picture_shape(rows: np.ndarray) -> Shape | None:
@@ -196,7 +196,7 @@ def picture_shape(rows: np.ndarray) -> Shape | None:
     ((8, 8), None)
     """
     side = round(np.sqrt(rows.shape[1]))
-    if side * side != rows.shape[1] or rows.shape[1] < _LEAST or rows.shape[0] < 3:
+    if side * side != rows.shape[1] or rows.shape[1] < _FEWEST_PIXELS or rows.shape[0] < 3:
         return None
     centred = rows - rows.mean(axis=0)
     norms = np.linalg.norm(centred, axis=0)
@@ -205,7 +205,7 @@ def picture_shape(rows: np.ndarray) -> Shape | None:
     n_pairs = (varies.reshape(side, side)[1:] & varies.reshape(side, side)[:-1]).sum()
     near = (z[:, 1:] * z[:, :-1]).sum()
     far = (z[:, side // 2 :] * z[:, : side - side // 2]).sum()
-    is_picture = n_pairs > 0 and near / n_pairs > _ALIKE and near > 2 * far
+    is_picture = n_pairs > 0 and near / n_pairs > _LEAST_CORRELATION and near > 2 * far
     return (side, side) if is_picture else None
 
 
@@ -241,7 +241,7 @@ def painted_photo(image: np.ndarray, contributions: np.ndarray) -> str:
     from PIL import Image
     from scipy.ndimage import gaussian_filter
 
-    photo = small(image, SIDE)
+    photo = small(image, PICTURE_SIDE)
     grey_values = np.asarray(photo.convert("L"), np.float64)
     resized = Image.fromarray(contributions.astype(np.float32)).resize(photo.size, Image.Resampling.BOX)
     blurred = gaussian_filter(np.asarray(resized, np.float64), max(photo.size) / 50)
@@ -275,7 +275,7 @@ def _png(pixels: np.ndarray) -> str:
     from PIL import Image
 
     picture = _picture(pixels)
-    scale = max(1, SIDE // max(picture.size))
+    scale = max(1, PICTURE_SIDE // max(picture.size))
     picture = picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", optimize=True)

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 
 
 _MEASURES = {"squared error": "mean held-out squared error", "gcv": "generalised cross-validation error"}
-_OTHERS = {"n_components", "gamma", "n_rows"}  # settings that may be chosen together with the strength
+_OTHER_SETTINGS = {
+    "n_components",
+    "gamma",
+    "n_rows",
+}  # settings that may be chosen together with the strength
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +115,7 @@ class StrengthCurve:
         """
         if result is None or (result.measure not in _MEASURES and not result.greater_is_better):
             return None
-        for name in _OTHERS & result.settings.keys():
+        for name in _OTHER_SETTINGS & result.settings.keys():
             values = result.settings[name]
             result = result.of(np.flatnonzero(values == values[result.chosen]))
         return cls(
@@ -132,7 +136,7 @@ class StrengthCurve:
 
 def _chosen_by(result: SelectionResult) -> str:
     """Return how the strengths were scored, or the score that decided if it is another one."""
-    scores = [name for name in result.settings if name not in {"alpha", "df", *_OTHERS}]
+    scores = [name for name in result.settings if name not in {"alpha", "df", *_OTHER_SETTINGS}]
     if result.rule != "gcv" or not scores:
         return result.method
     return f"the strength was chosen by {scores[0].replace('_', ' ')} on held-out rows"
@@ -239,7 +243,7 @@ def _label_choice(axes: Axes, curve: StrengthCurve) -> None:
 
 
 _MOST_LINES = len(LINES)
-_ROUNDING = 1e-17  # drawn instead of zero on a logarithmic axis
+_SMALLEST_DRAWN = 1e-17  # drawn instead of zero on a logarithmic axis
 
 
 def scores_by_components(
@@ -313,7 +317,7 @@ def along_path(
 ) -> str:
     """Draw values (S,) over strengths (S,), with ``band`` (S,) to either side; a dashed line marks the choice."""
     order = np.argsort(alphas)
-    x, y = alphas[order], np.maximum(values[order], _ROUNDING) if logarithmic else values[order]
+    x, y = alphas[order], np.maximum(values[order], _SMALLEST_DRAWN) if logarithmic else values[order]
     with drawing(330, 220) as (figure, axes):
         axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3), zorder=1)
         if band is not None:

@@ -412,10 +412,10 @@ def print_comparison(comparison: Comparison) -> None:
 
 def _cells(comparison: Comparison, e: Entrant) -> list[str]:
     from chimap import _formatting
-    from chimap.report.comparison import SURE
+    from chimap.report.comparison import STANDARD_ERRORS
 
     run, is_share = e.last, comparison.measure == "accuracy"
-    half = SURE * run.standard_error
+    half = STANDARD_ERRORS * run.standard_error
     error = "-" if half != half else f"{100 * half:.1f}" if is_share else f"{half:.3f}"
     score = f"{100 * run.score:.1f}" if is_share else f"{run.score:.3f}"
     per_row = _words(_formatting.microseconds(run.predict_seconds))

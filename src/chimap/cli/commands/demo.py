@@ -117,7 +117,7 @@ def _write_digits(path: Path) -> None:
     from chimap._files import replacing
 
     X, y = load_digits(return_X_y=True)
-    with replacing(path) as beside, beside.open("wb") as file:
+    with replacing(path) as unfinished, unfinished.open("wb") as file:
         np.savez_compressed(file, X=X.astype(np.uint8), y=y, about=ABOUT)
     messages.written.append(str(path))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from chimap.report import ExplainedRow, ModelExplanation
 
 KINDS = ("auto", *names("importances"))
-_ARRAYS = (".npz",)
+_ARRAY_ENDINGS = (".npz",)
 
 
 def explain(
@@ -136,7 +136,7 @@ def explain(
 
 
 def _check_output(output: Path | None) -> None:
-    if output is not None and output.suffix.lower() not in (".html", ".htm", *_ARRAYS):
+    if output is not None and output.suffix.lower() not in (".html", ".htm", *_ARRAY_ENDINGS):
         raise InputError(f"--output must end in .html (a page) or .npz (arrays); got {str(output)!r}.")
 
 
@@ -155,7 +155,7 @@ def _chosen(
 
     if rows is not None:
         return explained.named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
-    if output is not None and output.suffix.lower() in _ARRAYS:
+    if output is not None and output.suffix.lower() in _ARRAY_ENDINGS:
         return np.arange(source.n_rows), "All rows."
     worst = np.argsort(explained.margins(model, source, y, show.progress(silent)), kind="stable")[
         : explained.MISTAKES_EXPLAINED
@@ -198,7 +198,7 @@ def _write(
 
     if output is None:
         return
-    if output.suffix.lower() not in _ARRAYS:
+    if output.suffix.lower() not in _ARRAY_ENDINGS:
         with show.busy("drawing the page"):
             write_explanation(page, output, overwrite=overwrite)
     else:

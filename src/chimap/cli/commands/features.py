@@ -66,8 +66,7 @@ def features(
     image_set = image_rows.open_set(images, labels, settings.part)
     histograms = _histograms(like, settings, seed, jobs)
     began = time.perf_counter()
-    beside = f"{output}.parts, from which the same command resumes"
-    messages.written.append(beside)
+    messages.written.append(f"{output}.parts, from which the same command resumes")
     table = write_table(
         image_set, histograms, output, show.progress(json), strict=settings.strict, overwrite=overwrite
     )

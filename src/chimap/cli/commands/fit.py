@@ -161,9 +161,9 @@ def _others_like(data: str, images: bool) -> str:
     return f"OTHER{endings or '.npz'}{colons}{member}"
 
 
-_MANY_KEPT = 10_000  # rows that a machine keeps from which its predictions take a time worth a line
-_TIMED = 256  # rows that are predicted to time them
-_LISTED = 5  # candidates of the race to show
+_ROWS_WORTH_TIMING = 10_000  # rows that a machine keeps from which its predictions take a time worth a line
+_ROWS_TIMED = 256  # rows that are predicted to time them
+_CANDIDATES_LISTED = 5  # candidates of the race to show
 
 
 def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
@@ -220,13 +220,13 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
 
 def prediction_line(model: BaseEstimator, source: Source) -> str | None:
     """Return how long a thousand predictions take, for machines of so many rows that it matters; else None."""
-    if not hasattr(model, "row_numbers_") or model.n_rows_ < _MANY_KEPT:
+    if not hasattr(model, "row_numbers_") or model.n_rows_ < _ROWS_WORTH_TIMING:
         return None
     import numpy as np
 
     from chimap.data import ArraySource
 
-    rows = source.take(np.arange(min(_TIMED, source.n_rows)))
+    rows = source.take(np.arange(min(_ROWS_TIMED, source.n_rows)))
     began = time.perf_counter()
     model.predict_source(ArraySource(rows, column_names=source.column_names))
     seconds = (time.perf_counter() - began) * 1000 / rows.shape[0]
@@ -244,7 +244,7 @@ def race_lines(model: BaseEstimator) -> str | None:
     best, linear = result.trials[0], result.baseline
     lines = [
         f"{t.score:.3f}  {t.candidate.name} ({t.n_rows:,} rows, {show.duration(t.seconds)})"
-        for t in result.trials[:_LISTED]
+        for t in result.trials[:_CANDIDATES_LISTED]
     ]
     against = "" if linear is None else f"; linear {linear.score:.3f}"
     verdict = (

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -59,7 +59,7 @@ COMPONENTS = {
 
 _WIDTHS = WidthsOf(default("widths", "FourierKernelLearner"))
 _OBJECTIVE = ObjectiveOption(default("objective", "FourierKernelLearner"))
-_OF_WIDTHS = (
+_WIDTH_OPTIONS = (
     "widths",
     "objective",
     "width_strength",
@@ -157,7 +157,7 @@ class KernelSettings(Settings):
                 "--method multiple needs blocks: name their columns with --blocks, such as sift=0:300,hog=300:500."
             )
         if self.method is KernelMethod.multiple:
-            for name in _OF_WIDTHS:
+            for name in _WIDTH_OPTIONS:
                 if getattr(self, name) != getattr(KernelSettings, name):
                     raise InputError(f"--{name.replace('_', '-')} is for --method widths; leave it out.")
 
@@ -171,7 +171,7 @@ class KernelSettings(Settings):
         return (FourierKernelLearner if task is TaskName.classify else FourierKernelRegressor)(
             self.kernel,
             widths=self.widths.value,
-            n_terms=self.n_terms or default("n_terms", "FourierKernelLearner"),
+            features=self._features,
             objective=self.objective.value,
             width_strength=self.width_strength,
             n_tune_components=self.tune_components,
@@ -186,9 +186,15 @@ class KernelSettings(Settings):
 
         return (MultipleKernelLearner if task is TaskName.classify else MultipleKernelRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernel,
-            n_terms=self.n_terms or default("n_terms", "MultipleKernelLearner"),
+            features=self._features,
             **self._common(),
         )
+
+    @property
+    def _features(self) -> Any:
+        from chimap import AutomaticFeatures
+
+        return "auto" if self.n_terms is None else AutomaticFeatures(n_terms=self.n_terms)
 
     def _common(self) -> JSON:
         return {
@@ -205,7 +211,7 @@ class KernelSettings(Settings):
         }
 
 
-_SHOWN = 12  # widths or weights shown on the terminal; the page and the model hold all of them
+_LINES_SHOWN = 12  # widths or weights shown on the terminal; the page and the model hold all of them
 
 
 def learn_kernel(
@@ -371,7 +377,7 @@ def summary(
         shares = zip(kernel.channels.names, kernel.channels.shares, strict=True)
         lines["channels"] = "\n".join(
             f"{name}: {show.percent(share)}" if share else f"{name}: not used"
-            for name, share in list(shares)[:_SHOWN]
+            for name, share in list(shares)[:_LINES_SHOWN]
         )
     return lines | {
         "alpha": f"{model.alpha_:.4g}",
@@ -388,6 +394,6 @@ def _listed(names: Sequence[str], ratios: np.ndarray, narrower: str, wider: str)
     order = sorted(range(len(names)), key=lambda j: -abs(float(ratios[j]) - 1 / float(ratios[j])))
     lines = [
         f"{names[j]}: {narrower.format(ratios[j]) if ratios[j] >= 1 else wider.format(1 / ratios[j])}"
-        for j in order[:_SHOWN]
+        for j in order[:_LINES_SHOWN]
     ]
-    return "\n".join(lines + (["..."] if len(order) > _SHOWN else []))
+    return "\n".join(lines + (["..."] if len(order) > _LINES_SHOWN else []))
