@@ -12,7 +12,7 @@ from chimap.recipe import AUTO, Recipe, is_auto
 
 ESTIMATORS = [
     HistogramClassifier(),
-    HistogramRegressor("chi2", n_terms=3, alpha=[0.1, 1.0], bin_weights=np.ones(4)),
+    HistogramRegressor("chi2", memory="512MiB", alpha=[0.1, 1.0], bin_weights=np.ones(4)),
     FourierKernelLearner("gaussian", max_iter=3),
     MultipleKernelRegressor(blocks=[slice(0, 2), slice(2, 4)], shared=True),
 ]
