@@ -16,6 +16,7 @@ from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
 from chimap.fit import automatic
+from chimap.fit.collecting import kernel
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
@@ -60,6 +61,29 @@ def test_the_curve_is_of_rows_that_were_not_seen(fitted):
     assert curve.rows[-1] == 1500
     assert (np.diff(curve.rows) > 0).all()
     assert 0.85 < curve.scores.min() <= curve.scores.max() <= 1
+
+
+@pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
+def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypatch, share):
+    """An exact solution has no residuals; no checkpoint or limit is needed for it to be looked for."""
+    monkeypatch.setattr(automatic, "MOST_BLOCK_ROWS", 500)
+    steps = []
+    learn = BlockRidge.learn
+    monkeypatch.setattr(
+        BlockRidge, "learn", lambda self, block, *more: (steps.append(block), learn(self, block, *more))
+    )
+    monkeypatch.setattr(blocks, "UNCONVERGED", share)
+    model = digits()
+    n_blocks = model.block_rows_.size
+    assert n_blocks > 2
+    assert len(steps) == (
+        2 * n_blocks - 1 if share == 0 else n_blocks - 1
+    )  # the first is solved with its choice
+    assert model.score(DIGITS[1500:], LABELS[1500:]) > 0.95
+    steps.clear()
+    monkeypatch.setattr(kernel, "USUAL_SECONDS", 1e-9)  # of the collector: two sweeps would take longer
+    digits()
+    assert len(steps) == n_blocks - 1
 
 
 def test_groups_stay_in_one_block_and_are_left_out_together():

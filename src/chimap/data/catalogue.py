@@ -12,7 +12,13 @@ from chimap.data.formats.anndata import AnnDataSource, anndata_source, is_anndat
 from chimap.data.formats.arrow import ArrowSource
 from chimap.data.formats.arrow_files import IPC, PARQUET
 from chimap.data.formats.batches import is_stream, stream_source
-from chimap.data.formats.biom import BiomObject, BiomTextSource, biom_source, is_biom_table, is_biom_text
+from chimap.data.formats.biom import (
+    BiomTextSource,
+    biom_source,
+    biom_table_source,
+    is_biom_table,
+    is_biom_text,
+)
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order
@@ -26,20 +32,11 @@ from chimap.data.formats.svmlight import SvmlightSource
 from chimap.data.formats.tenx import TenXFolderSource, TenXHdf5Source, is_tenx_file, is_tenx_folder
 from chimap.data.io.containers import is_store
 from chimap.data.io.files import COMPRESSIONS, existing_file, is_folder
-from chimap.data.labels import Labels
 from chimap.data.remedies import refuse_unreadable, unread_file
 from chimap.data.source import Source
-from chimap.data.table import ColumnChoice, check_order
-from chimap.data.views import chosen
+from chimap.data.table import check_order
 
 Opener = Callable[..., Source]
-
-# Endings that belong to a single layout.
-LAYOUT_ENDINGS: dict[str, Opener] = {
-    ".h5ad": AnnDataSource,
-    ".biom": biom_source,
-    **{ending + packed: jsonl_source for ending in LINES for packed in COMPRESSIONS},
-}
 
 # Tests on the content of a file or folder, tried in this order before its ending decides.
 LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
@@ -50,18 +47,9 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
 )
 
 
-def _then_chosen(opener: Opener) -> Opener:
-    """Return an opener that restricts what ``opener`` returns to the columns that the caller chose."""
-
-    def opened(X: object, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
-        return chosen(opener(X, labels), choice or ColumnChoice())
-
-    return opened
-
-
 OBJECTS: tuple[tuple[Callable[[object], bool], Opener], ...] = (
-    (is_anndata, _then_chosen(anndata_source)),
-    (is_biom_table, _then_chosen(BiomObject)),
+    (is_anndata, anndata_source),
+    (is_biom_table, biom_table_source),
     (is_stream, stream_source),
     (is_collection, DaskSource),
 )
@@ -78,7 +66,9 @@ _SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 ENDINGS: dict[str, Callable[..., Source]] = {
     ".npy": NpySource,
     ".npz": NpzSource,
-    **LAYOUT_ENDINGS,
+    ".h5ad": AnnDataSource,
+    ".biom": biom_source,
+    **{ending + packed: jsonl_source for ending in LINES for packed in COMPRESSIONS},
     **dict.fromkeys(PARQUET + IPC, ArrowSource),
     ".zarr.zip": ZarrSource,
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),

@@ -194,7 +194,7 @@ def _read(
 
 @dataclass(frozen=True)
 class _OpenedData:
-    """What was opened and how, see ``source.Origin``: the data are opened again, with another column as the labels."""
+    """What was opened and how, see ``Source.origin``: the data are opened again, with another column as the labels."""
 
     data: object
     choice: ColumnChoice
@@ -205,7 +205,7 @@ class _OpenedData:
     def __reduce__(self) -> tuple[object, ...]:
         return _nothing, ()  # worker processes get rows to read, not a copy of a data frame
 
-    def values(self, name: str, source: Source) -> np.ndarray:
+    def __call__(self, name: str, source: Source) -> np.ndarray:
         """Return the values of a column, see ``Source.column``."""
         taken_for_labels = (
             LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []

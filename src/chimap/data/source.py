@@ -28,14 +28,6 @@ class Stored(Protocol):
         ...
 
 
-class Origin(Protocol):
-    """The data that rows were opened from."""
-
-    def values(self, name: str, source: Source) -> np.ndarray:
-        """Return the values of a column, see ``Source.column``."""
-        ...
-
-
 TAKEN_BYTES = 2**24  # size of the chunks from which ``take`` picks scattered rows
 
 
@@ -119,8 +111,8 @@ class Source(ABC):
         Names of columns of the data that are neither bins, labels nor ids, as far as they are known.
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
-    origin : Origin or None
-        The data that the rows were opened from; ``column`` reads more of their columns from it.
+    origin : callable or None
+        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source)``.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
     is_logged : bool
@@ -162,7 +154,7 @@ class Source(ABC):
     columns_aside: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
-    origin: Origin | None = None
+    origin: Callable[[str, Source], np.ndarray] | None = None
     column_kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     first_column: int | None = None
@@ -200,7 +192,7 @@ class Source(ABC):
                 f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
                 "values as an array."
             )
-        return self.origin.values(name, self)
+        return self.origin(name, self)
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import copyreg
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
+from chimap import _arrays, _threads
 from chimap._files import read_tensors, write_tensors
-from chimap._types import ArrayLike, MatrixLike
+from chimap._types import JSON, ArrayLike, MatrixLike, Rows
 from chimap._validation import DataError
-from chimap.moments.checked import checked_row_weights, checked_rows
 from chimap.moments.product import BatchProduct
-from chimap.moments.shift import provisional_mean
-from chimap.moments.sums import MomentSums
-from chimap.moments.symmetric import Symmetric
-from chimap.moments.targets import weighted
+from chimap.moments.symmetric import PANEL, Symmetric
+from chimap.moments.targets import (
+    ClassSums,
+    OneVersusAll,
+    Targets,
+    count_of,
+    split,
+    sums_of,
+    sums_with,
+    weighted,
+)
+from chimap.moments.weights import of_rows
 
 
-class Moments(MomentSums):
+class Moments:
     """Sums over rows of features z and targets y, computed in one pass.
 
     The sums are the count n, sum z, sum y, H = sum zz', V = sum zy' and sum y^2 of each target. Rows with weights w
@@ -62,7 +72,219 @@ class Moments(MomentSums):
     True
     """
 
-    # --- adding rows
+    def __init__(
+        self,
+        n_features: int,
+        n_targets: int,
+        shift: np.ndarray | None = None,
+        target_shift: np.ndarray | None = None,
+    ):
+        self.n_features = n_features
+        self.n_targets = n_targets
+        self.shift = None if shift is None else np.array(shift, dtype=np.float64)
+        self.target_shift = None if target_shift is None else np.array(target_shift, dtype=np.float64)
+        self.count: float = 0
+        self.n_rows = 0
+        self.feature_sum = np.zeros(n_features)
+        self.target_sum = np.zeros(n_targets)
+        self.features = Symmetric(n_features)
+        self._cross = np.zeros((n_targets, n_features))
+        self.target_squares = np.zeros(n_targets)
+        self._waiting = ClassSums(n_features)
+
+    @property
+    def cross(self) -> np.ndarray:
+        """Sum zy', (D, t); the entries of a column, which belong to a target, are contiguous in memory."""
+        self._waiting.join(self._cross)
+        return self._cross.T
+
+    @cross.setter
+    def cross(self, sums: np.ndarray) -> None:
+        self._cross = np.ascontiguousarray(sums.T)
+
+    def add_shifted(self, Z: np.ndarray, Y: Targets, product: BatchProduct) -> None:
+        """Add rows that are already less the shifts, without checks. Z'Z is added to ``product``, all else to the sums.
+
+        Parameters
+        ----------
+        Z : ndarray of shape (n, D)
+            Features, C-contiguous. Rows with weights are multiplied by the roots of these, in place, and the product
+            may overwrite all rows.
+        Y : array of shape (n, t), OneVersusAll or WeightedTargets
+            Targets.
+        product : Product
+            Product to which Z'Z is added.
+        """
+        self.add_targets(Y)
+        plain, weights = split(Y)
+        roots = None if weights is None else np.sqrt(of_rows(weights)).astype(Z.dtype)
+        if roots is not None:
+            Z *= roots[:, None]
+        if isinstance(plain, OneVersusAll):
+            self.feature_sum += self._waiting.add(Z, plain, roots, self._cross)
+        else:
+            feature_sum, cross = sums_with(Z, plain, roots)
+            self.feature_sum += feature_sum
+            self._cross += cross
+        product.add(Z)
+
+    def add_sums(self, square: np.ndarray, sums: np.ndarray) -> None:
+        """Add sums over the features of rows that ``add_targets`` counts.
+
+        Parameters
+        ----------
+        square : ndarray of shape (D, D)
+            Sum zz', of which the upper triangle is read.
+        sums : ndarray of shape (1 + t, D)
+            Sum z, then sum y z'.
+        """
+        self.features.flat += Symmetric.of(square).flat
+        self.feature_sum += sums[0]
+        self.cross += sums[1:].T
+
+    def add_targets(self, Y: Targets) -> None:
+        """Add the sums over targets alone, and count the rows.
+
+        Parameters
+        ----------
+        Y : array of shape (n, t), OneVersusAll or WeightedTargets
+            Targets less their shift.
+        """
+        target_sum, squares = sums_of(Y)
+        self.count += count_of(Y)
+        self.n_rows += Y.shape[0]
+        self.target_sum += target_sum
+        self.target_squares += squares
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle empty moments without their zeros."""
+        if self.n_rows == 0:
+            return type(self), (self.n_features, self.n_targets, self.shift, self.target_shift)
+        return copyreg.__newobj__, (type(self),), vars(self)  # type: ignore[attr-defined]
+
+    def __sizeof__(self) -> int:
+        """Return the size in bytes, arrays included, by which a scheduler plans transfers between machines."""
+        _, arrays = self.state()
+        return object.__sizeof__(self) + sum(array.nbytes for array in arrays.values())
+
+    def state(self) -> tuple[JSON, dict[str, np.ndarray]]:
+        """Return plain values and arrays (not copied) from which ``of_state`` makes the same moments."""
+        shift, target_shift = self.shifts
+        arrays = {
+            "shift": shift, "target_shift": target_shift, "feature_sum": self.feature_sum,
+            "target_sum": self.target_sum, "features": self.features.flat, "cross": self._cross,
+            "target_squares": self.target_squares, "class_total": self._waiting.total,
+        }  # fmt: skip
+        meta = {"count": self.count, "n_rows": self.n_rows, "n_features": self.n_features, "n_targets": self.n_targets,
+                "is_shifted": self.shift is not None}  # fmt: skip
+        return meta, arrays
+
+    @classmethod
+    def of_state(cls, meta: JSON, arrays: dict[str, np.ndarray]) -> Self:
+        """Return the moments that ``state`` described.
+
+        Parameters
+        ----------
+        meta : dict
+            Plain values.
+        arrays : dict of str to ndarray
+            Arrays, which are not copied.
+        """
+        moments = cls(meta["n_features"], meta["n_targets"])
+        if meta["is_shifted"]:
+            moments.shift, moments.target_shift = arrays["shift"], arrays["target_shift"]
+        moments.count = meta["count"]
+        # Files from before weights were added hold no n_rows.
+        moments.n_rows = meta["n_rows"] if "n_rows" in meta else meta["count"]
+        moments.feature_sum, moments.target_sum = arrays["feature_sum"], arrays["target_sum"]
+        moments._cross, moments.target_squares = arrays["cross"], arrays["target_squares"]
+        moments._waiting.total = arrays["class_total"]
+        moments.features = Symmetric(moments.n_features, arrays["features"])
+        return moments
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean features, (D,)."""
+        return self.shifts[0] + self.feature_sum / (self.count or 1)
+
+    @property
+    def target_mean(self) -> np.ndarray:
+        """Mean targets, (t,)."""
+        return self.shifts[1] + self.target_sum / (self.count or 1)
+
+    def check_rows(self) -> None:
+        """Raise DataError if there are no rows to solve for weights from."""
+        if self.count == 0:
+            raise DataError("no rows: the moments are empty. Update them with rows before the fit.")
+
+    @property
+    def shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shifts of the features (D,) and of the targets (t,); zeros as long as none are set."""
+        shift = np.zeros(self.n_features) if self.shift is None else self.shift
+        target = np.zeros(self.n_targets) if self.target_shift is None else self.target_shift
+        return shift, target
+
+    def scatter_into(self, square: np.ndarray) -> None:
+        """Write Hc = sum (z - mean)(z - mean)' into the upper triangle of an array.
+
+        Parameters
+        ----------
+        square : ndarray of shape (D, D)
+            The float64 array to fill.
+        """
+        scaled = self.feature_sum / (self.count or 1)
+        panels = list(self.features.panels())
+
+        def fill(chosen: slice) -> None:
+            for first, panel in panels[chosen]:
+                rows = slice(first, first + panel.shape[0])
+                block = square[rows, first:]
+                np.multiply(self.feature_sum[rows, None], scaled[first:], out=block)
+                np.subtract(panel, block, out=block)
+
+        # All threads share this: most of the time goes to the operating system's clearing of new pages.
+        _threads.over_rows(len(panels), self.n_features * PANEL, fill)
+
+    def scatter_product(self, B: np.ndarray) -> np.ndarray:
+        """Return Hc B, an array of shape (D, columns).
+
+        Parameters
+        ----------
+        B : ndarray of shape (D, columns)
+            Right-hand factor.
+        """
+        return self.features @ B - np.outer(self.feature_sum, (self.feature_sum @ B) / (self.count or 1))
+
+    def scatter_quadratic(self, B: np.ndarray) -> float:
+        """Return tr(B' Hc B), with half the work of ``scatter_product``.
+
+        Parameters
+        ----------
+        B : ndarray of shape (D, columns)
+            Factor on both sides.
+        """
+        return self.features.quadratic(B) - float(np.square(self.feature_sum @ B).sum()) / (self.count or 1)
+
+    def scatter_diagonal(self) -> np.ndarray:
+        """Return the diagonal of Hc, (D,): the scatter of each feature."""
+        return self.features.diagonal() - self.feature_sum**2 / (self.count or 1)
+
+    def cross_scatter(self) -> np.ndarray:
+        """Return Vc = sum (z - mean)(y - mean)', (D, t), with contiguous columns."""
+        by_target = np.outer(self.target_sum / -(self.count or 1), self.feature_sum)
+        by_target += self.cross.T
+        return by_target.T
+
+    def target_scatter(self) -> np.ndarray:
+        """Return sum (y - mean)^2 of each target, (t,)."""
+        return self.target_squares - self.target_sum**2 / (self.count or 1)
+
+    def covariance(self) -> np.ndarray:
+        """Return the covariance Hc / n, (D, D) float64."""
+        square = np.zeros((self.n_features, self.n_features))
+        self.scatter_into(square)
+        upper = np.triu(square)
+        return (upper + np.triu(upper, 1).T) / (self.count or 1)
 
     def update(self, Z: MatrixLike, Y: ArrayLike, sample_weight: ArrayLike | None = None) -> Moments:
         """Add rows and return self.
@@ -261,3 +483,48 @@ class Moments(MomentSums):
             If the file is not one that ``save`` wrote.
         """
         return cls.of_state(*read_tensors(path, "moments"))
+
+
+def provisional_mean(Z: Rows) -> np.ndarray:
+    """Return the mean (D,) float64 of rows Z (n, D), dense or CSR, rounded to their dtype.
+
+    It is rounded so that exactly the number that is kept is subtracted from the rows.
+
+    >>> provisional_mean(np.array([[0.1], [0.2]], np.float32)).tolist()
+    [0.15000000596046448]
+    """
+    return np.asarray(_arrays.column_means(Z).astype(Z.dtype).astype(np.float64))
+
+
+def checked_rows(
+    Z: MatrixLike, Y: ArrayLike, n_features: int, n_targets: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return features (n, D) and targets (n, t) as dense arrays of finite numbers; raise DataError for other input."""
+    Z = _arrays.to_dense(_arrays.as_rows(Z))
+    Y = np.asarray(Y, dtype=np.float64)
+    Y = Y[:, None] if Y.ndim == 1 else Y
+    if Z.shape != (Y.shape[0], n_features) or Y.shape[1] != n_targets:
+        raise DataError(
+            f"these moments take Z of {n_features} features and Y of {n_targets} targets, with the same number "
+            f"of rows; got Z {Z.shape} and Y {Y.shape}."
+        )
+    for name, values in (("Z", Z), ("Y", Y)):
+        if not np.isfinite(values).all():
+            row, column = np.argwhere(~np.isfinite(values))[0]
+            raise DataError(
+                f"{name}, row {row}, column {column}: {values[row, column]}; moments need finite numbers."
+            )
+    return Z, Y
+
+
+def checked_row_weights(weights: ArrayLike | None, n_rows: int) -> np.ndarray | None:
+    """Return weights (n,) as float64 numbers above 0, or None; raise DataError for other input."""
+    if weights is None:
+        return None
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (n_rows,) or not (np.isfinite(checked) & (checked > 0)).all():
+        raise DataError(
+            f"sample_weight must be one finite number above 0 for each of the {n_rows} rows; got shape {checked.shape}"
+            f"{'' if checked.shape != (n_rows,) else ' with other values among them'}. Leave rows of weight 0 out."
+        )
+    return checked

@@ -64,6 +64,10 @@ MOST_BLOCK_ROWS = 10_000  # a factor takes two seconds of two cores, and larger 
 # Rows behind the deviations of predictions: more hardly lower them, and take memory of their square.
 POSTERIOR_ROWS = 3000
 LEFT_OUT_ROWS = 3000  # of the last block that are left out at its end: as many as calibrate well
+# A second sweep pays where residuals of rows learned early are more than this share of the error of new rows: R^2 of
+# logP .908 -> .918 (.7), accuracy on Fashion-MNIST .877 -> .882 (.6), on words of images .500 -> .494 (.3).
+UNCONVERGED = 0.5
+RESIDUAL_ROWS = 1000  # that this is judged by
 MOST_SWEEPS = 4  # within a time limit: the fourth moves scores by less than their error
 CORE_SHARE = 0.2  # of the rows of a factor: the core that is solved again with every block
 FEWEST_BLOCK_ROWS = 500  # smaller blocks take longer to learn about than landmarks of the same memory
@@ -304,7 +308,7 @@ class Sweep:
 
     ``begun`` is where it begins, with the first block solved at least; ``reached``, if given, is told where it stands
     there and after each block. ``left_out`` are the outputs of the first block, each row left out alone, if it has just
-    been solved.
+    been solved. ``may_repeat`` says whether the usual work allows a second sweep where there is no time limit.
 
     Attributes
     ----------
@@ -327,8 +331,10 @@ class Sweep:
         ends_at: float | None,
         reached: Callable[[Swept], None] | None = None,
         left_out: np.ndarray | None = None,
+        may_repeat: bool = False,
     ):
         self._machine, self._rows, self._progress, self._ends_at = machine, rows, progress, ends_at
+        self._may_repeat = may_repeat
         self._begun, self._reached, self._left_out_first = begun, reached, left_out
         self._blocks = [slice(int(a), int(b)) for a, b in pairwise(begun.borders)]
         self.held_out = np.full(rows.Y.shape, np.nan)
@@ -340,7 +346,8 @@ class Sweep:
     def run(self) -> None:
         """Learn the blocks that are left, as far as there is time.
 
-        Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. An
+        Time of a limit that one sweep leaves goes into further ones, which come nearer to the exact solution. Without a
+        limit, a second one follows where the first is far from it and the usual work allows another. An
         interruption by the user (Ctrl-C) ends the sweep, not the fit. If there is a checkpoint it ends both, and the
         fit is resumed from there.
         """
@@ -353,9 +360,10 @@ class Sweep:
                 if self._has_time_for(block):
                     self._learn(block)
                     self._tell()
+            is_far = self._may_repeat and self._is_far()
             self._leave_out()
-            if self._ends_at is not None and self._machine.n_seen == self._blocks[-1].stop:
-                self._sweep_again()
+            if self._machine.n_seen == self._blocks[-1].stop and (is_far or self._ends_at is not None):
+                self._sweep_again(2 if self._ends_at is None else MOST_SWEEPS)
         except KeyboardInterrupt:
             if self._reached is not None:
                 raise
@@ -363,9 +371,20 @@ class Sweep:
             if self.noise is None:
                 self._leave_out()
 
-    def _sweep_again(self) -> None:
+    def _is_far(self) -> bool:
+        """Whether the machine is far from the exact solution, whose residuals are 0 in all blocks and not the last."""
+        if len(self._blocks) < 3 or self._machine.n_seen < self._blocks[-1].stop:
+            return False
+        block, last = self._blocks[len(self._blocks) // 2], self._blocks[-1]
+        some = slice(block.start, min(block.stop, block.start + RESIDUAL_ROWS))
+        machine, Y = self._machine, self._rows.Y
+        left = Y[some] - machine.outputs(some) - machine.residuals(some)
+        error = np.nanmean(np.square(Y[last] - self.held_out[last]))
+        return bool(np.mean(np.square(left)) > UNCONVERGED**2 * error)
+
+    def _sweep_again(self, most: int) -> None:
         """Learn all blocks again and again, while there is time; what was held out stays that of the first sweep."""
-        for number in range(2, MOST_SWEEPS + 1):
+        for number in range(2, most + 1):
             self._progress.stage(f"sweep {number}", self._blocks[-1].stop)
             for block in self._blocks:
                 if self._has_time_for(block, self._machine.n_seen):
@@ -544,7 +563,16 @@ class BlockProblem(Problem):
             None if evidence.hold is None else SharedRows(rows.features, evidence.hold()),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
-        sweep = Sweep(machine, rows, begun, evidence.progress, evidence.ends_at, evidence.reached, left_out)
+        sweep = Sweep(
+            machine,
+            rows,
+            begun,
+            evidence.progress,
+            evidence.ends_at,
+            evidence.reached,
+            left_out,
+            evidence.may_repeat,
+        )
         sweep.run()
         self._sweep = sweep
         n = machine.n_seen

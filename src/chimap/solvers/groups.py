@@ -16,6 +16,9 @@ For the square loss, H is the scatter Hc of the moments and V is Vc (``SquarePro
 is taken. Other losses (``LossProblem``) take a proximal quasi-Newton method whose metric is Hc: a step is one pass over
 the rows in O(n D t) operations, and some sweeps over the groups. ``follow`` walks a path of strengths from the largest
 down. ``group_lasso`` is the square loss with scikit-learn's scaling of the strength.
+
+The group solver of skglm (0.5) on equivalent rows (``sparse.equivalent_rows``) was tried in its place: for one target,
+64 to 256 features and 4 groups it took 7 to 12 times as long, at residuals ten times as large, so the descent stays.
 """
 
 from __future__ import annotations

@@ -27,6 +27,7 @@ from chimap.data.labels import Labels, shown
 from chimap.data.rows import digest
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, check_order
+from chimap.data.views import chosen
 
 if TYPE_CHECKING:
     from anndata import AnnData
@@ -240,9 +241,10 @@ def is_anndata(X: object) -> bool:
     return type(X).__module__.partition(".")[0] == "anndata" and hasattr(X, "obs_names")
 
 
-def anndata_source(X: AnnData, labels: Labels = None) -> Source:
+def anndata_source(X: AnnData, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
     """Return a source for an AnnData object, reading rows from its file if it is backed by one."""
-    return BackedAnnData(X, labels) if X.isbacked else AnnDataObject(X, labels)
+    source = BackedAnnData(X, labels) if X.isbacked else AnnDataObject(X, labels)
+    return chosen(source, choice or ColumnChoice())
 
 
 def _labels_of(data: AnnData, labels: Labels) -> Labels:

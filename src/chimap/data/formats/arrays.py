@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,12 @@ from chimap._frames import is_frame, names_of
 from chimap._types import JSON, MatrixLike, Rows
 from chimap._validation import DataError
 from chimap.data.labels import Labels, read_labels
-from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape, row_ranges
-from chimap.data.source import Chunk, Source
+from chimap.data.rows import chunk_dtype, csr_row_bytes, csr_rows, digest, matrix_shape
+from chimap.data.source import RangeSource, Read
 from chimap.data.table import as_names
 
 
-class ArraySource(Source):
+class ArraySource(RangeSource):
     """The rows of an array in memory.
 
     Integers become floats chunk by chunk: the array itself is neither converted nor copied.
@@ -46,7 +47,7 @@ class ArraySource(Source):
     [(0, (2, 2), 'float32'), (2, (1, 2), 'float32')]
     """
 
-    can_seek = True
+    from_files = False
 
     def __init__(
         self,
@@ -70,16 +71,6 @@ class ArraySource(Source):
             else float(self.n_features * self.dtype.itemsize)
         )
 
-    def chunks(self, chunk_rows: int) -> Iterator[Chunk]:
-        """Yield all rows in order; chunks of float arrays are views."""
-        for start, stop in row_ranges(self.n_rows, chunk_rows):
-            y = None if self._y is None else self._y[start:stop]
-            yield Chunk(self._rows(slice(start, stop)), y, start)
-
-    def labels(self) -> np.ndarray | None:
-        """Return the labels of all rows, or None."""
-        return self._y
-
     def take(self, rows: np.ndarray) -> Rows:
         """Return the rows with these increasing indices."""
         return self._rows(rows)
@@ -99,6 +90,10 @@ class ArraySource(Source):
             "digest": content,
             "labels": None if self._y is None else digest(self._y),
         }
+
+    @contextmanager
+    def _reading(self) -> Iterator[Read]:
+        yield lambda start, stop: self._rows(slice(start, stop))
 
     def _rows(self, rows: slice | np.ndarray) -> Rows:
         block = self._X[rows]

@@ -29,7 +29,8 @@ from chimap.data.labels import Labels, clean_labels, read_labels, shown
 from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import Source, WholeSource
-from chimap.data.table import check_order
+from chimap.data.table import ColumnChoice, check_order
+from chimap.data.views import chosen
 
 if TYPE_CHECKING:
     import biom
@@ -368,6 +369,11 @@ def _labels_of(table: biom.Table, labels: Labels) -> Labels:
         )
     values = np.array([(entry or {}).get(labels) for entry in metadata], dtype=object)
     return clean_labels(values, len(metadata), f"biom.Table, metadata {labels!r}")
+
+
+def biom_table_source(X: biom.Table, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:
+    """Return a source for a ``biom.Table`` in memory."""
+    return chosen(BiomObject(X, labels), choice or ColumnChoice())
 
 
 def is_biom_table(X: object) -> bool:

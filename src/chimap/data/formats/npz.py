@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import Protocol
 
 import numpy as np
 
@@ -114,20 +113,7 @@ class NpzSource(StoredSource):
         self.path.check_unchanged()
 
 
-class _ArchivedRows(Protocol):
-    """Rows as an archive stores them."""
-
-    n_rows: int
-    n_features: int
-    dtype: np.dtype
-    is_sparse: bool
-    row_bytes: float
-
-    def blocks(self, ranges: Iterable[tuple[int, int]]) -> Iterator[Rows]:
-        """Yield the rows of consecutive ranges."""
-
-
-def _find_rows(archive: Archive, member: str | None) -> _ArchivedRows:
+def _find_rows(archive: Archive, member: str | None) -> _DenseMember | _CsrMember:
     prefixes = _prefixes(archive)
     if member is not None and member not in archive.members and member in prefixes:
         return _CsrMember(archive, member)
