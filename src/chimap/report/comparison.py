@@ -110,7 +110,7 @@ def compare(
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
     from chimap.estimators.base import fit_candidate
-    from chimap.recipe import Recipe
+    from chimap.recipe import Recipe, is_auto
     from chimap.recipe.task import Task
 
     if not source.has_labels:
@@ -122,9 +122,17 @@ def compare(
             asked = Recipe.of(model)
             _, source, groups = Task.of(source, asked, groups)
         found = run_comparison(
-            asked, source, groups, fit_candidate, shown, clock,
-            kernel=kernel, gamma=gamma, normalize=normalize, sizes=sizes,
-        )  # fmt: skip
+            asked,
+            source,
+            groups,
+            fit_candidate,
+            shown,
+            clock,
+            kernel=kernel,
+            gamma=gamma,
+            normalize=normalize,
+            sizes=sizes,
+        )
     blocks = found.blocks
     return Comparison(
         entrants=found.entrants,
@@ -145,7 +153,7 @@ def compare(
         settings={
             "kernel": kernel or "all",
             "memory": format_bytes(parse_memory(model.memory)),
-            "precision": model.precision_,
+            "precision": "float32" if is_auto(asked.precision) else asked.precision,
             "random_state": str(model.random_state),
         },
         stages=clock.seconds,
