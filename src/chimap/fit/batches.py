@@ -84,7 +84,7 @@ class Batches(Protocol):
 
 def batches_of(method: Method, task: Task, first: Source) -> Batches:
     """Return batches of the kind that the objective needs, fitted on the first batch; it is not added yet."""
-    kind = KeptBatches if method.objective.needs == "blocks" else SummedBatches
+    kind = KeptBatches if method.objective.solver.needs == "blocks" else SummedBatches
     return kind(method, task, first)
 
 

@@ -34,10 +34,11 @@ from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
 from chimap.fit.collecting import COLLECTORS, Request, Sample
 from chimap.fit.dominance import warn_of_dominance
-from chimap.fit.method import Method, Objective, objective_of
+from chimap.fit.method import Method, objective_of
 from chimap.fit.passes import Passes
 from chimap.fit.resolve import advice_on_components, gamma_sample, resolve
 from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import PenalisedLoss
 from chimap.losses import Observed
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
@@ -212,7 +213,7 @@ def learn(
             method = method.resumed(saved.known.seed, saved.known.attributes["normalization_"])
         method = method if groups is None else method.of_groups()
         rows = _prepared_rows(method, task, source, groups, saved)
-        collector = COLLECTORS[method.objective.needs].planned(method, rows, engine, saved, request)
+        collector = COLLECTORS[method.objective.solver.needs].planned(method, rows, engine, saved, request)
         method, rows = collector.method, collector.rows
         sample = collector.sample(progress, saved)
     known = (
@@ -303,7 +304,7 @@ def _learn_features(
     return Known(method.seed, rows.codec, features, attributes)
 
 
-def check_request(objective: Objective, recipe: Recipe, request: Request) -> None:
+def check_request(objective: PenalisedLoss, recipe: Recipe, request: Request) -> None:
     """Raise ValueError for settings that cannot be combined with what is asked of the fit."""
     check_device(recipe.device)
     if not on_host(recipe.device) and (request.has_checkpoint or not request.can_keep):
@@ -313,7 +314,7 @@ def check_request(objective: Objective, recipe: Recipe, request: Request) -> Non
                 recipe.device,
             )
         )
-    COLLECTORS[objective.needs].check(request)
+    COLLECTORS[objective.solver.needs].check(request)
     if request.has_unlabelled and recipe.n_principal is None:
         raise InputError(
             Message("unlabelled rows contribute to principal components only: give {n_principal}.")

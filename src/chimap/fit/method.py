@@ -1,8 +1,8 @@
 """How a fit goes about it: the parts that a recipe asks for, checked once, before any row is read.
 
 ``Method.of`` turns the settings of a ``Recipe`` into the parts of the fit that vary: the ``Design`` makes the features,
-the ``Objective`` finds the weights, and ``HoldingOut`` says which rows are held out. ``fit.fit`` then runs any method
-in the same way.
+the ``PenalisedLoss`` says what the weights minimise, and ``HoldingOut`` says which rows are held out. ``fit.fit`` then
+runs any method in the same way.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chimap._types import JSON, Rows, Scoring
 from chimap._validation import check_choice, check_positive
 from chimap.backends import check_device, on_host
 from chimap.data import Source
-from chimap.engines import Job, Progress, Stopwatch
+from chimap.engines import Progress, Stopwatch
 from chimap.features.additive import check_map
 from chimap.features.base import FittedFeatures
 from chimap.features.families import check_features
@@ -34,8 +34,7 @@ from chimap.recipe import Recipe, is_auto
 from chimap.recipe.parts import FeatureBlock
 from chimap.recipe.recipe import PRECISIONS, checked_alpha
 from chimap.selection.base import OpenSettings
-from chimap.selection.choose import ChosenSolution
-from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.base import Needs
 from chimap.solvers.kernel_matrix import KernelSolver
 
 _ON_DEVICES: tuple[Needs, ...] = (
@@ -76,49 +75,6 @@ class Design(Protocol):
         ...
 
 
-class Objective(Protocol):
-    """What the weights minimise, and how they are chosen. See ``Solver`` for ``needs`` and ``n_vectors``."""
-
-    @property
-    def loss(self) -> str | Loss:
-        """The loss, by name or as an object."""
-        ...
-
-    @property
-    def needs(self) -> Needs:
-        """What the solver needs of the rows: moments, repeated passes, or all features in memory."""
-        ...
-
-    @property
-    def n_vectors(self) -> int:
-        """How many arrays of the size of the weights are in memory together."""
-        ...
-
-    @property
-    def has_gcv(self) -> bool:
-        """Whether generalised cross-validation and a held-out score can choose what is open."""
-        ...
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether rows are left out in closed form, so that no folds are kept apart."""
-        ...
-
-    def check(self, recipe: Recipe) -> None:
-        """Raise ValueError for settings that this objective does not support."""
-        ...
-
-    def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
-        """Return the job with the memory that finding the weights takes."""
-        ...
-
-    def learn(
-        self, evidence: Evidence, features: FittedFeatures, clock: Stopwatch, progress: Progress
-    ) -> ChosenSolution:
-        """Choose what is open, and return the weights of the features."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Method:
     """How a model is fitted, whatever rows it is fitted to.
@@ -129,7 +85,7 @@ class Method:
         The settings.
     design : Design
         How the features are made.
-    objective : Objective
+    objective : PenalisedLoss
         What the weights minimise.
     holding : HoldingOut
         Which rows are held out to choose.
@@ -143,7 +99,7 @@ class Method:
 
     recipe: Recipe
     design: Design
-    objective: Objective
+    objective: PenalisedLoss
     holding: HoldingOut
     n_folds: int
     n_principal: int | tuple[int, ...] | None
@@ -191,7 +147,7 @@ class Method:
                     recipe.device,
                 )
             )
-        if not on_host(recipe.device) and objective.needs not in _ON_DEVICES:
+        if not on_host(recipe.device) and objective.solver.needs not in _ON_DEVICES:
             raise InputError(
                 Message(
                     "{device=} supports {loss='square'} only; got {loss=}. Use {device='cpu'}.",
@@ -280,11 +236,11 @@ def design_of(recipe: Recipe, columns: Sequence[str] | None) -> Design:
     return PlainDesign(recipe.feature_settings, blocks, recipe.n_principal is not None)
 
 
-def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None) -> Objective:
+def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None) -> PenalisedLoss:
     """Return what the weights minimise."""
     loss, alpha = checked_loss(recipe), checked_alpha(recipe.alpha)
     if recipe.learner is not None:
-        objective: Objective = recipe.learner.objective_for(recipe, loss)
+        objective: PenalisedLoss = recipe.learner.objective_for(recipe, loss)
         return objective
     if recipe.keeps_rows:
         left_open = OpenSettings(alpha, is_auto(recipe.gamma), is_settled="alpha" in recipe.raced)
@@ -314,9 +270,11 @@ def checked_loss(recipe: Recipe) -> str | Loss:
     return loss
 
 
-def holding_of(recipe: Recipe, objective: Objective, n_principal: int | tuple[int, ...] | None) -> HoldingOut:
+def holding_of(
+    recipe: Recipe, objective: PenalisedLoss, n_principal: int | tuple[int, ...] | None
+) -> HoldingOut:
     """Return which rows are held out to choose alpha and, where several are given, the number of components."""
-    if objective.leaves_out:
+    if objective.solver.leaves_out:
         return leaving_out(recipe.selection)
     return holding_out(
         recipe.selection,
@@ -327,7 +285,7 @@ def holding_of(recipe: Recipe, objective: Objective, n_principal: int | tuple[in
     )
 
 
-def checked_components(n_principal: Any, objective: Objective) -> int | tuple[int, ...] | None:
+def checked_components(n_principal: Any, objective: PenalisedLoss) -> int | tuple[int, ...] | None:
     """Return one number of components, several to choose from, or None. Raise ValueError for anything else."""
     if n_principal is None or np.ndim(n_principal) == 0:
         if n_principal is not None:
@@ -336,7 +294,7 @@ def checked_components(n_principal: Any, objective: Objective) -> int | tuple[in
     numbers: Sequence[int] = n_principal
     for number in numbers:
         check_positive(number, Message("each of {n_principal}"), integer=True)
-    if not len(numbers) or objective.needs != "moments":
+    if not len(numbers) or objective.solver.needs != "moments":
         raise InputError(
             Message(
                 "several {n_principal} are compared by the folds of {loss='square'}, and there must be at least "

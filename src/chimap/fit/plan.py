@@ -25,8 +25,9 @@ from chimap.engines.memory import KeepingJob
 from chimap.engines.rows import RowsInMemory
 from chimap.features.base import FittedFeatures
 from chimap.fit.design import sample_size
-from chimap.fit.method import Method, Objective
+from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows
+from chimap.fit.solving import PenalisedLoss
 from chimap.moments import FoldMoments, RowFolds
 from chimap.recipe.parts import FeatureBlock, sizes_of
 
@@ -115,7 +116,9 @@ def largest_job(method: Method, source: Source, n_targets: int) -> Job:
 def planned_job(method: Method, rows: PreparedRows, engine: Engine) -> Job:
     """Return the sizes of the largest pass of a fit, with what the engine and the solver hold beside it."""
     job = largest_job(method, rows.source, rows.codec.n_targets)
-    return replace(job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.n_vectors))
+    return replace(
+        job, n_waiting=engine.n_waiting, n_vectors=max(job.n_vectors, method.objective.solver.n_vectors)
+    )
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,12 @@ def room_for(job: Job, moments: FoldMoments, folds: RowFolds, dtype: np.dtype) -
 
 
 def keeping_job(
-    job: Job, source: Source, sample: Rows, features: FittedFeatures, objective: Objective, leaves_folds: bool
+    job: Job,
+    source: Source,
+    sample: Rows,
+    features: FittedFeatures,
+    objective: PenalisedLoss,
+    leaves_folds: bool,
 ) -> KeepingJob:
     """Return the memory that keeping these fitted features of all rows takes, estimated on a sample of prepared rows.
 
@@ -187,5 +195,5 @@ def keeping_job(
         density = min(1.0, _SAMPLE_ERROR * density)
     n_features = features._n_features_out
     n_stored = int((density if is_sparse else 1.0) * source.n_rows * n_features)
-    job = replace(job, n_features=n_features, n_vectors=objective.n_vectors)
+    job = replace(job, n_features=n_features, n_vectors=objective.solver.n_vectors)
     return KeepingJob.of(job, n_stored, is_sparse, objective.loss == "hinge", leaves_folds)

@@ -22,7 +22,7 @@ from chimap.recipe import Recipe, is_auto
 from chimap.recipe.parts import FeatureBlock
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import ChosenSolution, choose
-from chimap.solvers.base import Components, Evidence, Needs, Solver
+from chimap.solvers.base import Components, Evidence, Solver
 from chimap.solvers.catalogue import SOLVERS, solver_of
 
 
@@ -95,34 +95,19 @@ class PenalisedLoss:
         return solver_of(self.loss, L2 if self.groups is None else L21)
 
     @property
-    def needs(self) -> Needs:
-        """See ``Objective``."""
-        return self.solver.needs
-
-    @property
-    def n_vectors(self) -> int:
-        """See ``Objective``."""
-        return self.solver.n_vectors
-
-    @property
-    def leaves_out(self) -> bool:
-        """See ``Objective``."""
-        return self.solver.leaves_out
-
-    @property
     def has_gcv(self) -> bool:
-        """See ``Objective``."""
+        """Whether generalised cross-validation and a held-out score can choose what is open."""
         return self.solver.needs == "moments" and self.groups is None and not np.ndim(self.n_principal)
 
     def check(self, recipe: Recipe) -> None:
-        """See ``Objective``."""
-        if self.leaves_out:
+        """Raise ValueError for settings that the solver does not support."""
+        if self.solver.leaves_out:
             check_exact(recipe, self.loss)
         else:
             check_choosing(recipe, self.loss, has_gcv=self.has_gcv)
 
     def footprint(self, job: Job, parts: list[FeatureBlock]) -> Job:
-        """See ``Objective``."""
+        """Return the job with the memory that finding the weights takes."""
         sizes = [part.footprint.features for part in parts]
         working_bytes = self.solver.working_bytes(sizes, job.n_folds)
         return replace(job, solver_bytes=job.solver_bytes + working_bytes)
@@ -130,7 +115,7 @@ class PenalisedLoss:
     def learn(
         self, evidence: Evidence, features: Any, clock: Stopwatch, progress: Progress
     ) -> ChosenSolution:
-        """See ``Objective``."""
+        """Choose what is open, and return the weights of the features."""
         evidence = replace(evidence, progress=progress, ends_at=self.ends_at)
         if np.ndim(self.n_principal):
             numbers: Sequence[int] = self.n_principal
@@ -139,6 +124,6 @@ class PenalisedLoss:
             evidence = replace(evidence, penalty=self.groups.penalty(features))
         problem = self.solver.problem(self.loss, evidence)
         choice = choose(problem, self.open, evidence.asked, evidence.witnesses, clock, progress)
-        if not self.leaves_out:
+        if not self.solver.leaves_out:
             return choice
         return replace(choice, attributes={**choice.attributes, "kernel_": features.kernel_})

@@ -20,7 +20,7 @@ from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
-from chimap.fit.method import Design, Objective, checked_loss
+from chimap.fit.method import Design, checked_loss
 from chimap.fit.solving import GroupNorm, PenalisedLoss
 from chimap.kernel_learning.joint import ChannelDesign
 from chimap.kernel_learning.widths import SEARCHES, Tuning, WidthDesign, WidthPenalty
@@ -62,7 +62,7 @@ class WidthLearner:
         check_choice(self.objective, "objective", tuple(SEARCHES))
         return WidthDesign(recipe.feature_settings, blocks, self.widths, self.tuning(recipe, self.objective))
 
-    def objective_for(self, recipe: Recipe, loss: str | Loss) -> Objective:
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""
         return PenalisedLoss(loss, OpenSettings(checked_alpha(recipe.alpha)))
 
@@ -343,7 +343,7 @@ class ChannelLearner(WidthLearner):
         objective = self._weighing(recipe, checked_loss(recipe))
         return ChannelDesign(settings, blocks, self.widths, tuning, objective, self._norm)
 
-    def objective_for(self, recipe: Recipe, loss: str | Loss) -> Objective:
+    def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""
         return self._weighing(recipe, loss)
 

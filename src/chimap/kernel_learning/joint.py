@@ -236,7 +236,7 @@ class ChannelDesign(WidthDesign):
         job = job_of(
             source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows
         )
-        if self.weights.needs == "moments":
+        if self.weights.solver.needs == "moments":
             return job
         n_rows = source.n_rows if self.tuning.n_rows is None else min(self.tuning.n_rows, source.n_rows)
         return replace(job, n_kept=n_rows, kept_itemsize=method.dtype.itemsize)
