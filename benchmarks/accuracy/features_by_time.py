@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.sets import SETS, LabelledSet
-from chimap import HistogramClassifier
+from chimap import AutomaticFeatures, HistogramClassifier, OptimalMap
 
 TOP = Path(__file__).resolve().parents[2]
 RESULTS = TOP / "benchmarks" / "results" / "features_by_time.jsonl"
@@ -29,17 +29,19 @@ PICTURE = TOP / "docs" / "assets" / "features_by_time.png"
 WAYS: dict[str, list[dict[str, Any]]] = {
     **{
         f"landmarks, {how}": [
-            {"features": "landmarks", "landmarks": how, "n_components": m} for m in (250, 1000, 4000)
+            {"features": AutomaticFeatures("landmarks", landmarks=how), "n_components": m}
+            for m in (250, 1000, 4000)
         ]
         for how in ("kmeans", "uniform", "rpcholesky")
     },
     **{
         f"random, {sampling}": [
-            {"features": "fourier", "sampling": sampling, "n_components": D} for D in (1024, 4096)
+            {"features": AutomaticFeatures("fourier", sampling=sampling), "n_components": D}
+            for D in (1024, 4096)
         ]
         for sampling in ("orthogonal", "structured")
     },
-    "additive": [{"kernel": "chi2", "features": "additive", "n_terms": n} for n in (1, 3)],
+    "additive": [{"kernel": "chi2", "features": OptimalMap(n_terms=n)} for n in (1, 3)],
     "exact": [{"features": "exact"}],
 }
 MARKS = dict(zip(WAYS, "oovs^Dd", strict=False)) | {"landmarks, uniform": "v", "exact": "*"}

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.measure import data_file, report
 from benchmarks.speed.detector import SCENE, of_class, resized, scene
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, OptimalMap
 from chimap.images import (
     HOGBlocks,
     ImageHistograms,
@@ -64,7 +64,9 @@ def main() -> None:
         for k in range(N_SCENES)
     ]
     histograms = ImageHistograms(HOGBlocks(WINDOW), grids=((1, 1),)).fit(objects[:1])
-    model = HistogramClassifier("chi2", n_terms=1, alpha=0.01, loss="hinge", random_state=0)
+    model = HistogramClassifier(
+        "chi2", features=OptimalMap(n_terms=1), alpha=0.01, loss="hinge", random_state=0
+    )
     once = model.fit(
         histograms.transform(objects + others), np.arange(len(objects) + len(others)) < len(objects)
     )

@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.measure import data_file, report
 from benchmarks.papers import _composed_pedestrians as composed
 from benchmarks.papers.sets import daimler_pedestrians, inria_people, inria_person, inria_scenes
-from chimap import HistogramClassifier, open_images
+from chimap import HistogramClassifier, OptimalMap, open_images
 from chimap.images import (
     HOGBlocks,
     ImageHistograms,
@@ -37,7 +37,11 @@ from chimap.images import (
     window_miss_rates,
 )
 
-KERNELS = {"hellinger": {"n_terms": 1}, "intersection": {"n_terms": 3}, "chi2": {"n_terms": 3}}
+KERNELS = {
+    "hellinger": {"features": OptimalMap(n_terms=1)},
+    "intersection": {"features": OptimalMap(n_terms=3)},
+    "chi2": {"features": OptimalMap(n_terms=3)},
+}
 INRIA_WINDOW, DAIMLER_WINDOW = (128, 64), (36, 18)
 RATES = (0.05, 0.1)
 

@@ -33,14 +33,14 @@ from benchmarks.papers._segments import (
     shared,
 )
 from benchmarks.papers.sets.pascal_voc import CLASSES, voc_segmentation
-from chimap import HistogramClassifier, open_images
+from chimap import HistogramClassifier, OptimalMap, open_images
 from chimap.images import PHOG, SIFT, ColourHistogram, ImageHistograms
 
 SCALES = (200.0, 600.0)
 SHAPE, FIGURE = (120, 160), 64
 MACHINES = {
     "linear": {"kernel": "linear"},
-    "chi2, blocks": {"kernel": "chi2", "n_terms": 2},
+    "chi2, blocks": {"kernel": "chi2", "features": OptimalMap(n_terms=2)},
     "exp-chi2, landmarks, blocks": {"kernel": "exp-chi2", "features": "landmarks", "n_components": 400},
 }
 

@@ -13,7 +13,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from benchmarks.measure import report
-from chimap import HistogramRegressor
+from chimap import AutomaticFeatures, HistogramRegressor
 from chimap.data import ArraySource
 
 parser = argparse.ArgumentParser()
@@ -27,7 +27,11 @@ PRODUCTS, FACTORS = 1e11, 1e11  # operations per second: of products on a core, 
 
 def fit(source, engine):
     model = HistogramRegressor(
-        "exp-chi2", features="exact", n_terms=1, alpha=0.1, memory=options.memory, random_state=0
+        "exp-chi2",
+        features=AutomaticFeatures("exact", n_terms=1),
+        alpha=0.1,
+        memory=options.memory,
+        random_state=0,
     )
     return model.fit_source(source, engine=engine)
 

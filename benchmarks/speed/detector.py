@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 
 from benchmarks.measure import data_file, report, seconds
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, OptimalMap
 from chimap.images import SIFT, Detection, ImageHistograms, Pyramid, WindowDetector
 from chimap.images.descriptors import Coded
 from chimap.images.reading import ImageSet, open_images
@@ -80,7 +80,7 @@ def train(
     rows = [histograms.transform(faces), histograms.transform(others)]
     for _ in range(3):
         labels = np.repeat([True, False], [len(rows[0]), sum(map(len, rows[1:]))])
-        model = HistogramClassifier("chi2", n_terms=1, alpha=0.02, random_state=0).fit(
+        model = HistogramClassifier("chi2", features=OptimalMap(n_terms=1), alpha=0.02, random_state=0).fit(
             np.concatenate(rows), labels
         )
         detector = WindowDetector(model, histograms, WINDOW)

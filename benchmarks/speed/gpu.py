@@ -145,7 +145,7 @@ def narrow(device, n_rows):
         lambda: host.to(device.name, copy=True, non_blocking=True), repeats=20
     )
     model = HistogramClassifier(
-        "chi2", features="additive", n_terms=3, alpha=1.0, memory="8GiB", device=device.name, random_state=0
+        "chi2", features=OptimalMap(n_terms=3), alpha=1.0, memory="8GiB", device=device.name, random_state=0
     )
     model.fit(X[: len(block)], y[: len(block)])
     began = time.perf_counter()

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 import chimap
 from benchmarks.measure import mnist, ratio, report, seconds
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, OptimalMap
 
 ROWS, COMPONENTS, LANDMARKS, SINGLE = 6000, 4096, 1000, 500
 RANDOM, BY_LANDMARKS, ADDITIVE = (
@@ -70,7 +70,7 @@ fitted = {
     BY_LANDMARKS: HistogramClassifier(
         "exp-chi2", features="landmarks", n_components=LANDMARKS, alpha=1.0, random_state=0
     ),
-    ADDITIVE: HistogramClassifier("chi2", features="additive", n_terms=3, alpha=1.0),
+    ADDITIVE: HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0),
 }
 models = {name: loaded(model.fit(X, y)) for name, model in fitted.items()}
 models["chi2, compiled to tables"] = loaded(fitted[ADDITIVE].compile())

@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.svm import SVC
 
 from benchmarks.measure import counts, mnist, ratio, report, seconds
-from chimap import HistogramClassifier, chi2
+from chimap import HistogramClassifier, OptimalMap, chi2
 from chimap._memory import format_bytes
 from chimap._types import MatrixLike
 
@@ -49,10 +49,10 @@ dense = np.random.default_rng(0).dirichlet(np.full(500, 0.5), size=ROWS).astype(
 for terms in (2, 3):
     for classes in (2, 10):
         labels = np.arange(ROWS) % classes
-        model = HistogramClassifier("chi2", n_terms=terms, alpha=1.0).fit(dense, labels)
+        model = HistogramClassifier("chi2", features=OptimalMap(n_terms=terms), alpha=1.0).fit(dense, labels)
         outputs = 1 if classes == 2 else classes
         compare(f"500 full bins, {terms} terms, {outputs} outputs", model, dense, "5")
-model = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(X, y)
+model = HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0).fit(X, y)
 compiled, tables = compare("MNIST, 3 terms, 10 outputs", model, X_test, "5")
 report(
     "  accuracy of the model; of the tables",
@@ -66,7 +66,7 @@ words = words[:, np.argsort(-words.getnnz(axis=0))[:2000]]
 some = np.arange(words.shape[0]) % 2
 compare(
     "20 newsgroups, CSR, 1 output",
-    HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(words, some),
+    HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0).fit(words, some),
     words,
     "-",
 )
@@ -75,7 +75,7 @@ compare(
 
 train, test = X[:5000], X_test[:1000]
 machine = SVC(kernel=lambda A, B: chi2(A, B), C=10.0).fit(train, y[:5000])
-model = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(train, y[:5000]).compile()
+model = HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0).fit(train, y[:5000]).compile()
 exact = seconds(lambda: machine.predict(test), 3)
 report(
     f"exact SVC on 5000 rows ({machine.support_.size} support vectors): tables are times as fast",

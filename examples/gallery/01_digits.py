@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.linear_model import RidgeClassifierCV
 from sklearn.model_selection import train_test_split
 
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, OptimalMap
 
 X, y = load_digits(return_X_y=True)
 X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, stratify=y)
@@ -22,7 +22,7 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.5, random_state=0, str
 # Each fit chooses the strength of its penalty, alpha, by cross-validation.
 models = {
     "linear": RidgeClassifierCV([0.1, 1, 10, 100, 1000]),
-    "chi2": HistogramClassifier("chi2", n_terms=3),
+    "chi2": HistogramClassifier("chi2", features=OptimalMap(n_terms=3)),
     "exp-chi2": HistogramClassifier("exp-chi2", n_components=1024, random_state=0),
 }
 sizes = [100, 200, 400, 800]

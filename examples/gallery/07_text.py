@@ -12,7 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from chimap import HistogramClassifier
+from chimap import AutomaticFeatures, HistogramClassifier
 from chimap.data.formats.words import WordCounts
 
 rng = np.random.default_rng(0)
@@ -41,7 +41,9 @@ sizes, figure = [100, 200, 400, 800], plt.figure(figsize=(6, 3.6))
 for kernel in ("linear", "hellinger", "chi2"):
     scores = []
     for n in sizes:
-        model = HistogramClassifier(kernel, n_terms=1, normalize="l1").fit(X[:n], y[:n])
+        model = HistogramClassifier(kernel, features=AutomaticFeatures(n_terms=1), normalize="l1").fit(
+            X[:n], y[:n]
+        )
         scores.append(model.score(X[800:], y[800:]))
     print(f"{kernel:10}", *(f"{score:.3f}" for score in scores))
     plt.plot(sizes, scores, marker="o", label=kernel)

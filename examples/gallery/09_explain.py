@@ -9,10 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, OptimalMap
 
 X, y = load_digits(return_X_y=True)
-model = HistogramClassifier("chi2", n_terms=3, alpha=1.0).fit(X[:1200], y[:1200])
+model = HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0).fit(X[:1200], y[:1200])
 
 # %%
 # Which cells matter at all? Those whose contributions vary most over the held-out scans.

@@ -9,7 +9,7 @@ by any program and plotted.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from chimap import HistogramRegressor, export_model
+from chimap import HistogramRegressor, OptimalMap, export_model
 
 rng = np.random.default_rng(0)
 names = ["moss", "grass", "clover", "nettle"]
@@ -17,7 +17,7 @@ X = rng.poisson(rng.gamma(2.0, [1.5, 6.0, 3.0, 3.0], (1500, 4))).astype(float)
 health = np.sqrt(np.minimum(X[:, 0], 6)) - ((np.sqrt(X[:, 1]) - 3) / 1.5) ** 2 + rng.normal(0, 0.3, 1500)
 
 # %%
-model = HistogramRegressor("chi2", n_terms=5).fit(X[:1000], health[:1000])
+model = HistogramRegressor("chi2", features=OptimalMap(n_terms=5)).fit(X[:1000], health[:1000])
 linear = HistogramRegressor("linear").fit(X[:1000], health[:1000])
 print(f"R2 {model.score(X[1000:], health[1000:]):.3f}, linear {linear.score(X[1000:], health[1000:]):.3f}")
 

@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from chimap.features.fourier import FourierFeatures, SkewedFourierFeatures, WidthFeatures
     from chimap.features.landmarks import LandmarkFeatures, NystroemFeatures
     from chimap.features.minmax import MinMaxFeatures
+    from chimap.features.prescribed import AutomaticFeatures, PrincipalFeatures
     from chimap.images import ImageHistograms, open_images
     from chimap.kernel_learning import (
         FourierKernelLearner,
@@ -145,6 +146,8 @@ __all__ = [
     "LandmarkFeatures",
     "MinMaxFeatures",
     "NystroemFeatures",
+    "PrincipalFeatures",
+    "AutomaticFeatures",
     "Moments",
     "PCA",
     "MomentsRidge",
@@ -181,6 +184,7 @@ _HOMES = {
         "HomogeneousMap", "OptimalMap", "SignStableProjection", "StaircaseMap", "StationaryMap",
     ),
     "moments": ("Moments", "PCA"),
+    "features.prescribed": ("AutomaticFeatures", "PrincipalFeatures"),
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),

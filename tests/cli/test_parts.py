@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import typer.main
 
-from chimap import FourierFeatures, HistogramClassifier
+from chimap import AutomaticFeatures, FourierFeatures, HistogramClassifier
 from chimap._messages import Message, Parameter, Setting
 from chimap._progress import LineProgress
 from chimap.cli import data_rows, declared, flag_values, messages, process
@@ -108,9 +108,9 @@ def test_messages_name_flags(message, expected):
 
 def test_every_parameter_with_a_flag_is_named_by_it():
     flags = {messages.flag_of(field.name) for field in dataclasses.fields(Settings)}
-    flagged = [
-        name for name in inspect.signature(HistogramClassifier).parameters if messages.flag_of(name) in flags
-    ]
+    owners = HistogramClassifier, AutomaticFeatures
+    parameters = [name for owner in owners for name in inspect.signature(owner).parameters]
+    flagged = [name for name in parameters if messages.flag_of(name) in flags]
     assert {"features", "selection", "normalize", "n_terms", "random_state", "kernel"} <= set(flagged)
     for name in flagged:
         flag = messages.flag_of(name)

@@ -123,7 +123,6 @@ def test_a_wrong_docstring_is_noticed():
 OWN_DEFAULTS = {
     "kernel": "only HistogramClassifier and HistogramRegressor choose one; exact machines take the plain chi2",
     "n_components": "random features by default, 512 of each channel; for MomentsRidge, principal components",
-    "n_terms": "learners of kernels project the mapped bins, which landmarks do not need two terms for",
     "loss": "LIBSVM and LIBLINEAR have no square loss of classes",
     "alpha": "chosen where the solution at another strength is cheap",
     "selection": "a fold of LIBSVM costs the square of the rows: three",

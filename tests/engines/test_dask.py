@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, open_source
+from chimap import HistogramClassifier, PrincipalFeatures, open_source
 from chimap._pieces import PiecesHere, held_by
 from chimap._progress import Progress
 from chimap._validation import DataError
@@ -117,7 +117,11 @@ def test_the_same_to_the_bit_however_often(client, found, rows):
 
 
 def test_principal_components(client, rows):
-    settings = SETTINGS | {"n_principal": 30, "blocks": [slice(0, 16), slice(16, 32)], "alpha": 0.1}
+    settings = SETTINGS | {
+        "features": PrincipalFeatures(30),
+        "blocks": [slice(0, 16), slice(16, 32)],
+        "alpha": 0.1,
+    }
     alone = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows)
     spread = HistogramClassifier(**{"kernel": "exp-chi2"} | settings).fit_source(rows, engine=client)
     sample = rows.take(np.arange(200))
@@ -126,7 +130,7 @@ def test_principal_components(client, rows):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"alpha": 1.0}, pytest.param({"n_principal": 30}, marks=pytest.mark.slow)],
+    [{"alpha": 1.0}, pytest.param({"features": PrincipalFeatures(30)}, marks=pytest.mark.slow)],
     ids=["one", "chosen"],
 )
 def test_passes_of_other_losses_run_on_the_workers(client, rows, settings, monkeypatch):

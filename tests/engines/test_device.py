@@ -8,7 +8,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import PCA, HistogramClassifier, HistogramRegressor, Moments, MomentsRidge, _loops, load
+from chimap import (
+    PCA,
+    AutomaticFeatures,
+    HistogramClassifier,
+    HistogramRegressor,
+    Moments,
+    MomentsRidge,
+    PrincipalFeatures,
+    _loops,
+    load,
+)
 from chimap.backends import BACKENDS, DeviceKind, backend_of, check_device
 from chimap.backends.host import HOST
 from chimap.data import ArraySource
@@ -109,9 +119,9 @@ def test_a_file_and_a_part_keep_the_rounding(tmp_path):
 
 def test_what_cannot_be():
     with pytest.raises(ValueError, match="n_principal needs features that are not rounded"):
-        HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", n_principal=5).fit(
-            X, y
-        )
+        HistogramClassifier(
+            **{"kernel": "exp-chi2"} | SETTINGS, precision="bfloat16", features=PrincipalFeatures(5)
+        ).fit(X, y)
     for wrong in ("gpu", 0, "cpu:0", "cuda:", "cuda1"):
         with pytest.raises(ValueError, match="device must be 'cpu', 'cuda' or 'cuda:1'"):
             HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, device=wrong).fit(X, y)
@@ -135,15 +145,15 @@ KINDS = {
     "float32": {"precision": "float32"},
     "float64": {"precision": "float64"},
     "bfloat16": {"precision": "bfloat16"},
-    "offset": {"form": "offset"},
+    "offset": {"features": AutomaticFeatures(form="offset")},
     "additive": {"kernel": "jensen_shannon"},
     "landmarks": {"features": "landmarks"},
     "given strength": {"alpha": 0.1},
     "intersection": {"kernel": "exp-intersection", "normalize": "l1"},
     "blocks": {"blocks": [slice(0, 10), [11, 23, 12, 5]], "kernel": ["exp-chi2", "chi2"]},
-    "components": {"n_principal": 20},
-    "components of blocks": {"n_principal": 15, "blocks": [slice(0, 10), [11, 23, 12, 5]]},
-    "components of landmarks": {"n_principal": 20, "features": "landmarks"},
+    "components": {"features": PrincipalFeatures(20)},
+    "components of blocks": {"features": PrincipalFeatures(15), "blocks": [slice(0, 10), [11, 23, 12, 5]]},
+    "components of landmarks": {"features": PrincipalFeatures(20, "landmarks")},
 }
 
 
@@ -171,7 +181,12 @@ def test_rows_with_weights(precision, n_principal, torch_cpu, monkeypatch):
     if precision == "bfloat16" and n_principal is not None:
         pytest.skip("components take features as they are")
     weights = np.random.default_rng(0).integers(0, 4, 300)
-    settings = {"alpha": 0.3, "precision": precision, "n_principal": n_principal, "random_state": 0}
+    settings = {
+        "alpha": 0.3,
+        "precision": precision,
+        "features": PrincipalFeatures(n_principal),
+        "random_state": 0,
+    }
     there = HistogramClassifier("chi2", **settings).fit(X[:300], y[:300], weights)
     found = there.coef_
     monkeypatch.undo()

@@ -11,10 +11,12 @@ import scipy.sparse as sp
 from chimap import (
     AdditiveKPCA,
     AnchorMap,
+    AutomaticFeatures,
     CompressedMap,
     DirectMap,
     HistogramClassifier,
     MultipleKernelLearner,
+    OptimalMap,
     open_source,
 )
 from chimap._memory import LIBRARY_BYTES, budget_for, parse_memory, room_in
@@ -74,11 +76,18 @@ FOURIER = {"chi2": "auto", "dirichlet": "auto"}  # kernels without random featur
         (ROWS, {"kernel": "skewed-chi2"}),
         (ROWS, {"kernel": "dirichlet"}),
         (ROWS, {"features": "landmarks", "n_components": 512}),
-        (ROWS, {"map": CompressedMap(n_terms=2, per_bin=True)}),
-        (ROWS, {"map": DirectMap(n_terms=2, per_bin=True)}),
-        (ROWS[:, :150], {"map": AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")}),
-        (ROWS[:, :200], {"map": AdditiveKPCA(n_terms=2)}),
-        (SPARSE[:, :500], {"map": AdditiveKPCA(n_terms=2)}),
+        (ROWS, {"features": AutomaticFeatures("fourier", map=CompressedMap(n_terms=2, per_bin=True))}),
+        (ROWS, {"features": AutomaticFeatures("fourier", map=DirectMap(n_terms=2, per_bin=True))}),
+        (
+            ROWS[:, :150],
+            {
+                "features": AutomaticFeatures(
+                    "fourier", map=AnchorMap(n_terms=2, n_anchors=8, anchors="kmeans")
+                )
+            },
+        ),
+        (ROWS[:, :200], {"features": AutomaticFeatures("fourier", map=AdditiveKPCA(n_terms=2))}),
+        (SPARSE[:, :500], {"features": AutomaticFeatures("fourier", map=AdditiveKPCA(n_terms=2))}),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else f"{type(value).__name__}, {value.dtype}",
 )
@@ -144,7 +153,7 @@ def test_a_hundred_thousand_classes_need_no_matrix_of_all_pairs_of_them():
     n_classes, rng = 100_000, np.random.default_rng(0)
     X = rng.random((n_classes, 3), dtype=np.float32)
     model = HistogramClassifier(
-        "chi2", features="additive", n_terms=1, alpha=1e-3, memory="64MiB", random_state=0
+        "chi2", features=OptimalMap(n_terms=1), alpha=1e-3, memory="64MiB", random_state=0
     )
     peak = peak_of(lambda: model.fit(X, np.arange(n_classes)))
     assert peak < 64 * 2**20

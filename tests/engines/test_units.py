@@ -8,7 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, _onednn, load
+from chimap import (
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelLearner,
+    PrincipalFeatures,
+    _onednn,
+    load,
+)
 from chimap.backends import units
 from chimap.backends.units import automatic_precision, has_bfloat16_units, processor_flags
 from chimap.cli.commands.info import describe_model
@@ -132,7 +139,7 @@ def test_auto_is_what_suits_the_machine_of_the_fit(precision, tmp_path, monkeypa
     "settings",
     [
         {"kernel": "exp-chi2"},  # every row is kept
-        {"kernel": "chi2", "n_principal": 5},
+        {"kernel": "chi2", "features": PrincipalFeatures(5)},
     ],
 )
 def test_auto_is_float32_where_features_are_taken_as_they_are(settings, tmp_path, monkeypatch):

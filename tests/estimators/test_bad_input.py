@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from chimap import (
+    AutomaticFeatures,
     Exponential,
     HistogramClassifier,
     HistogramRegressor,
@@ -200,9 +201,12 @@ def test_smallest_budget_that_is_named_would_do():
         ({"gamma": "median"}, "gamma"),
         ({"n_components": 0}, "n_components must be a positive whole number"),
         ({"n_components": 2.5}, "n_components must be a positive whole number"),
-        ({"n_terms": 0}, "n_terms must be a positive whole number"),
-        ({"sampling": "quasi"}, "sampling must be one of 'orthogonal', 'structured', 'iid', 'qmc'"),
-        ({"form": "sine"}, "form must be one of 'pair', 'offset'"),
+        ({"features": AutomaticFeatures(n_terms=0)}, "n_terms must be a positive whole number"),
+        (
+            {"features": AutomaticFeatures(sampling="quasi")},
+            "sampling must be one of 'orthogonal', 'structured', 'iid', 'qmc'",
+        ),
+        ({"features": AutomaticFeatures(form="sine")}, "form must be one of 'pair', 'offset'"),
         ({"normalize": "l2"}, "normalize must be one of 'l1', 'log1p', 'sqrt', 'log-cpm', .*None"),
         ({"precision": "float16"}, "precision must be one of"),
         ({"alpha": -1.0}, "alpha must be a positive number"),
@@ -216,7 +220,7 @@ def test_smallest_budget_that_is_named_would_do():
         ({"memory": "lots"}, "memory must be"),
         ({"memory": -1}, "memory must be"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
-        ({"map": "optimal"}, "map must be"),
+        ({"features": AutomaticFeatures(map="optimal")}, "map must be"),
     ],
 )
 def test_bad_settings(settings, message):

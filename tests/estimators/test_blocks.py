@@ -16,6 +16,7 @@ from chimap import (
     HistogramClassifier,
     HistogramRegressor,
     OptimalMap,
+    PrincipalFeatures,
     chi2,
     hellinger,
     load,
@@ -81,7 +82,7 @@ def test_a_kernel_for_each_block(kind, tmp_path):
 def test_principal_components_are_those_of_scikit_learn(blocks):
     more = X[::-1] * np.linspace(0.5, 2, 600)[:, None]
     for unlabelled in (None, ArraySource(more)):
-        model = HistogramClassifier("exp-chi2", blocks=blocks, n_principal=20, **SETTINGS)
+        model = HistogramClassifier("exp-chi2", blocks=blocks, features=PrincipalFeatures(20), **SETTINGS)
         model.fit_source(ArraySource(X, y), unlabelled=unlabelled)
         Z = model.features_.transform(X)
         rows = Z if unlabelled is None else np.vstack([Z, model.features_.transform(more)])
@@ -101,7 +102,7 @@ def test_principal_components_are_those_of_scikit_learn(blocks):
 def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_path):
     given = {**SETTINGS, "blocks": blocks, "selection": 3}
     model = HistogramClassifier(
-        **{"kernel": "exp-chi2", **given, "alpha": [0.1, 3.0]}, n_principal=[30, 5, 12]
+        **{"kernel": "exp-chi2", **given, "alpha": [0.1, 3.0]}, features=PrincipalFeatures([30, 5, 12])
     ).fit(X, y)
     scores, r = model.selection_, 1 if blocks is None else 2
     np.testing.assert_array_equal(scores.settings["n_components"], [5, 5, 12, 12, 30, 30])
@@ -120,7 +121,8 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
                 assert errors[s, k] == pytest.approx(wrong, rel=1e-4)
     assert scores.best == {"n_components": model.n_principal_, "alpha": model.alpha_}
     alone = HistogramClassifier(
-        **{"kernel": "exp-chi2", **given, "alpha": model.alpha_}, n_principal=model.n_principal_
+        **{"kernel": "exp-chi2", **given, "alpha": model.alpha_},
+        features=PrincipalFeatures(model.n_principal_),
     )
     np.testing.assert_allclose(model.decision_function(X), alone.fit(X, y).decision_function(X), atol=1e-8)
     model.save(tmp_path / "m.model")
@@ -130,11 +132,15 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
 
 
 def test_a_alpha_that_is_given_leaves_components_to_choose():
-    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, n_principal=[2, 40]).fit(X, y)
+    model = HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS, features=PrincipalFeatures([2, 40])).fit(
+        X, y
+    )
     assert (model.n_principal_, model.alpha_) == (40, 0.1)
     assert model.selection_.scores.shape == (2, 5)
     assert (
-        HistogramClassifier(**{"kernel": "exp-chi2", **SETTINGS, "alpha": "auto"}, n_principal=[2, 40])
+        HistogramClassifier(
+            **{"kernel": "exp-chi2", **SETTINGS, "alpha": "auto"}, features=PrincipalFeatures([2, 40])
+        )
         .fit(X, y)
         .n_principal_
         == 40
@@ -151,12 +157,14 @@ def test_blocks_are_normalised_by_themselves():
 
 
 def test_other_losses_and_regression_on_components():
-    model = HistogramClassifier("exp-chi2", blocks=BLOCKS, n_principal=30, loss="logistic", **SETTINGS).fit(
-        X[:400], y[:400]
-    )
+    model = HistogramClassifier(
+        "exp-chi2", blocks=BLOCKS, features=PrincipalFeatures(30), loss="logistic", **SETTINGS
+    ).fit(X[:400], y[:400])
     assert model.score(X[400:], y[400:]) > 0.75
     target = X[:, :10].sum(axis=1)
-    fitted = HistogramRegressor("exp-chi2", n_principal=50, **SETTINGS).fit(X[:400], target[:400])
+    fitted = HistogramRegressor("exp-chi2", features=PrincipalFeatures(50), **SETTINGS).fit(
+        X[:400], target[:400]
+    )
     assert fitted.score(X[400:], target[400:]) > 0.7
 
 
@@ -180,10 +188,13 @@ def test_signs_are_those_of_the_blocks():
         ({"blocks": {"a": [1, 1]}}, "block 'a' names a column twice"),
         ({"blocks": []}, "blocks must hold at least one"),
         ({"blocks": BLOCKS, "kernel": ["chi2"]}, "kernel must be one, or one for each of 2 blocks; got 1"),
-        ({"n_principal": 0}, "n_principal must be a positive whole number"),
-        ({"n_principal": [5, 0]}, "each of n_principal must be a positive whole number"),
-        ({"n_principal": []}, "several n_principal are compared by the folds"),
-        ({"n_principal": [5, 9], "loss": "logistic"}, "compared by the folds of loss='square'"),
+        ({"features": PrincipalFeatures(0)}, "n_principal must be a positive whole number"),
+        ({"features": PrincipalFeatures([5, 0])}, "each of n_principal must be a positive whole number"),
+        ({"features": PrincipalFeatures([])}, "several n_principal are compared by the folds"),
+        (
+            {"features": PrincipalFeatures([5, 9]), "loss": "logistic"},
+            "compared by the folds of loss='square'",
+        ),
     ],
 )
 def test_bad_settings(settings, message):
@@ -193,12 +204,12 @@ def test_bad_settings(settings, message):
 
 def test_what_two_passes_cannot_do():
     with pytest.raises(ValueError, match="use fit or fit_source"):
-        HistogramClassifier("exp-chi2", n_principal=5).partial_fit(X, y, classes=np.unique(y))
+        HistogramClassifier("exp-chi2", features=PrincipalFeatures(5)).partial_fit(X, y, classes=np.unique(y))
     with pytest.raises(ValueError, match="give n_principal"):
         HistogramClassifier(**{"kernel": "exp-chi2"} | SETTINGS).fit_source(
             ArraySource(X, y), unlabelled=ArraySource(X)
         )
     with pytest.raises(ValueError, match="5 bins per row, but HistogramClassifier was fitted on 64"):
-        HistogramClassifier("exp-chi2", n_principal=5, **SETTINGS).fit_source(
+        HistogramClassifier("exp-chi2", features=PrincipalFeatures(5), **SETTINGS).fit_source(
             ArraySource(X, y), unlabelled=ArraySource(X[:, :5])
         )

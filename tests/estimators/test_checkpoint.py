@@ -9,7 +9,7 @@ import sys
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor, _files, open_source
+from chimap import HistogramClassifier, HistogramRegressor, PrincipalFeatures, _files, open_source
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.fit.checkpoint import Checkpoint
@@ -24,7 +24,7 @@ X = X.astype(np.float32)
 BLOCKS = [slice(0, 12), slice(12, 24)]
 KINDS = {
     "ridge": {},
-    "components": {"n_principal": 20, "blocks": BLOCKS},
+    "components": {"features": PrincipalFeatures(20), "blocks": BLOCKS},
     "loss": {"loss": "logistic", "alpha": 1.0},
     "landmarks": {"features": "landmarks"},
 }
@@ -138,7 +138,7 @@ def test_a_fit_that_is_resumed_does_not_race_again(tmp_path, monkeypatch):
 
     with pytest.raises(Interrupted):
         fitted(Watched(tmp_path / "check", 1))  # with a seed of its own
-    monkeypatch.setattr("chimap.estimators.base.race", None)
+    monkeypatch.setattr("chimap.fit.fit.race", None)
     again = fitted(Watched(tmp_path / "check"))
     assert again.race_.table()
     assert again.kernel_.name.startswith(again.chosen_["kernel"])

@@ -21,6 +21,7 @@ from chimap import (
     LookupClassifier,
     MomentsRidge,
     OptimalMap,
+    PrincipalFeatures,
 )
 from chimap._validation import DataError
 from chimap.data import ArraySource
@@ -28,17 +29,17 @@ from chimap.data import ArraySource
 from ..histograms import classes, signed_histograms
 
 MODELS = {
-    "chi2": HistogramClassifier("chi2", n_terms=3, alpha=1.0),
+    "chi2": HistogramClassifier("chi2", features=OptimalMap(n_terms=3), alpha=1.0),
     "float64": HistogramClassifier("jensen_shannon", precision="float64", alpha=1.0),
-    "map": HistogramClassifier("intersection", map=HomogeneousMap(n_terms=5), alpha=1.0),
+    "map": HistogramClassifier("intersection", features=HomogeneousMap(n_terms=5), alpha=1.0),
     "gamma": HistogramClassifier(chimap.chi2.with_gamma(2.0), alpha=1.0),
     "normalised": HistogramClassifier("chi2", normalize="l1", alpha=1.0),
     "blocks": HistogramClassifier(
         ["chi2", "hellinger"], blocks={"a": slice(0, 12), "b": slice(10, 20)}, normalize="l1", alpha=1.0
     ),
-    "principal": HistogramClassifier("chi2", n_principal=10, alpha=1.0),
+    "principal": HistogramClassifier("chi2", features=PrincipalFeatures(10), alpha=1.0),
     "logistic": HistogramClassifier("chi2", loss="logistic", alpha=1.0),
-    "codes": HistogramClassifier("chi2", map=AnchorMap(n_anchors=20), alpha=1.0),
+    "codes": HistogramClassifier("chi2", features=AnchorMap(n_anchors=20), alpha=1.0),
     "regression": HistogramRegressor("chi2", alpha=1.0),
 }
 
@@ -172,4 +173,4 @@ def test_models_that_are_no_sum_over_bins():
         CompiledClassifier().predict(X)
     assert not hasattr(MomentsRidge(), "compile")
     with pytest.raises(ValueError, match="memory"):
-        HistogramClassifier("chi2", map=OptimalMap(), alpha=1.0).fit(X, y).compile(memory="1KiB")
+        HistogramClassifier("chi2", features=OptimalMap(), alpha=1.0).fit(X, y).compile(memory="1KiB")

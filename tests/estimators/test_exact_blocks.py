@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from chimap import HistogramClassifier, HistogramRegressor, load
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, load
 from chimap.data import ArraySource
 from chimap.features.exact import ExactBlocks
-from chimap.fit.automatic import bytes_of_exact
 from chimap.kernels import Exponential, chi2
 from chimap.recipe import Recipe
+from chimap.recipe.sizes import bytes_of_exact
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, Y, TEST = DIGITS[:200], LABELS[:200], DIGITS[200:260]
@@ -35,7 +35,9 @@ def ridge(K, y, alpha):
 @pytest.mark.parametrize("kernel", ["exp-chi2", ["exp-chi2", "chi2"]])
 def test_it_is_the_machine_on_the_sum_of_the_kernels(kernel):
     y = np.sqrt(X[:, 10]) + X[:, 40] / 8
-    model = machine(HistogramRegressor, kernel, features="exact", alpha=0.5, n_terms=8).fit(X, y)
+    model = machine(
+        HistogramRegressor, kernel, features=AutomaticFeatures("exact", n_terms=8), alpha=0.5
+    ).fit(X, y)
     weights, intercept = ridge(model.kernel_(X), y, 0.5)
     np.testing.assert_allclose(model.predict(TEST), model.kernel_(TEST, X) @ weights + intercept, atol=5e-3)
 

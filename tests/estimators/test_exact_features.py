@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
 
-from chimap import HistogramClassifier, HistogramRegressor, OptimalMap, load
+from chimap import HistogramClassifier, HistogramRegressor, OptimalMap, PrincipalFeatures, load
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.losses import SquaredHinge
 
@@ -32,10 +32,8 @@ def machine(**options: object) -> HistogramClassifier:
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_matrix])
 def test_held_out_rows_are_predicted_as_by_a_fit_without_them(kernel, kind):
     X, y = data()
-    model = machine(kernel=kernel, alpha=0.05, map=None).fit(kind(X), y)
+    model = machine(kernel=kernel, alpha=0.05).fit(kind(X), y)
     fixed = {"alpha": 0.05, "kernel": model.kernel_}
-    if kernel in ("exp-chi2", "chi2"):
-        fixed["map"] = None
     for i in (0, 77):
         others = np.delete(np.arange(150), i)
         other = machine(**fixed).fit(kind(X[others]), y[others])
@@ -195,7 +193,7 @@ def test_refusals():
     with pytest.raises(MemoryBudgetError, match="too small for the kernel matrix of 40 rows"):
         machine(memory=1000).fit(X, y)
     for options, message in (
-        ({"n_principal": 3}, "does not support n_principal="),
+        ({"features": PrincipalFeatures(3, "exact")}, "does not support n_principal="),
         ({"loss": "logistic"}, "does not support loss='logistic'"),
         ({"precision": "bfloat16"}, "does not support precision="),
         ({"selection": "gcv"}, "selection"),

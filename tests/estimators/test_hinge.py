@@ -8,15 +8,20 @@ import scipy.sparse as sp
 from sklearn.svm import LinearSVC
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, OptimalMap, PrincipalFeatures
 from chimap._validation import MemoryBudgetError
-from chimap.features.additive import OptimalMap
 from chimap.moments import DealtFolds, OneVersusAll, fold_of_rows
 from chimap.moments.kept import KeptFeatures
 
 from ..histograms import classes
 
-SETTINGS = {"kernel": "chi2", "n_terms": 3, "loss": "hinge", "precision": "float64", "random_state": 0}
+SETTINGS = {
+    "kernel": "chi2",
+    "features": OptimalMap(n_terms=3),
+    "loss": "hinge",
+    "precision": "float64",
+    "random_state": 0,
+}
 
 
 def sparse_rows(n_rows: int, n_bins: int, n_classes: int = 4, seed: int = 0):
@@ -56,7 +61,7 @@ def test_sparse_rows_give_the_model_of_dense_ones():
 
 def test_many_columns_fit_where_moments_do_not():
     X, y = sparse_rows(1500, 5000)
-    settings = {"n_terms": 3, "memory": "256MiB", "random_state": 0}
+    settings = {"features": AutomaticFeatures(n_terms=3), "memory": "256MiB", "random_state": 0}
     model = HistogramClassifier("chi2", loss="hinge", **settings).fit(X[:1000], y[:1000])
     assert model.coef_.shape == (4, 15_000)
     assert model.score(X[1000:], y[1000:]) > 0.95
@@ -130,7 +135,7 @@ def test_a_class_that_only_held_out_rows_have_is_learned_in_the_end():
     {"kernel": "exp-chi2", "n_components": 64},
     {"kernel": "exp-chi2", "n_components": 64, "precision": "bfloat16"},
     {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}},
-    {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}, "n_principal": 30},
+    {"kernel": "chi2", "blocks": {"a": slice(0, 32), "b": slice(32, 64)}, "features": PrincipalFeatures(30)},
 ])  # fmt: skip
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_features_of_every_kind(settings, is_sparse):

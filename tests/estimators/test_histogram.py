@@ -48,7 +48,9 @@ def test_every_kernel_learns(kernel):
 
 def test_weights_are_ridge_on_the_features():
     X, y = regression()
-    model = HistogramRegressor("chi2", n_terms=3, alpha=0.1, precision="float64").fit(X, y)
+    model = HistogramRegressor("chi2", features=OptimalMap(n_terms=3), alpha=0.1, precision="float64").fit(
+        X, y
+    )
     Z = OptimalMap("chi2", 3).fit(X).transform(X)
     expected = ridge(Moments(Z.shape[1], 1).update(Z, y), 0.1)
     np.testing.assert_allclose(model.coef_[0], expected.coef[:, 0], rtol=1e-6, atol=1e-8)
@@ -91,7 +93,7 @@ def test_one_thread_gives_the_same_model():
 def test_partial_fit_over_batches_is_fit_on_their_union():
     X, y = regression(900)
     settings = {"alpha": 0.3, "precision": "float64", "kernel": "chi2",
-                "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
+                "features": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
     batches = HistogramRegressor(**{"kernel": "exp-chi2"} | settings)
     for first in range(0, 900, 300):
         batches.partial_fit(X[first : first + 300], y[first : first + 300])
@@ -127,8 +129,8 @@ def test_one_batch_of_all_rows_is_a_fit(features, selection):
 def test_partial_fit_draws_the_features_on_the_first_batch(form):
     """What the first batch fixes stays; sparse batches add up as dense ones do."""
     X, y = classes(900)
-    settings = {**SMALL, "features": "fourier", "gamma": 2.0, "alpha": 0.3, "precision": "float64",
-                "map": chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01])}  # fmt: skip
+    features = chimap.FourierFeatures(map=chimap.DirectMap(n_terms=3, nodes=[0.3, 0.05, 0.01]))
+    settings = {**SMALL, "features": features, "gamma": 2.0, "alpha": 0.3, "precision": "float64"}
     batches = HistogramClassifier(**{"kernel": "exp-chi2"} | settings)
     for part in (slice(0, 400), slice(400, 401), slice(401, 900)):
         batches.partial_fit(form(X[part]), y[part], classes=[0, 1, 2])

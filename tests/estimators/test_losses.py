@@ -14,10 +14,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import HistogramClassifier, HistogramRegressor, OptimalMap
 from chimap._validation import DataError
 from chimap.estimators.histogram import kth_highest
-from chimap.features.additive import OptimalMap
 from chimap.losses import EpsilonInsensitive, Logistic, SmoothHinge, Square
 
 from ..histograms import classes, histograms
@@ -52,7 +51,7 @@ def features(X):
     return OptimalMap("chi2", 2).fit(X).transform(X)
 
 
-EXACT = {"kernel": "chi2", "n_terms": 2, "precision": "float64"}
+EXACT = {"kernel": "chi2", "features": OptimalMap(n_terms=2), "precision": "float64"}
 
 
 def test_logistic_is_scikit_learns_on_the_features():

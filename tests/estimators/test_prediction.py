@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import FourierFeatures, HistogramClassifier, HistogramRegressor
 from chimap._validation import DataError
 from chimap.data import ArraySource
 
@@ -17,7 +17,11 @@ MODELS = {
     "additive": HistogramClassifier("chi2", alpha=1.0),
     "random": HistogramClassifier("exp-chi2", n_components=64, alpha=1.0, random_state=0),
     "structured": HistogramClassifier(
-        "exp-chi2", n_components=64, sampling="structured", alpha=1.0, random_state=0
+        "exp-chi2",
+        n_components=64,
+        features=FourierFeatures(sampling="structured"),
+        alpha=1.0,
+        random_state=0,
     ),
     "landmarks": HistogramClassifier(
         "exp-chi2", features="landmarks", n_components=64, alpha=1.0, random_state=0

@@ -19,6 +19,7 @@ from chimap import (
     LookupClassifier,
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
+    PrincipalFeatures,
 )
 from chimap.estimators.from_moments import MomentsRidgeClassifier
 from chimap.selection.calibration import Calibration
@@ -33,7 +34,7 @@ CLASSIFIERS = {
     "folds": HistogramClassifier("exp-chi2", **SMALL),
     "gcv": HistogramClassifier("exp-chi2", **SMALL, selection="gcv"),
     "given": HistogramClassifier("exp-chi2", **SMALL, alpha=1.0),
-    "components": HistogramClassifier("exp-chi2", **SMALL, n_principal=[20, 60]),
+    "components": HistogramClassifier("exp-chi2", **SMALL, features=PrincipalFeatures([20, 60])),
     "bfloat16": HistogramClassifier("exp-chi2", n_components=128, random_state=0, precision="bfloat16"),
     "few rows": HistogramClassifier("exp-chi2", n_components=2048, random_state=0, alpha=1.0),
     "auto": HistogramClassifier(random_state=0),
@@ -78,7 +79,9 @@ def test_probabilities_say_how_often_they_are_right(name, n_classes):
     assert calibration_error(p, model.classes_[p.argmax(axis=1)] == y[n:]) < 0.06
 
 
-@pytest.mark.parametrize("settings", [{}, {"selection": "gcv"}, {"n_principal": 40}, {"n_components": 2048}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"selection": "gcv"}, {"features": PrincipalFeatures(40)}, {"n_components": 2048}]
+)
 def test_rows_are_left_out_as_by_fits_without_them(settings, monkeypatch):
     X, y = (a[:60] for a in load_digits(return_X_y=True))
     model = HistogramClassifier("gaussian", **(SMALL | settings), gamma=1e-3, alpha=1.0)
@@ -88,7 +91,7 @@ def test_rows_are_left_out_as_by_fits_without_them(settings, monkeypatch):
     model.fit(X, y)
     held_out = seen[-1]
     np.testing.assert_array_equal(held_out.y, y)
-    if "n_principal" in settings:
+    if "features" in settings:
         return  # whose components are of all rows
     for i in (0, 7, 31):
         rest = np.setdiff1d(np.arange(60), i)

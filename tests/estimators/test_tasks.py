@@ -34,8 +34,10 @@ def rows():
     return X, Y, gaps, labels
 
 
-def model(kind, features, **more):
+def model(kind, features, map=None, **more):
     settings = {"precision": "float64", "random_state": 0} | FEATURES[features] | more
+    if map is not None:
+        settings["features"] = chimap.AutomaticFeatures(settings["features"], map=map)
     return kind(**settings)
 
 

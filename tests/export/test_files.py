@@ -13,6 +13,7 @@ import safetensors
 
 from chimap import (
     AnchorMap,
+    AutomaticFeatures,
     HistogramClassifier,
     HistogramRegressor,
     LookupClassifier,
@@ -85,7 +86,9 @@ def test_csv_tables(tmp_path):
 def test_steps_of_anchors(anchors, neighbours):
     psi = AnchorMap(n_anchors=9, anchors=anchors, n_neighbors=neighbours, weights="uniform")
     for rows, kernel in ((X, "chi2"), (signed_histograms(200, 12), psi.fit(X).kernel_.signed())):
-        model = HistogramClassifier(kernel, map=psi, alpha=1.0, precision="float64").fit(rows, Y)
+        model = HistogramClassifier(
+            kernel, features=AutomaticFeatures(map=psi), alpha=1.0, precision="float64"
+        ).fit(rows, Y)
         tables = bin_tables(parts_of(model), 1e-3)
         assert tables.kind == "steps"
         np.testing.assert_allclose(tables.scores(rows), model.decision_function(rows), atol=1e-10)

@@ -11,14 +11,17 @@ import pytest
 import chimap
 from chimap import (
     AnchorMap,
+    AutomaticFeatures,
     CompressedMap,
     DirectMap,
+    FourierFeatures,
     FourierKernelLearner,
     HistogramClassifier,
     HistogramRegressor,
     LookupClassifier,
     MultipleKernelLearner,
     MultipleKernelRegressor,
+    PrincipalFeatures,
     StaircaseMap,
     export_model,
 )
@@ -76,7 +79,13 @@ def test_every_additive_map(name, precision, tmp_path):
         if not make.takes(kernel):
             continue
         for variant, rows in ((kernel, X), (kernel.with_gamma(0.5).signed(), SIGNED)):
-            agree(fitted(rows, kernel=variant, map=make(n_terms=3), precision=precision), tmp_path, rows)
+            agree(
+                fitted(
+                    rows, kernel=variant, features=AutomaticFeatures(map=make(n_terms=3)), precision=precision
+                ),
+                tmp_path,
+                rows,
+            )
 
 
 @pytest.mark.parametrize(
@@ -94,18 +103,21 @@ def test_every_additive_map(name, precision, tmp_path):
     ids=repr,
 )
 def test_forms_of_maps(psi, tmp_path):
-    agree(fitted(map=psi), tmp_path)
+    agree(fitted(features=AutomaticFeatures(map=psi)), tmp_path)
 
 
 @pytest.mark.parametrize("steps", ["linear", "constant"])
 def test_staircase(steps, tmp_path):
-    agree(fitted(kernel="intersection", map=StaircaseMap(n_terms=5, steps=steps)), tmp_path)
+    agree(fitted(kernel="intersection", features=StaircaseMap(n_terms=5, steps=steps)), tmp_path)
 
 
 @pytest.mark.parametrize("form", ["pair", "offset"])
 @pytest.mark.parametrize("sampling", ["orthogonal", "structured", "iid", "qmc"])
 def test_random_features(sampling, form, tmp_path):
-    agree(fitted(kernel="exp-chi2", sampling=sampling, form=form, n_components=41), tmp_path)
+    agree(
+        fitted(kernel="exp-chi2", features=FourierFeatures(sampling=sampling, form=form), n_components=41),
+        tmp_path,
+    )
 
 
 @pytest.mark.parametrize("kernel", [*(f"exp-{name}" for name in KERNELS), "gaussian", "skewed-chi2",
@@ -179,7 +191,7 @@ def test_normalised_rows_and_blocks(kernel, tmp_path):
     for normalize in (None, "l1"):
         model = fitted(3 * X, kernel=["chi2", kernel, "hellinger"], blocks=blocks, normalize=normalize)
         agree(model, tmp_path, 5 * X)
-    agree(fitted(kernel=kernel, n_principal=6), tmp_path)
+    agree(fitted(kernel=kernel, features=PrincipalFeatures(6)), tmp_path)
 
 
 @pytest.mark.parametrize("labels", [np.array(["one", "two", "three"]), np.array([-3, 7, 11]),
@@ -252,7 +264,7 @@ def test_rounded_features_are_not_rounded_in_the_graph(kernel, tmp_path):
 
 def test_extreme_values(tmp_path):
     """Powers of two, where a logarithm's floor may go either way; subnormal numbers; far beyond the range."""
-    model = fitted(n_terms=3)
+    model = fitted(features=AutomaticFeatures(n_terms=3))
     rows = np.zeros((300, 8), np.float32)
     rows[:, 0] = np.exp2(np.arange(-149, 151).clip(-149, 100).astype(np.float32))
     rows[:, 1] = np.nextafter(rows[:, 0], np.float32(0))

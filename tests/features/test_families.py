@@ -39,11 +39,14 @@ def test_every_kernel_has_features_of_the_size_that_was_foretold(kernel, word):
     assert family.fitting_bytes(settings, 60, 96.0, 8) > 0
 
 
-def test_objects_are_copied_and_keep_their_kernel():
+def test_objects_are_copied_and_open_settings_are_those_of_the_estimator():
     given = NystroemFeatures("intersection", 7, random_state=0)
-    model = HistogramClassifier("exp-chi2", features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
+    model = HistogramClassifier(features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
     assert model.kernel_.name == "intersection"
     assert model.coef_.shape == (1, 7)
+    named = HistogramClassifier("exp-chi2", features=NystroemFeatures(), n_components=9, alpha=1.0)
+    assert named.fit(X, X[:, 0] > 0.05).kernel_.name == "exp-chi2"
+    assert named.coef_.shape == (1, 9)
     assert not hasattr(given, "kernel_")
     assert settings_of(FourierFeatures("exp-hellinger", 32)).exact.name == "exp-hellinger"
 

@@ -15,8 +15,8 @@ from chimap.data import ArraySource
 from chimap.engines import Progress
 from chimap.features.exact import ExactFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.fit import automatic
 from chimap.fit.collecting import kernel
+from chimap.recipe import sizes
 from chimap.solvers import blocks
 from chimap.solvers.blocks import BlockRidge
 from tests.histograms import histograms
@@ -66,7 +66,7 @@ def test_the_curve_is_of_rows_that_were_not_seen(fitted):
 @pytest.mark.parametrize("share", [0.0, np.inf], ids=["far", "near"])
 def test_a_second_sweep_follows_one_that_is_far_from_the_exact_solution(monkeypatch, share):
     """An exact solution has no residuals; no checkpoint or limit is needed for it to be looked for."""
-    monkeypatch.setattr(automatic, "MOST_BLOCK_ROWS", 500)
+    monkeypatch.setattr(sizes, "MOST_BLOCK_ROWS", 500)
     steps = []
     learn = BlockRidge.learn
     monkeypatch.setattr(
@@ -239,7 +239,7 @@ def test_time_that_is_left_goes_into_more_sweeps(monkeypatch):
 
 
 def test_counted_work_limits_the_rows(monkeypatch):
-    monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
     model = digits()
     assert model.n_rows_ < 1500
     assert np.isnan(model.held_out_[model.row_numbers_[: model.n_rows_ // 3]]).any()
@@ -247,8 +247,8 @@ def test_counted_work_limits_the_rows(monkeypatch):
 
 @pytest.mark.parametrize("n_landmarks", [1000, 10])
 def test_landmarks_for_all_rows_win_where_they_predict_better(n_landmarks, monkeypatch):
-    monkeypatch.setattr(automatic, "MOST_ROWS", 400)
-    monkeypatch.setattr(automatic, "USUAL_SECONDS", 2e-3)
+    monkeypatch.setattr(sizes, "MOST_ROWS", 400)
+    monkeypatch.setattr(sizes, "USUAL_SECONDS", 2e-3)
     monkeypatch.setattr("chimap.fit.beyond_limit.landmarks_in", lambda seconds, n_rows: n_landmarks)
     model = HistogramClassifier("exp-chi2", random_state=0).fit(DIGITS[:1500], LABELS[:1500])
     takes_all = n_landmarks == 1000

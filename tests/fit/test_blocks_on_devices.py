@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor
 from chimap._validation import MemoryBudgetError
 from chimap.solvers.blocks import BlockSolver
 
@@ -28,7 +28,10 @@ GROUPS = np.random.default_rng(1).integers(0, 500, LEARNED)
 FITS = {
     "exponential": (HistogramClassifier("exp-chi2", **EXACT), {}),
     "gaussian": (HistogramClassifier("gaussian", **EXACT), {}),
-    "products": (HistogramClassifier("chi2", n_terms=3, **EXACT), {}),
+    "products": (
+        HistogramClassifier("chi2", **EXACT | {"features": AutomaticFeatures("exact", n_terms=3)}),
+        {},
+    ),
     "blocks of columns": (HistogramClassifier("exp-chi2", blocks=COLUMNS, **EXACT), {}),
     "kernels of blocks": (HistogramClassifier(["exp-chi2", "gaussian"], blocks=COLUMNS, **EXACT), {}),
     "weights": (HistogramClassifier("exp-chi2", **EXACT), {"sample_weight": WEIGHTS}),
@@ -207,10 +210,10 @@ def test_a_device_without_room_is_refused_with_what_has_it(by_torch):
 
 
 def test_a_device_learns_from_more_rows_in_the_same_time(by_torch):
-    by_torch.setattr("chimap.fit.automatic.USUAL_SECONDS", 2e-3)
+    by_torch.setattr("chimap.recipe.sizes.USUAL_SECONDS", 2e-3)
     there = fitted("exponential")
     by_torch.undo()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("chimap.fit.automatic.USUAL_SECONDS", 2e-3)
+        patch.setattr("chimap.recipe.sizes.USUAL_SECONDS", 2e-3)
         here = fitted("exponential")
     assert here.n_rows_ < there.n_rows_ == LEARNED

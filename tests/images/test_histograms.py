@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 pytest.importorskip("cv2")
 
-from chimap import HistogramClassifier
+from chimap import HistogramClassifier, OptimalMap
 from chimap._validation import DataError
 from chimap.images import SIFT, ColourHistogram, ImageHistograms
 from chimap.images.reading import ImageError, open_images
@@ -68,7 +68,9 @@ def test_soft_words_spread(fitted):
 def test_a_model_learns_from_blocks():
     histograms = ImageHistograms([SPARSE_SIFT, ColourHistogram(bins=(4, 2, 2))], **SMALL).fit(IMAGES)
     rows = histograms.transform(IMAGES)
-    model = HistogramClassifier("chi2", n_terms=1, blocks=histograms.blocks_, alpha=0.1, random_state=0)
+    model = HistogramClassifier(
+        "chi2", features=OptimalMap(n_terms=1), blocks=histograms.blocks_, alpha=0.1, random_state=0
+    )
     model.fit(rows[:24], LABELS[:24])
     assert model.score(rows[24:], LABELS[24:]) > 0.9
     assert model.features_.names_ == ["sift", "colourhistogram"]

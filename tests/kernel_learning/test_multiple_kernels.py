@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_digits
 
 import chimap
-from chimap import MultipleKernelLearner, MultipleKernelRegressor
+from chimap import AutomaticFeatures, MultipleKernelLearner, MultipleKernelRegressor
 from chimap._memory import parse_memory
 from chimap._validation import DataError, MemoryBudgetError
 from chimap.data import ArraySource
@@ -271,7 +271,7 @@ def test_joint_form_finds_the_width_that_matters(loss, widths):
         "kernel": "gaussian",
         "blocks": blocks,
         "n_components": 64,
-        "sampling": "orthogonal",
+        "features": AutomaticFeatures(sampling="orthogonal"),
         "n_alphas": 10,
         "random_state": 0,
     }

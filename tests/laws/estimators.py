@@ -7,8 +7,10 @@ from sklearn.base import BaseEstimator, clone
 
 from chimap import (
     AnchorMap,
+    AutomaticFeatures,
     DirectMap,
     Exponential,
+    FourierFeatures,
     FourierKernelLearner,
     FourierKernelRegressor,
     HistogramClassifier,
@@ -44,13 +46,15 @@ ESTIMATORS: dict[str, BaseEstimator] = {
     "classifier, additive": HistogramClassifier("chi2", features="additive", **GIVEN),
     "classifier, minmax": HistogramClassifier("minmax", **FEW),
     "classifier, gaussian": HistogramClassifier("gaussian", **FEW),
-    "classifier, structured": HistogramClassifier("exp-chi2", features="fourier", sampling="structured", **FEW),
+    "classifier, structured": HistogramClassifier("exp-chi2", features=FourierFeatures(sampling="structured"), **FEW),
     "classifier, float64": HistogramClassifier(
-        Exponential(chi2.signed(), 2.0), form="offset", precision="float64", **FEW
+        Exponential(chi2.signed(), 2.0), features=AutomaticFeatures(form="offset"), precision="float64", **FEW
     ),
     "classifier, gamma variant": HistogramClassifier(chi2.with_gamma(0.5), **GIVEN),
-    "classifier, given map": HistogramClassifier("intersection", map=HomogeneousMap(n_terms=5), **GIVEN),
-    "classifier, direct map": HistogramClassifier("exp-chi2", map=DirectMap(nodes="minimax"), **FEW),
+    "classifier, given map": HistogramClassifier("intersection", features=HomogeneousMap(n_terms=5), **GIVEN),
+    "classifier, direct map": HistogramClassifier(
+        "exp-chi2", features=AutomaticFeatures(map=DirectMap(nodes="minimax")), **FEW
+    ),
     "classifier, blocks": HistogramClassifier("chi2", blocks=HALVES, normalize="l1", **GIVEN),
     "classifier, logistic": HistogramClassifier("chi2", loss="logistic", **GIVEN),
     "classifier, weighed": HistogramClassifier("chi2", class_weight={0: 1.0, 1: 2.0, 2: 1.0}, **GIVEN),

@@ -12,6 +12,7 @@ from chimap import (
     HistogramRegressor,
     MultipleKernelLearner,
     MultipleKernelRegressor,
+    PrincipalFeatures,
 )
 from chimap.data import ArraySource
 from chimap.features.families import FAMILIES
@@ -56,8 +57,10 @@ FROM_SOURCES: dict[str, BaseEstimator] = {
     ),
     "fourier learner, gradients": FourierKernelLearner(blocks=HALVES, objective="gradients", **LEARNER),
     "multiple kernels, joint": MultipleKernelLearner(blocks=HALVES, joint=True, max_iter=2, **FEW),
-    "components": HistogramClassifier("exp-chi2", features="fourier", n_principal=9, **FEW),
-    "components of blocks": HistogramClassifier("exp-chi2", blocks=HALVES, n_principal=[4, 9], **FEW),
+    "components": HistogramClassifier("exp-chi2", features=PrincipalFeatures(9, "fourier"), **FEW),
+    "components of blocks": HistogramClassifier(
+        "exp-chi2", blocks=HALVES, features=PrincipalFeatures([4, 9]), **FEW
+    ),
     "bfloat16": HistogramClassifier("exp-chi2", features="fourier", precision="bfloat16", **FEW),
     "strength by rows held out": HistogramClassifier(
         "chi2", features="additive", selection="holdout", random_state=0

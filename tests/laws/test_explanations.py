@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import chimap
-from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap import HistogramClassifier, HistogramRegressor, KernelClassifier, PrincipalFeatures
 from chimap.kernels import names
 
 BINS = 8
@@ -21,7 +21,7 @@ SETTINGS = {
     "fourier": {"features": "fourier", "n_components": 32},
     "blocks": {"blocks": {"a": slice(0, 5), "b": [7, 6, 5]}, "n_components": 16},
     "l1": {"normalize": "l1", "n_components": 16},
-    "principal": {"n_principal": 6, "n_components": 32},
+    "principal": {"features": PrincipalFeatures(6), "n_components": 32},
     "gaussian": {"kernel": "gaussian", "n_components": 16},
     "product": {"kernel": "skewed-chi2", "n_components": 16},
     "logistic": {"loss": "logistic", "n_components": 16},

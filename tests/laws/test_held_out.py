@@ -11,7 +11,13 @@ from scipy.special import expit
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GroupKFold, PredefinedSplit
 
-from chimap import HistogramClassifier, HistogramRegressor, MultipleKernelLearner, MultipleKernelRegressor
+from chimap import (
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelLearner,
+    MultipleKernelRegressor,
+    PrincipalFeatures,
+)
 from chimap.losses import EpsilonInsensitive
 from chimap.solvers.blocks import BlockSolver
 
@@ -139,12 +145,14 @@ def test_a_regression_on_several_kernels():
 
 @pytest.mark.parametrize("numbers", [8, [4, 12]])
 def test_components(numbers):
-    check_classes(HistogramClassifier(n_principal=numbers, random_state=0, **FEATURES["additive"]))
+    check_classes(
+        HistogramClassifier("chi2", features=PrincipalFeatures(numbers, "additive"), random_state=0)
+    )
 
 
 @pytest.mark.parametrize("selection", ["fixed", "auto"])
 def test_words_whose_features_stay_in_memory(selection, monkeypatch):
-    monkeypatch.setattr("chimap.fit.automatic.MOST_SUMMED", 10)
+    monkeypatch.setattr("chimap.recipe.sizes.MOST_SUMMED", 10)
     held = []
     for seed in SEEDS:
         X, y, _, groups = grouped(N_GROUPS, seed)

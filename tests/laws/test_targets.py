@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import HistogramRegressor
+from chimap import HistogramRegressor, PrincipalFeatures
 from chimap.losses import EpsilonInsensitive
 
 from ..histograms import histograms
@@ -19,7 +19,7 @@ CASES = {
     "folds": {**LANDMARKS, "selection": 4},
     "holdout": {**LANDMARKS, "selection": "holdout"},
     "fixed": {**LANDMARKS, "alpha": 0.1},
-    "components": {**ADDITIVE, "n_principal": [4, 12]},
+    "components": {**ADDITIVE, "features": PrincipalFeatures([4, 12])},
     "epsilon_insensitive": {**LANDMARKS, "loss": "epsilon_insensitive"},
     "epsilon_insensitive, fixed": {**LANDMARKS, "loss": "epsilon_insensitive", "alpha": 0.1},
     "exact": {"kernel": "exp-chi2", "features": "exact"},
@@ -63,7 +63,7 @@ def test_targets_of_any_unit(name, has_gaps):
 
 
 def test_words_whose_features_stay_in_memory(monkeypatch):
-    monkeypatch.setattr("chimap.fit.automatic.MOST_SUMMED", 10)
+    monkeypatch.setattr("chimap.recipe.sizes.MOST_SUMMED", 10)
     X, Y = rows()
     X = sp.csr_matrix(X)
     model = HistogramRegressor(random_state=0, precision="float64", **ADDITIVE).fit(X, Y)

@@ -17,6 +17,7 @@ from chimap import (
     HistogramClassifier,
     HistogramRegressor,
     KernelClassifier,
+    LandmarkFeatures,
     LookupClassifier,
     MomentsGroupLasso,
     MomentsLasso,
@@ -24,6 +25,7 @@ from chimap import (
     MomentsRidgeClassifier,
     MultipleKernelLearner,
     OnlineIntersectionClassifier,
+    PrincipalFeatures,
     chi2,
 )
 from chimap._validation import DataError
@@ -62,7 +64,9 @@ CLASSIFIERS = {
     for loss in ("square", "logistic", "squared_hinge", "smooth_hinge")
 } | {
     "two blocks": HistogramClassifier("linear", blocks=[slice(0, 5), slice(5, 10)], alpha=0.3, **FIXED),
-    "components": HistogramClassifier("linear", n_principal=4, alpha=0.3, **FIXED),
+    "components": HistogramClassifier(
+        "linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(4, "additive")}
+    ),
     "exact": HistogramClassifier("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidgeClassifier(alpha=0.3),
     "kernel matrix, square": KernelClassifier("chi2", loss="square", alpha=0.3),
@@ -237,7 +241,7 @@ def test_the_choice_of_alpha(selection):
     groups = np.arange(60) % 5
     several = [0.1, 1.0, 10.0, 100.0]
     if selection == "gcv":
-        model = HistogramRegressor("gaussian", features="landmarks", gamma=0.1, landmarks=Z[:8], **LEFT)
+        model = HistogramRegressor("gaussian", features=LandmarkFeatures(landmarks=Z[:8]), gamma=0.1, **LEFT)
         model.set_params(selection="gcv", alpha=several, weights="frequency")
         found = model.fit(Z, y, sample_weight=weights).selection_.means
         np.testing.assert_allclose(found, model.fit(Z[repeated], y[repeated]).selection_.means, rtol=1e-9)
@@ -285,7 +289,7 @@ def test_equal_weights_change_nothing(name, scale):
         {"kernel": "exp-chi2", "features": "landmarks", "n_components": 20, "loss": "logistic"},
         {"kernel": "chi2", "features": "additive", "loss": "hinge"},
         {"kernel": "chi2", "features": "additive", "selection": "holdout"},
-        {"kernel": "chi2", "features": "additive", "n_principal": [4, 8]},
+        {"kernel": "chi2", "features": PrincipalFeatures([4, 8], "additive")},
         {"kernel": "exp-chi2", "features": "exact"},
         {},
     ],
@@ -405,7 +409,7 @@ def test_components_of_rows_without_labels():
     """Rows that join the components alone count once each."""
     X, y, weights, repeated = rows()
     others = ArraySource(classes(60, 10, seed=4)[0])
-    model = HistogramClassifier("linear", n_principal=4, alpha=0.3, **FIXED)
+    model = HistogramClassifier("linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(4, "additive")})
     found = model.fit_source(ArraySource(X, y), sample_weight=weights, unlabelled=others).decision_function(X)
     source = ArraySource(X[repeated], y[repeated])
     expected = model.fit_source(source, unlabelled=others).decision_function(X)
@@ -414,7 +418,9 @@ def test_components_of_rows_without_labels():
 
 LEAVING_OUT = {
     "ridge": HistogramRegressor("linear", alpha=0.3, **FIXED),
-    "components": HistogramRegressor("linear", n_principal=10, alpha=0.3, **FIXED),
+    "components": HistogramRegressor(
+        "linear", alpha=0.3, **FIXED | {"features": PrincipalFeatures(10, "additive")}
+    ),
     "exact": HistogramRegressor("gaussian", gamma=2.0, alpha=0.3, **FIXED | {"features": "exact"}),
     "moments": MomentsRidge(alpha=0.3),
     "moments, components": MomentsRidge(alpha=0.3, n_components=10),

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier, HistogramRegressor, load
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.estimators.base import fit_candidate
+from chimap.fit.fit import fit_candidate
 from chimap.losses import SquaredHinge
 from chimap.race.candidates import Look, entries, most_candidates, recipe_for_all
 from chimap.race.rounds import successive_halving
@@ -320,7 +320,7 @@ def without_room(monkeypatch, landmarks):
     """Digits on which an exponential kernel wins, for a fit that may not keep all rows."""
     monkeypatch.setattr("chimap.race.runner.FEW", 0)
     monkeypatch.setattr("chimap.race.candidates.MOST_ROWS", 100)
-    monkeypatch.setattr("chimap.fit.automatic.MOST_ROWS", 100)
+    monkeypatch.setattr("chimap.recipe.sizes.MOST_ROWS", 100)
     monkeypatch.setattr("chimap.race.choose.takes_blocks", lambda *given: False)
     monkeypatch.setattr("chimap.fit.resolve.takes_blocks", lambda *given: False)
     monkeypatch.setattr("chimap.race.choose.landmarks_of", lambda n_rows: landmarks)

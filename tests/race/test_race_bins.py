@@ -12,8 +12,8 @@ from sklearn.datasets import load_digits
 from chimap import HistogramClassifier
 from chimap.data import ArraySource
 from chimap.engines import Progress
-from chimap.estimators.base import fit_candidate
 from chimap.features.screened import screened_weights
+from chimap.fit.fit import fit_candidate
 from chimap.race.bins import LearnedBins, WeighedBins, _leader, promoted, weigh_bins, with_bins
 from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial
@@ -130,7 +130,7 @@ def raced_on(memory, **settings):
     """The race of learned bins on 400 digits, and the settings that it chooses, with a budget in bytes."""
     X, y = digits(400)
     model = HistogramClassifier("exp-chi2", bin_weights="learn", memory=memory, random_state=0, **settings)
-    result, recipe = weigh_bins(Recipe.of(model), ArraySource(X, y), None, fit_candidate, Progress())
+    recipe, result = weigh_bins(Recipe.of(model), ArraySource(X, y), None, fit_candidate, Progress())
     return result, recipe.choice
 
 

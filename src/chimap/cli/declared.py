@@ -22,7 +22,7 @@ KEPT_IN = Path(__file__).with_suffix(".json")
 def default(parameter: str, owner: str = "HistogramClassifier") -> Any:
     """Return the default of a parameter of a function or class.
 
-    >>> default("n_terms"), default("radius", "MorganCounts"), default("tolerance", "export_model")
+    >>> default("n_components"), default("radius", "MorganCounts"), default("tolerance", "export_model")
     ('auto', 2, 0.001)
     """
     return _kept()["defaults"][owner][parameter]
@@ -64,6 +64,7 @@ def _kept() -> JSON:
 def declared_by_the_package() -> JSON:
     """Return what ``declared.json`` holds, from the signatures and catalogues themselves."""
     from chimap import (
+        AutomaticFeatures,
         FourierKernelLearner,
         HistogramClassifier,
         MultipleKernelLearner,
@@ -93,6 +94,7 @@ def declared_by_the_package() -> JSON:
         SIFT,
         MorganCounts,
         WordCounts,
+        AutomaticFeatures,
         Checkpoint,
         export_model,
     )

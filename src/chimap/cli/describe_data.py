@@ -184,7 +184,6 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     Raise MemoryBudgetError if the budget is too small.
     """
     from chimap.engines import chunk_rows_within
-    from chimap.fit.automatic import block_plan, bytes_of_exact
     from chimap.fit.collecting import Request
     from chimap.fit.fit import gamma_of_sample
     from chimap.fit.method import Method
@@ -192,6 +191,7 @@ def _plan(source: Source, memory: str, components: str) -> JSON:
     from chimap.fit.resolve import resolve
     from chimap.recipe import Recipe
     from chimap.recipe.codecs import RealCodec
+    from chimap.recipe.sizes import block_plan, bytes_of_exact
     from chimap.recipe.task import Task
     from chimap.solvers.blocks import BlockSolver
 

@@ -75,11 +75,11 @@ class Settings:
 
     kernel: str = default("kernel")
     gamma: str = default("gamma")
-    terms: str = default("n_terms")
+    terms: str = default("n_terms", "AutomaticFeatures")
     components: str = default("n_components")
     map: str = "optimal"
     features: str = default("features")
-    sampling: str = default("sampling")
+    sampling: str = default("sampling", "AutomaticFeatures")
     loss: str = default("loss")
     class_weight: options.ClassWeight = None
     weights: str = default("weights")
@@ -193,23 +193,24 @@ class Settings:
         """Return the unfitted model of these settings, without the parameters of ``weighing``."""
         from chimap import HistogramClassifier, HistogramRegressor
         from chimap.features.additive import CATALOGUE as MAPS
+        from chimap.features.prescribed import features_with
 
         n_terms: int | str = "auto" if self.n_terms is None else self.n_terms
+        of_map = {} if self.n_terms is None else {"n_terms": self.n_terms}
+        features = {
+            "features": self.features,
+            "sampling": self.sampling,
+            "n_principal": flag_values.one_or_several(self.principal, "--principal"),
+        } | ({"n_terms": n_terms} if self.map == "optimal" else {"map": MAPS[self.map](**of_map)})
         return (HistogramClassifier if task is TaskName.classify else HistogramRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernels[0],
             gamma=flag_values.gamma_of(self.gamma),
             n_components=self.n_components,
-            n_terms=n_terms,
-            map=None
-            if self.map == "optimal"
-            else MAPS[self.map](**({} if self.n_terms is None else {"n_terms": self.n_terms})),
-            features=self.features,
-            sampling=self.sampling,
+            features=features_with(features),
             normalize=self.preparation,
             blocks=flag_values.blocks_of(self.blocks),
             bin_weights=None if self.bin_weights == "none" else self.bin_weights,
             time_limit=flag_values.seconds_of(self.time_limit, "--time-limit"),
-            n_principal=flag_values.one_or_several(self.principal, "--principal"),
             loss=self.loss,
             weights=self.weights,
             alpha=flag_values.number_or("auto", self.alpha, "--alpha"),

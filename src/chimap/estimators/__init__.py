@@ -11,6 +11,7 @@ from chimap.estimators.histogram import HistogramClassifier, HistogramRegressor
 from chimap.estimators.kernel_machine import KernelClassifier
 from chimap.estimators.lookup import LookupClassifier
 from chimap.estimators.online import OnlineIntersectionClassifier
+from chimap.features.prescribed import gather_features
 from chimap.model_files.model_file import load, register, save
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "save",
 ]
 
-register(HistogramClassifier, HistogramRegressor, CompiledClassifier, CompiledRegressor)
+register(HistogramClassifier, HistogramRegressor, older=gather_features)
+register(CompiledClassifier, CompiledRegressor)
 register(KernelClassifier, LookupClassifier)
 register(MomentsRidge, MomentsRidgeClassifier, MomentsLasso, MomentsGroupLasso, OnlineIntersectionClassifier)

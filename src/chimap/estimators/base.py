@@ -31,7 +31,7 @@ from chimap._types import (
     Scoring,
     Sometimes,
 )
-from chimap._validation import DataError, check_positive, checked_weights, rows_as_fitted
+from chimap._validation import DataError, checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
@@ -49,13 +49,13 @@ from chimap.estimators.rows import (
     source_to_predict,
 )
 from chimap.explain.effects import BinUnit
-from chimap.features.additive.base import AdditiveMap
-from chimap.features.base import Features, FittedFeatures
+from chimap.features.base import FittedFeatures
 from chimap.features.mapped_functions import MappedModel
+from chimap.features.prescribed import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
 from chimap.fit.collecting import Request
-from chimap.fit.fit import fit, gamma_of_sample
+from chimap.fit.fit import fit, fit_candidate, gamma_of_sample
 from chimap.fit.method import Method
 from chimap.fit.resolve import resolve
 from chimap.kernels import Kernel, as_kernel
@@ -65,7 +65,6 @@ from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
-from chimap.race.bins import check_bin_weights, weigh_bins
 from chimap.race.choose import race
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
@@ -124,18 +123,12 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self,
         kernel: str | Kernel | Sequence[str | Kernel] = "auto",
         *,
-        features: str | Features = "auto",
+        features: Prescribed = "auto",
         gamma: float | str = "mean",
         n_components: int | str = "auto",
-        n_terms: int | str = "auto",
-        map: AdditiveMap | None = None,
-        sampling: str = "auto",
-        form: str = "pair",
-        landmarks: str | MatrixLike = "kmeans",
         normalize: str | Sequence[str | None] | None = None,
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
-        n_principal: int | Sequence[int] | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
         weights: str = "importance",
@@ -155,15 +148,9 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self.features = features
         self.gamma = gamma
         self.n_components = n_components
-        self.n_terms = n_terms
-        self.map = map
-        self.sampling = sampling
-        self.form = form
-        self.landmarks = landmarks
         self.normalize = normalize
         self.bin_weights = bin_weights
         self.blocks = blocks
-        self.n_principal = n_principal
         self.loss = loss
         self.class_weight = class_weight
         self.weights = weights
@@ -247,8 +234,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     ) -> Self:
         """Fit the model on a source, read in chunks under the ``memory`` budget.
 
-        The source is read once. It is read a second time with ``n_principal``, and again for each pass of a loss other
-        than the square if its features do not fit the budget.
+        The source is read once. It is read a second time with ``PrincipalFeatures``, and again for each pass of a loss
+        other than the square if its features do not fit the budget.
 
         Parameters
         ----------
@@ -257,7 +244,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         progress : Progress or None, default=None
             Receives the stages of the fit; None shows them on the terminal if ``verbose``.
         unlabelled : Source or None, default=None
-            More rows, without labels, for the components of ``n_principal`` (transductive PCA).
+            More rows, without labels, for the components of ``PrincipalFeatures`` (transductive PCA).
         checkpoint : Checkpoint, str, Path or None, default=None
             File to which the state of the fit is written every minute. If the file exists, the fit goes on from it,
             with the same result as without the interruption. It is removed at the end (a ``Checkpoint`` object is not).
@@ -303,7 +290,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
         model = fit(
             recipe, source, engine, progress or (RichProgress() if self.verbose else Progress()),
-            groups=groups, unlabelled=unlabelled, checkpoint=checkpoint, has_curve=learning_curve, race=raced,
+            groups=groups, unlabelled=unlabelled, checkpoint=checkpoint, has_curve=learning_curve, races=True,
         )  # fmt: skip
         self._batches, self._stale, self.model_ = None, False, model
         self.units_ = None if model.recipe.normalize == "l1" else units  # shares are the same in all units
@@ -352,7 +339,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         recipe = self._recipe()
         task = Task.of_batches(recipe, np.asarray(to_learn), rows)
         source = task.weighed(rows, recipe)
-        recipe, _ = raced(recipe, source, task, None, Progress(), False)
+        recipe, _ = race(recipe, source, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
         self.units_ = None if recipe.normalize == "l1" else Units.of(first_look(source)[0])
@@ -564,34 +551,6 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         return tags
 
     _stale: bool = False  # whether batches have arrived since the weights were solved for
-
-
-def raced(
-    recipe: Recipe,
-    source: Source,
-    task: Task,
-    groups: np.ndarray | None,
-    progress: Progress,
-    keeps_rows: bool,
-) -> tuple[Recipe, RaceResult | None]:
-    """Return the recipe with what a race chooses for kernel="auto" and bin_weights="learn", and its result."""
-    if recipe.learner is not None:
-        return recipe, None
-    if recipe.time_limit is not None:
-        check_positive(recipe.time_limit, "time_limit")
-    check_bin_weights(recipe.bin_weights, source.n_features)
-    result: RaceResult | None = None
-    with threads(recipe.n_jobs), progress:
-        if is_auto(recipe.kernel) or not isinstance(recipe.normalize, str | None):
-            result, recipe = race(recipe, source, groups, fit_candidate, progress, keeps_rows)
-        elif isinstance(recipe.bin_weights, str) and recipe.bin_weights == "learn":
-            result, recipe = weigh_bins(recipe, source, groups, fit_candidate, progress)
-    return recipe, result
-
-
-def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
-    """Return the model of a candidate of a race."""
-    return fit(recipe, source, groups=groups)
 
 
 _OWN = (

@@ -38,14 +38,19 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         A name is "chi2", "intersection", "jensen_shannon", "hellinger", "exp-" followed by one of these, "gaussian",
         "skewed-chi2", "skewed-intersection", "dirichlet", "linear", "pq" or "jensen_shannon+pq". Kernel objects, their
         sums and their products are accepted too. A list gives each of the ``blocks`` its own kernel.
-    features : str or feature object, default="auto"
+    features : str or unfitted features, default="auto"
         The explicit features. "additive" is the map of an additive kernel. "exact" makes every training row a landmark
         and solves on the kernel matrix itself (4 bytes per pair of rows), or on the matrices of blocks of rows, one
         after the other, where memory does not hold it: it is the most accurate choice, at about a second per strength
         for 5,000 rows and half a minute for 60,000; for additive kernels it keeps no rows. "landmarks" is
         ``LandmarkFeatures`` for exponential kernels and ``NystroemFeatures`` for all others. "fourier" is random
         features of exponential and skewed kernels. "auto" takes "additive" for additive kernels; for exponential
-        kernels it takes "exact", and "landmarks" where memory does not hold the rows and a block.
+        kernels it takes "exact", and "landmarks" where memory does not hold the rows and a block. An unfitted object
+        says more: ``OptimalMap(n_terms=3)`` or another additive map, ``LandmarkFeatures``,
+        ``FourierFeatures(sampling="structured")``, ``PrincipalFeatures`` over one of these, or ``AutomaticFeatures``,
+        which leaves the family open. The kernel is that of the estimator if it names one, and gamma too; the number of
+        components and the seed are those of the object if it has them. With more rows than landmarks, a fifth of the
+        rows (at most 2000) takes no part in the choice of landmarks; their score chooses alpha.
     gamma : float or str, default="mean"
         The factor of the distance in exponential kernels: a number, "mean" for 1 / mean D^2 over pairs of rows, a
         multiple such as "2*mean", or "auto", which chooses it by the score on left-out rows, from a quarter to four
@@ -55,19 +60,6 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         pass grows linearly with the bins and quadratically with this number. "auto" is 2048 random features, or a
         number of landmarks that follows the rows: 8 times their square root, from 1000 to 8000, as far as the memory
         has room.
-    n_terms : int or "auto", default="auto"
-        Features per bin of the additive map. "auto" is 2, and 1 below landmarks and in blocks of
-        rows, where more do not help.
-    map : additive map, default=None
-        An unfitted map to use instead of ``OptimalMap(n_terms=n_terms)``.
-    sampling : str, default="auto"
-        How Fourier frequencies are drawn; see ``FourierFeatures``. "auto" is "orthogonal", or "iid" for skewed kernels.
-    form : str, default="pair"
-        The form of the Fourier features; see ``FourierFeatures``.
-    landmarks : str or array of rows, default="kmeans"
-        How the landmarks of exponential kernels are chosen: "kmeans", "uniform", "rpcholesky", or the rows themselves.
-        With more rows than landmarks, a fifth of the rows (at most 2000) takes no part in this choice; their score
-        chooses alpha.
     normalize : str, sequence of str or None, default=None
         What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
         sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
@@ -83,11 +75,6 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     blocks : list or mapping of columns, default=None
         Columns of several descriptors, as slices or lists of columns, whose kernels are added up. Each block gets its
         own features, ``n_components`` of them, and ``kernel`` may be a list with one kernel per block.
-    n_principal : int or sequence of int, default=None
-        Number of principal components to keep of each block's features. A first pass over the rows finds the components
-        and a second one the weights, so memory holds the components and not the features. A block with fewer features
-        keeps them all; the number is at most the size of the largest block. From several numbers the folds of the
-        second pass choose the best, together with the strength (``loss="square"``).
     loss : str or Loss, default="square"
         The loss. "square" is ridge, solved in one pass over the rows; for sparse rows with more than 8,192 mapped bins,
         conjugate gradients run on their features in memory and one held-out fold chooses alpha. "logistic",

@@ -15,7 +15,7 @@ from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Transformed
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Parameters, Rows, Transformed
 from chimap._validation import validated_rows
 from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import Kernel, as_kernel
@@ -216,6 +216,15 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
     @abstractmethod
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Learn what depends on the data from a sample of rows X (n, bins); y is not used."""
+
+    def prescription(self) -> Parameters:
+        """Return the settings of a fit that these features, unfitted, ask for when an estimator is given them.
+
+        ``features`` is the word for their family, or the object itself where no other settings say as much. What is not
+        there the estimator decides.
+        """
+        given: Parameters = self.get_params(deep=False)
+        return {"features": self} | ({"kernel": given["kernel"]} if "kernel" in given else {})
 
     @property
     def _takes_signs(self) -> bool:

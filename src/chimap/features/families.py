@@ -103,8 +103,11 @@ def make_features(settings: FeatureSettings, seed: int) -> Features:
     if isinstance(settings.features, str):
         return family_of(settings).of(settings, seed)
     made = clone(settings.features)
+    open = made.get_params(deep=False)
+    if open.get("random_state", seed) is None:
+        made.set_params(random_state=seed)
     # The rows may have been scaled to magnitudes near 1, and the kernel with them.
-    return made.set_params(kernel=settings.exact) if "kernel" in made.get_params(deep=False) else made
+    return made.set_params(kernel=settings.exact) if "kernel" in open else made
 
 
 def settings_of(features: Features) -> FeatureSettings:

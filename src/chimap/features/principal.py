@@ -16,7 +16,7 @@ from chimap.moments import PCA, BatchProduct, Moments, Targets, provisional_mean
 _ROWS = 2048  # rows whose features are projected at once
 
 
-class PrincipalFeatures(FittedFeatures):
+class PrincipalCoordinates(FittedFeatures):
     """Coordinates of each block's features along its principal components.
 
         [U_1'(z_1 - mean_1), .., U_r'(z_r - mean_r)] for r blocks.

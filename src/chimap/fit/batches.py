@@ -24,7 +24,6 @@ from chimap.explain import mean_and_deviation
 from chimap.features.base import FittedFeatures
 from chimap.features.rounded import in_bfloat16
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
-from chimap.fit.automatic import mapped_row_bytes, outputs_bytes
 from chimap.fit.checkpoint import Known
 from chimap.fit.collecting.kernel import CHUNK_ROWS
 from chimap.fit.design import sample_rows
@@ -40,6 +39,7 @@ from chimap.losses import Observed, Square
 from chimap.models.model import Model
 from chimap.moments import DealtFolds, RowWeights, of_rows, unit_of
 from chimap.recipe.recipe import checked_alpha
+from chimap.recipe.sizes import mapped_row_bytes, outputs_bytes
 from chimap.recipe.task import HeldOutRows, Task
 from chimap.selection.base import USUAL_FOLDS, OpenSettings
 from chimap.selection.choose import ChosenSolution

@@ -15,12 +15,12 @@ from chimap._validation import MemoryBudgetError
 from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
-from chimap.fit.automatic import landmarks_in
 from chimap.fit.collecting import Request
 from chimap.fit.resolve import ChooseGamma, resolve
 from chimap.models.model import Model
 from chimap.models.predict import source_outputs
 from chimap.recipe import Recipe, is_auto
+from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
 from chimap.selection.leave_one_out import FEW_ROWS

@@ -24,6 +24,7 @@ from chimap.data.rows import digest
 from chimap.fit.method import Method
 from chimap.model_files import model_file
 from chimap.moments import PCA, Moments
+from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec
 from chimap.solvers.base import Swept
@@ -89,12 +90,12 @@ class Choice:
     chosen : dict
         The settings that the race chose, by parameter.
     race : RaceResult or None
-        Its result; None without a race. A fit only keeps it.
+        Its result; None without a race.
     """
 
     seed: int
     chosen: Parameters
-    race: object
+    race: RaceResult | None
 
 
 class Checkpoint:

@@ -10,10 +10,9 @@ chooses the strength and solves for the weights.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from chimap.data import Source
 from chimap.engines import Engine, Progress, Stopwatch, can_keep, engine_of
 from chimap.engines.compilation import compilation
 from chimap.explain import mean_and_deviation
-from chimap.features.principal import PrincipalFeatures
+from chimap.features.principal import PrincipalCoordinates
 from chimap.features.rounded import in_bfloat16
 from chimap.fit.beyond_limit import asks_for_rival, better_of
 from chimap.fit.checkpoint import Checkpoint, Choice, Known, Standing
@@ -42,26 +41,14 @@ from chimap.fit.solving import PenalisedLoss
 from chimap.losses import Observed
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.model import Model
+from chimap.race.choose import race
+from chimap.race.trials import RaceResult
 from chimap.recipe import Recipe
 from chimap.recipe.task import HeldOutRows, Task, scoring_of
 from chimap.selection.choose import ChosenSolution
 
 if TYPE_CHECKING:
     from distributed import Client
-
-
-class Raced(Protocol):
-    """The result of a race, which a fit shows."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took."""
-        ...
-
-
-Race = Callable[[Recipe, Source, Task, np.ndarray | None, Progress, bool], tuple[Recipe, Raced | None]]
-"""Returns the recipe with what a race has chosen, and its result: of a recipe, rows, their task and groups; the last
-argument says whether the fit may keep all rows."""
 
 
 def fit(
@@ -74,7 +61,7 @@ def fit(
     unlabelled: Source | None = None,
     checkpoint: Checkpoint | str | Path | None = None,
     has_curve: bool = False,
-    race: Race | None = None,
+    races: bool = False,
 ) -> Model:
     """Return the model of a source of rows.
 
@@ -97,8 +84,8 @@ def fit(
         ``Checkpoint`` object is not.
     has_curve : bool, default=False
         Whether to keep the sums in parts that give a learning curve, if the memory budget allows it.
-    race : callable or None, default=None
-        Chooses the settings that are left to a race.
+    races : bool, default=False
+        Whether a race chooses the settings that are left to it.
 
     Raises
     ------
@@ -118,7 +105,7 @@ def fit(
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)):
-        asked, (recipe, raced) = recipe, _raced(recipe, source, task, groups, progress, request, log, race)
+        asked, (recipe, raced) = recipe, _raced(recipe, source, groups, progress, request, log, races)
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
@@ -151,29 +138,27 @@ def fit(
 def _raced(
     recipe: Recipe,
     source: Source,
-    task: Task,
     groups: np.ndarray | None,
     progress: Progress,
     request: Request,
     checkpoint: Checkpoint | None,
-    race: Race | None,
-) -> tuple[Recipe, Raced | None]:
+    races: bool,
+) -> tuple[Recipe, RaceResult | None]:
     """Return the recipe with what a race chooses, or what the checkpoint has of one."""
     choice = None if checkpoint is None else checkpoint.choice(recipe)
+    asked, raced = recipe, None
     if choice is not None:
-        asked, recipe, raced = (
-            recipe,
-            replace(recipe, seed=choice.seed).chosen(**choice.chosen),
-            cast("Raced | None", choice.race),
-        )
-    elif race is None:
-        asked, raced = recipe, None
-    else:
-        asked = recipe
-        recipe, raced = race(recipe, source, task, groups, progress, request.keeps_rows)
+        recipe, raced = replace(recipe, seed=choice.seed).chosen(**choice.chosen), choice.race
+    elif races:
+        recipe, raced = race(recipe, source, groups, fit_candidate, progress, request.keeps_rows)
     if checkpoint is not None:
         checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
     return recipe, raced
+
+
+def fit_candidate(recipe: Recipe, source: Source, groups: np.ndarray | None) -> Model:
+    """Return the model of a candidate of a race."""
+    return fit(recipe, source, groups=groups)
 
 
 def gamma_of_sample(recipe: Recipe, source: Source, groups: np.ndarray | None) -> float | str:
@@ -224,7 +209,7 @@ def learn(
         method, rows, sources, known, collector.chunk_rows, engine, checkpoint, saved, clock, progress
     )
     principal = passes.components(sample.rows)
-    features: Any = known.features if principal is None else PrincipalFeatures(known.features, principal)
+    features: Any = known.features if principal is None else PrincipalCoordinates(known.features, principal)
     collected = collector.collect(passes, features, sample)
     learned = method.objective.learn(collected.evidence, features, clock, progress)
     check_weights(learned.solution.coef, learned.solution.alpha)

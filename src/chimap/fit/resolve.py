@@ -16,7 +16,13 @@ from chimap.backends.units import automatic_precision
 from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import chunk_rows_within
-from chimap.fit.automatic import (
+from chimap.fit.collecting.base import Request
+from chimap.fit.method import Method, check_sizes
+from chimap.fit.plan import largest_job
+from chimap.kernels import Exponential
+from chimap.moments import of_rows
+from chimap.recipe import AUTO, Recipe, is_auto
+from chimap.recipe.sizes import (
     BLOCK_TERMS,
     bytes_of_exact,
     features_of_a_batch,
@@ -29,12 +35,6 @@ from chimap.fit.automatic import (
     takes_landmarks,
     takes_wide,
 )
-from chimap.fit.collecting.base import Request
-from chimap.fit.method import Method, check_sizes
-from chimap.fit.plan import largest_job
-from chimap.kernels import Exponential
-from chimap.moments import of_rows
-from chimap.recipe import AUTO, Recipe, is_auto
 from chimap.recipe.task import Task
 from chimap.recipe.weights import with_weights
 from chimap.solvers.blocks import FEWEST_BLOCK_ROWS, BlockSolver

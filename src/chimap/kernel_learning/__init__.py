@@ -1,5 +1,6 @@
 """Kernels that are learned with the weights of the model: their widths, and the weights of several."""
 
+from chimap.features.prescribed import gather_features
 from chimap.kernel_learning.estimators import (
     FourierKernelLearner,
     FourierKernelRegressor,
@@ -15,4 +16,7 @@ __all__ = [
     "MultipleKernelRegressor",
 ]
 
-register(FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor)
+register(
+    FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner, MultipleKernelRegressor,
+    older=gather_features,
+)  # fmt: skip

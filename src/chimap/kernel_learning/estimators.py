@@ -14,10 +14,10 @@ from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, RandomState, Row
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import ClassTargets, RealTargets
-from chimap.features.additive.base import AdditiveMap
-from chimap.features.base import Features, FittedFeatures
+from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.fourier.widths import partition
+from chimap.features.prescribed import Prescribed
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.fit.design import PlainDesign, features_of
 from chimap.fit.method import Design, checked_loss
@@ -110,10 +110,7 @@ class KernelLearner(HistogramModel):
         blocks: Blocks | None = None,
         widths: str | ArrayLike = "block",
         n_components: int = 2048,
-        n_terms: int = 2,
-        map: AdditiveMap | None = None,
-        sampling: str = "auto",
-        form: str = "pair",
+        features: Prescribed = "auto",
         normalize: str | None = None,
         objective: str = "held-out",
         width_penalty: str = "l2",
@@ -140,10 +137,7 @@ class KernelLearner(HistogramModel):
         self.blocks = blocks
         self.widths = widths
         self.n_components = n_components
-        self.n_terms = n_terms
-        self.map = map
-        self.sampling = sampling
-        self.form = form
+        self.features = features
         self.normalize = normalize
         self.objective = objective
         self.width_penalty = width_penalty
@@ -194,8 +188,9 @@ class FourierKernelLearner(ClassTargets, KernelLearner):
         names the group of each column.
     n_components : int, default=2048
         Number of random features of the model. See ``HistogramClassifier``.
-    n_terms : int, default=2
-        Features per bin of the additive map. See ``HistogramClassifier``.
+    features : str or FourierFeatures, default="auto"
+        Unfitted ``FourierFeatures`` or ``SkewedFourierFeatures`` for their additive map, its terms, sampling and form;
+        the number of components, kernel and seed are those of the estimator.
     objective : {"held-out", "training", "gradients"}, default="held-out"
         How the widths are found. "held-out" minimises the squared error on held-out folds, relative to that of the
         mean; it is exact, from moments, and the strength is learned with the widths. "training" minimises the squared
@@ -367,12 +362,9 @@ class MultipleKernelModel(KernelLearner):
         kernel: str | Kernel | Sequence[str | Kernel] = "exp-chi2",
         *,
         blocks: Blocks | None = None,
-        features: str | Features = "auto",
+        features: Prescribed = "auto",
         gamma: float | str = "mean",
         n_components: int = 512,
-        n_terms: int = 2,
-        sampling: str = "auto",
-        form: str = "pair",
         normalize: str | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
@@ -404,9 +396,6 @@ class MultipleKernelModel(KernelLearner):
         self.features = features
         self.gamma = gamma
         self.n_components = n_components
-        self.n_terms = n_terms
-        self.sampling = sampling
-        self.form = form
         self.normalize = normalize
         self.loss = loss
         self.class_weight = class_weight
@@ -482,8 +471,6 @@ class MultipleKernelLearner(ClassTargets, MultipleKernelModel):
         None is a single channel.
     n_components : int, default=512
         Number of random features of each channel.
-    n_terms : int, default=2
-        Features per bin of the additive map. See ``HistogramClassifier``.
     loss : str or Loss, default="square"
         "square", "logistic", "squared_hinge", "smooth_hinge", or an object of ``chimap.losses``.
     shared : bool, default=False

@@ -202,6 +202,9 @@ AGREEMENTS: dict[str, Callable[[JSON, dict[str, int]], Agreeing]] = {
 """Functions by class name; each takes the state of an object and the sizes of its axes."""
 
 
+OLDER: dict[str, Callable[[JSON], None]] = {}
+"""Functions by class name that turn the parameters of an older file into those of today, in place."""
+
 # Learned arrays that older files lack, with values under which the object computes the same as before.
 YOUNGER: dict[str, dict[str, Callable[[JSON], np.ndarray]]] = {
     "FourierFeatures": {"centre_": lambda state: np.zeros(state["projection_"].n_inputs)},
@@ -235,6 +238,8 @@ def check(cls: type, state: JSON, known: tuple[type, ...]) -> None:
 
     ``known`` are all classes that files hold. Raises ValueError saying what is wrong.
     """
+    if cls.__name__ in OLDER:
+        OLDER[cls.__name__](state)
     _complete_parameters(cls, state)
     for name, older in YOUNGER.get(cls.__name__, {}).items():
         if name not in state and "n_features_in_" in state:  # templates that are not fitted lack this

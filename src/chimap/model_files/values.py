@@ -7,6 +7,7 @@ that import this module register their classes when they are imported.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from pathlib import Path
@@ -80,9 +81,14 @@ def decoded_by_levels(codes: np.ndarray, levels: np.ndarray) -> np.ndarray:
 _classes: dict[str, type] = {}
 
 
-def register(*classes: type) -> None:
-    """Let objects of these classes be written to model files and restored from them."""
+def register(*classes: type, older: Callable[[JSON], None] | None = None) -> None:
+    """Let objects of these classes be written to model files and restored from them.
+
+    ``older`` turns the parameters of an older file into those of today, in place.
+    """
     _classes.update({cls.__name__: cls for cls in classes})
+    if older is not None:
+        contracts.OLDER.update({cls.__name__: older for cls in classes})
 
 
 register(*OTHERS.values(), ArccosKernel, Exponential, Gaussian, Anisotropic, OnColumns, Sum, Product)

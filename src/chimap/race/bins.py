@@ -358,10 +358,10 @@ def _is_exponential(race: Race, trial: Trial) -> bool:
 
 def weigh_bins(
     asked: Recipe, source: Source, groups: np.ndarray | None, fit: Fit, progress: Progress
-) -> tuple[RaceResult | None, Recipe]:
+) -> tuple[Recipe, RaceResult | None]:
     """Race a recipe with a named kernel: with equal weights of the bins, and with learned ones.
 
-    Return the result and the recipe with the weights; no result, and equal weights with a warning, if the memory budget
+    Return the recipe with the weights and the result; no result, and equal weights with a warning, if the memory budget
     does not hold a race. Raise DataError as ``choose.race`` does, and for kernels without weights.
     """
     try:
@@ -370,7 +370,7 @@ def weigh_bins(
             return _bins_raced(bins, progress)
     except MemoryBudgetError as error:
         _warn_of_equal_bins(error)
-        return None, asked.chosen(bin_weights=None)
+        return asked.chosen(bin_weights=None), None
 
 
 def _bins_within(asked: Recipe, source: Source, groups: np.ndarray | None, fit: Fit) -> WeighedBins:
@@ -394,7 +394,7 @@ def _bins_within(asked: Recipe, source: Source, groups: np.ndarray | None, fit: 
         race = Race.on(asked, source, groups, fit, max(FEWEST_SAMPLED, fewer))
 
 
-def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[RaceResult, Recipe]:
+def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[Recipe, RaceResult]:
     race, candidate = bins.race, bins.candidate
     n_rows, began = max(race.splits_of), time.perf_counter()
     if race.machines_of(bins.recipe) is None:
@@ -407,7 +407,7 @@ def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[RaceResult, Reci
     )  # fmt: skip
     learned = bins.learn(first, progress)
     result = RaceResult([first], race.measure, race.n_held_out, first.seconds, [first])
-    return with_bins(result, learned), race.asked.chosen(bin_weights=learned.weights)
+    return race.asked.chosen(bin_weights=learned.weights), with_bins(result, learned)
 
 
 def with_bins(result: RaceResult, bins: LearnedBins) -> RaceResult:

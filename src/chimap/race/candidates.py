@@ -17,11 +17,11 @@ from chimap.features.base import FeatureSettings
 from chimap.features.exact import has_map
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
-from chimap.fit.automatic import MOST_SUMMED
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.race.trials import Candidate
 from chimap.recipe import AUTO, Recipe, is_auto
 from chimap.recipe.recipe import checked_normalizations
+from chimap.recipe.sizes import MOST_SUMMED
 from chimap.solvers.kernel_matrix import bytes_beside, exact_bytes
 
 HISTOGRAM_KERNELS = ("chi2", "jensen_shannon", "hellinger", "intersection")

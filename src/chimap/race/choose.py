@@ -12,11 +12,12 @@ from collections.abc import Callable
 import numpy as np
 
 from chimap._messages import Message
+from chimap._threads import threads
+from chimap._validation import check_positive
 from chimap.data import Source
 from chimap.data.doubts import say
 from chimap.engines import Progress
-from chimap.fit.automatic import holds_matrix, landmarks_of, takes_blocks, takes_wide
-from chimap.race.bins import bins_if_any, is_in_time, promoted, with_bins
+from chimap.race.bins import bins_if_any, check_bin_weights, is_in_time, promoted, weigh_bins, with_bins
 from chimap.race.candidates import (
     HISTOGRAM_KERNELS,
     entries,
@@ -34,6 +35,7 @@ from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.recipe import checked_normalizations
+from chimap.recipe.sizes import holds_matrix, landmarks_of, takes_blocks, takes_wide
 from chimap.selection.jackknife import standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
 
@@ -49,18 +51,40 @@ def race(
     fit: Fit,
     progress: Progress,
     keeps_rows: bool = True,
-) -> tuple[RaceResult, Recipe]:
-    """Race for the open settings of a recipe on a sample of a source; return the result, and the recipe for all rows.
+) -> tuple[Recipe, RaceResult | None]:
+    """Return the recipe for all rows with what a race chooses, and its result: None if nothing is left to a race.
 
-    Rows are held out by group if groups are given, and stratified by class if there are classes. Settings that the user
-    gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may keep all rows in
-    memory, as exact machines do.
+    kernel="auto" and several normalisations are chosen on a sample of the rows, and so are weights of bins if they are
+    to be learned. Rows are held out by group if groups are given, and stratified by class if there are classes.
+    Settings that the user gave stay: the race is then among kernels and normalisations. keeps_rows: whether the fit may
+    keep all rows in memory, as exact machines do.
 
     Raises
     ------
     DataError
         If no candidate can be fitted, if there are too few rows or groups to hold any out, or if a scorer raises.
     """
+    if asked.learner is not None:
+        return asked, None
+    if asked.time_limit is not None:
+        check_positive(asked.time_limit, "time_limit")
+    check_bin_weights(asked.bin_weights, source.n_features)
+    with threads(asked.n_jobs), progress:
+        if is_auto(asked.kernel) or not isinstance(asked.normalize, str | None):
+            return _raced(asked, source, groups, fit, progress, keeps_rows)
+        if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
+            return weigh_bins(asked, source, groups, fit, progress)
+    return asked, None
+
+
+def _raced(
+    asked: Recipe,
+    source: Source,
+    groups: np.ndarray | None,
+    fit: Fit,
+    progress: Progress,
+    keeps_rows: bool,
+) -> tuple[Recipe, RaceResult]:
     running = Race.on(asked, source, groups, fit, keeps_rows=keeps_rows)
     if running.look.is_signed and is_auto(asked.kernel):
         say([Message(
@@ -71,10 +95,10 @@ def race(
     entered = _entered(running, source)
     result = running.run(entered, progress)
     if result.failures:
-        warnings.warn(result.failures, stacklevel=2)
+        warnings.warn(result.failures, stacklevel=3)
     result = running.judged(result, [candidate.name for candidate in entered])
     if result.repeats:
-        warnings.warn(result.repeats, stacklevel=2)
+        warnings.warn(result.repeats, stacklevel=3)
     if is_in_time(asked, result.seconds):
         result = running.improved(result)
 
@@ -90,7 +114,7 @@ def race(
             result = with_bins(result, bins)
             weights = bins.weights if result.trials[0] is bins.trial else weights
     chosen = for_all(result.trials[0])
-    return result, chosen if weights is None else chosen.chosen(bin_weights=weights)
+    return chosen if weights is None else chosen.chosen(bin_weights=weights), result
 
 
 def _entered(running: Race, source: Source) -> list[Candidate]:

@@ -28,7 +28,6 @@ from chimap.features.base import FeatureSettings
 from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
 from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
-from chimap.fit.design import PlainDesign
 from chimap.kernels import Exponential, Kernel
 from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
@@ -45,6 +44,7 @@ from chimap.race.machines import (
 )
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
+from chimap.recipe.parts import parts_of
 from chimap.recipe.recipe import checked_alpha
 from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
 from chimap.selection.leave_one_out import OCTAVES
@@ -450,7 +450,8 @@ class SharedMachines:
         features = recipe.feature_settings
         taken, places = _taken(splits)
         rows = self._prepared(features, recipe, taken)
-        fitted = PlainDesign(features).fit(rows, self.asked.seed)
+        (whole,) = parts_of(features, None, rows.shape[1])
+        fitted = whole.fitted(rows, self.asked.seed)
         Z = fitted.mapped(_arrays.to_sparse(rows) if fitted.keeps_zeros else rows)
         return [
             MarginMachine(
@@ -468,7 +469,7 @@ class SharedMachines:
 
     def _prepared(self, settings: FeatureSettings, recipe: Recipe, taken: np.ndarray) -> Rows:
         """Return the rows that are taken, checked and normalised."""
-        parts, rows = PlainDesign(settings).parts(self.rows.shape[1]), self.rows
+        parts, rows = parts_of(settings, None, self.rows.shape[1]), self.rows
         if taken.size < rows.shape[0]:
             rows = _arrays.take_rows(rows, taken)
         numbers = taken if self.numbers is None else self.numbers[taken]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from chimap._types import Blocks, Rows
 from chimap._validation import check_blocks, check_histograms
 from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
 from chimap.features.families import family_of, make_features, settings_of
-from chimap.features.scaled import Scale
+from chimap.features.scaled import Scale, ScaledFeatures
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,13 @@ class FeatureBlock:
     def make(self, seed: int) -> FittedFeatures:
         """Return unfitted features."""
         return make_features(self.settings, seed)
+
+    def fitted(self, rows: Rows, seed: int) -> FittedFeatures:
+        """Return its features, fitted on prepared rows of its columns; see ``PlainDesign.fit``."""
+        scale = Scale.of(rows, [self.settings.exact])
+        features: Any = self.scaled(scale).make(seed)
+        features.fit(scale.rows(rows))
+        return ScaledFeatures(features, scale) if scale.exponent else features
 
 
 def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> list[FeatureBlock]:

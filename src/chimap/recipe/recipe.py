@@ -23,6 +23,7 @@ from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features, FeatureSettings
+from chimap.features.prescribed import with_features_taken_apart
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.normalizations import CATALOGUE, Normalization
@@ -135,7 +136,9 @@ class Recipe:
         It draws the seed, so that an estimator with a generator as ``random_state`` has another recipe each time.
         ``learner`` holds the parameters that are not settings of every fit.
         """
-        given = estimator.get_params(deep=False)
+        given = with_features_taken_apart(
+            estimator.get_params(deep=False), 2 if learner is not None else AUTO
+        )
         names = {field.name for field in fields(cls)} & given.keys()
         return cls(
             type(estimator).__name__, is_classifier(estimator), **{name: given[name] for name in names},

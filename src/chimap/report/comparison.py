@@ -109,7 +109,7 @@ def compare(
     >>> sorted({e.method for e in result.ranked})
     ['64 landmarks', '64 random features', 'exact', 'ridge']
     """
-    from chimap.estimators.base import fit_candidate
+    from chimap.fit.fit import fit_candidate
     from chimap.recipe import Recipe, is_auto
     from chimap.recipe.task import Task
 

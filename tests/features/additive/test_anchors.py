@@ -10,7 +10,16 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chimap import AnchorMap, FourierFeatures, HistogramClassifier, OptimalMap, chi2, intersection, load
+from chimap import (
+    AnchorMap,
+    AutomaticFeatures,
+    FourierFeatures,
+    HistogramClassifier,
+    OptimalMap,
+    chi2,
+    intersection,
+    load,
+)
 from chimap._loops import kmeans_on_line
 from chimap._validation import DataError
 from chimap.features.additive.codes import (
@@ -411,7 +420,9 @@ def test_under_random_features_and_the_estimators(tmp_path):
     assert relative_error(Z @ Z.T, features.kernel_(X)) < 0.1
     for kernel in ("chi2", "exp-chi2"):
         psi = AnchorMap(n_terms=3, anchors="kmeans")
-        model = HistogramClassifier(kernel, map=psi, n_components=64, random_state=0)
+        model = HistogramClassifier(
+            kernel, features=AutomaticFeatures(map=psi), n_components=64, random_state=0
+        )
         assert model.fit(X, y).score(X, y) > 0.85
         path = tmp_path / f"{kernel}.model"
         model.save(path)

@@ -74,7 +74,9 @@ def test_few_inputs_and_qmc():
 @pytest.mark.parametrize("sampling", ["structured", "qmc"])
 def test_a_model_of_it_fits_and_opens_again(sampling, tmp_path):
     X, y = classes()
-    model = HistogramClassifier("exp-chi2", n_components=256, sampling=sampling, random_state=0).fit(X, y)
+    model = HistogramClassifier(
+        "exp-chi2", n_components=256, features=FourierFeatures(sampling=sampling), random_state=0
+    ).fit(X, y)
     assert model.score(X, y) > 0.9
     model.save(tmp_path / "a.model")
     again = load(tmp_path / "a.model").decision_function(X)

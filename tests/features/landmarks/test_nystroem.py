@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.kernel_approximation import Nystroem
 
-from chimap import Exponential, HistogramClassifier, NystroemFeatures, chi2, load
+from chimap import AutomaticFeatures, Exponential, HistogramClassifier, NystroemFeatures, chi2, load
 from chimap._validation import DataError
 from chimap.features.landmarks.choosing import CATALOGUE
 
@@ -142,7 +142,7 @@ def test_in_a_classifier(kernel, tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "m.model").decision_function(X), model.decision_function(X))
     if kernel == "jensen_shannon+pq":
         with pytest.raises(ValueError, match="has no random features: sampling must be 'auto'"):
-            HistogramClassifier(kernel, sampling="iid").fit(X, y)
+            HistogramClassifier(kernel, features=AutomaticFeatures(sampling="iid")).fit(X, y)
 
 
 def test_single_precision_keeps_the_small_eigenvalues_of_many_landmarks():

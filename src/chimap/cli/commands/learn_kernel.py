@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -171,7 +171,7 @@ class KernelSettings(Settings):
         return (FourierKernelLearner if task is TaskName.classify else FourierKernelRegressor)(
             self.kernel,
             widths=self.widths.value,
-            n_terms=self.n_terms or default("n_terms", "FourierKernelLearner"),
+            features=self._features,
             objective=self.objective.value,
             width_strength=self.width_strength,
             n_tune_components=self.tune_components,
@@ -186,9 +186,15 @@ class KernelSettings(Settings):
 
         return (MultipleKernelLearner if task is TaskName.classify else MultipleKernelRegressor)(
             self.kernels if len(self.kernels) > 1 else self.kernel,
-            n_terms=self.n_terms or default("n_terms", "MultipleKernelLearner"),
+            features=self._features,
             **self._common(),
         )
+
+    @property
+    def _features(self) -> Any:
+        from chimap import AutomaticFeatures
+
+        return "auto" if self.n_terms is None else AutomaticFeatures(n_terms=self.n_terms)
 
     def _common(self) -> JSON:
         return {

@@ -165,6 +165,11 @@ class _Pieces:
 
     def between(self, start: int, stop: int) -> np.ndarray:
         """Return the entries from ``start`` up to ``stop``."""
+        if _unit(self._array) == 1 and self._array.dtype == self._dtype:  # neither decoded nor converted
+            entries = np.asarray(self._array[start:stop])
+            if len(entries) < stop - start:
+                raise EOFError(f"no entries from {start + len(entries):,} on")
+            return entries
         out = np.empty((stop - start, *self._array.shape[1:]), self._dtype)
         position = start
         while position < stop:

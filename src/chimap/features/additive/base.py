@@ -14,7 +14,7 @@ from chimap import _arrays, _loops, _threads
 from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape
+from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Parameters, Rows, Shape
 from chimap._validation import DataError, ParameterError, check_positive, validated_rows
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
 from chimap.features.base import Features, linear_in_features
@@ -82,6 +82,10 @@ class AdditiveMap(Features):
     kernel_: AdditiveKernel
     largest_: Annotated[np.ndarray, Shape("n_features_in_")]
     smallest_: float
+
+    def prescription(self) -> Parameters:
+        """See ``Features``."""
+        return {"features": "additive", "kernel": self.kernel, "map": self}
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit the map to the values in the rows and to how often each of them occurs.

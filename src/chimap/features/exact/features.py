@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from chimap import _arrays, _threads
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
+from chimap._types import ArrayLike, MatrixLike, Parameters, RandomState, Rows
 from chimap._validation import DataError, validated_rows
 from chimap.features.additive import OptimalMap
 from chimap.features.additive.base import AdditiveMap, check_map
@@ -122,6 +122,14 @@ class ExactFeatures(Features):
         self.map = map
         self.n_terms = n_terms
         self.random_state = random_state
+
+    def prescription(self) -> Parameters:
+        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
+        if self.random_state is not None:
+            return super().prescription()
+        settings: Parameters = self.get_params(deep=False)
+        del settings["random_state"]
+        return settings | {"features": "exact"}
 
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None

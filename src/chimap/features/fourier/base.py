@@ -33,7 +33,7 @@ def pull_back_to_inputs(features: RandomFeatures, rows: Rows, slopes: Slopes) ->
 
     phi are the inputs of a row, W the scaled frequencies. The rows are worked on in blocks.
     """
-    dtype, n, D = rows.dtype, rows.shape[0], features.n_components
+    dtype, n, D = rows.dtype, rows.shape[0], features._n_features_out
     W = features.projection_.astype(dtype).matrix
     m, block = W.shape[1], min(BLOCK_ROWS, n)
     inputs, back = np.empty((2, block, W.shape[0]), dtype)
@@ -81,7 +81,7 @@ class RandomFeatures(Features):
         b; zero for pairs.
     """
 
-    n_components: int
+    n_components: int | None
     sampling: str
     form: str
     n_features_in_: int
@@ -101,13 +101,17 @@ class RandomFeatures(Features):
         """Return u of checked dense rows by operations of the rows' array library."""
 
     def _check_features(self, samplings: tuple[str, ...]) -> None:
-        check_positive(self.n_components, "n_components", integer=True)
+        check_positive(self._size, "n_components", integer=True)
         check_choice(self.sampling, "sampling", samplings)
         check_choice(self.form, "form", ("pair", "offset"))
 
     @property
+    def _size(self) -> int:
+        return 1024 if self.n_components is None else self.n_components
+
+    @property
     def _n_frequencies(self) -> int:
-        return (self.n_components + 1) // 2 if self.form == "pair" else self.n_components
+        return (self._size + 1) // 2 if self.form == "pair" else self._size
 
     def _keep(self, projection: Projection, rng: np.random.Generator, dtype: np.dtype) -> None:
         self.projection_ = projection
@@ -115,9 +119,9 @@ class RandomFeatures(Features):
         if self.form == "pair":
             # Pairs need no offset. If n_components is odd the last frequency has no sine, so it gets an offset
             # instead: per feature, a pair of sqrt(2/D) cos, sin and a cosine with offset add as much to the kernel.
-            offset[: self.n_components // 2] = 0
+            offset[: self._size // 2] = 0
         self.offset_ = offset
-        self._n_features_out = self.n_components
+        self._n_features_out = self._size
 
     @property
     def frequencies_(self) -> np.ndarray:
@@ -138,7 +142,7 @@ class RandomFeatures(Features):
         """
         projection = self.projection_.astype(out.dtype)
         shift = np.zeros(out.shape[1], out.dtype) if shift is None else shift.astype(out.dtype, copy=False)
-        scale = out.dtype.type(np.sqrt(2.0 / self.n_components))
+        scale = out.dtype.type(np.sqrt(2.0 / self._n_features_out))
         n_block = min(BLOCK_ROWS, rows.shape[0])
         buffer = np.empty((n_block, self.n_inputs), dtype=out.dtype)
         offset = self.offset_.astype(out.dtype, copy=False)
@@ -184,7 +188,7 @@ class RandomFeatures(Features):
         """
         xp = _arrays.namespace(like)
         W, offset = (_arrays.beside(values, like) for values in (self.projection_.matrix, self.offset_))
-        n_sines, scale = self.n_components - W.shape[1], float(np.sqrt(2.0 / self.n_components))
+        n_sines, scale = self._n_features_out - W.shape[1], float(np.sqrt(2.0 / self._n_features_out))
         is_single = like.dtype == xp.float32
 
         def features(rows: Array) -> Array:
@@ -200,7 +204,7 @@ class RandomFeatures(Features):
 
     def describe(self) -> str:
         """Return a short description of the fitted features, such as "512 random features, orthogonal, over ..."."""
-        return f"{self.n_components:,} random features, {self.sampling}, over {self._describe_inputs()}"
+        return f"{self._n_features_out:,} random features, {self.sampling}, over {self._describe_inputs()}"
 
     @abstractmethod
     def _describe_inputs(self) -> str:
@@ -211,10 +215,6 @@ class RandomFeatures(Features):
     def n_inputs(self) -> int:
         """Length of u(x)."""
 
-    @property
-    def _takes_signs(self) -> bool:
-        return self._signed
-
     def _onnx_waves(self, inputs: Value) -> Value:
         """Return sqrt(2/D) [cos(W'u + b), sin of the leading angles that come in pairs] of inputs u.
 
@@ -224,20 +224,20 @@ class RandomFeatures(Features):
             reduce(add, (part @ self.frequencies_ for part in self.projection_.addends(inputs)))
             + self.offset_
         )
-        n_pairs = self.n_components - self.offset_.size
+        n_pairs = self._n_features_out - self.offset_.size
         waves = [angles.apply("Cos")]
         if n_pairs:
             waves.append(angles.take(np.arange(n_pairs), 1).apply("Sin"))
         # The factor is a vector because onnxruntime would fuse a scalar into the next product, in single precision.
         return inputs.graph.concatenated(waves, 1) * np.full(
-            self.n_components, np.sqrt(2.0 / self.n_components)
+            self._n_features_out, np.sqrt(2.0 / self._n_features_out)
         )
 
     def _waves(self, coef: np.ndarray, intercept: np.ndarray) -> Waves:
         """Return cosines of all frequencies, then sines of the first ones: sin(a) = cos(a - pi/2)."""
         W, offset = self.frequencies_.astype(np.float64), self.offset_.astype(np.float64)
-        n_sines = self.n_components - W.shape[1]
-        scale = np.sqrt(2.0 / self.n_components)
+        n_sines = self._n_features_out - W.shape[1]
+        scale = np.sqrt(2.0 / self._n_features_out)
         return Waves(
             np.hstack([W, W[:, :n_sines]]),
             np.concatenate([offset, offset[:n_sines] - np.pi / 2]),

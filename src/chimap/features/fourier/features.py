@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
+from chimap._types import Array, ArrayLike, MatrixLike, Parameters, RandomState, Rows
 from chimap._validation import validated_rows
 from chimap.features.additive import AdditiveMap, OptimalMap, check_map
 from chimap.features.additive.identity import IdentityMap
@@ -46,8 +46,9 @@ class FourierFeatures(RandomFeatures):
     ----------
     kernel : str or Exponential, default="exp-chi2"
         "exp-chi2", "exp-intersection", "exp-jensen-shannon", "exp-hellinger", "gaussian" or an ``Exponential``.
-    n_components : int, default=1024
-        D, the number of features.
+    n_components : int or None, default=None
+        D, the number of features. None is 1024, or the number of the
+        estimator that is given the features.
     gamma : float or str, default="mean"
         A number; "mean", 1 / mean D^2 over pairs of the training rows; or a multiple of that, such as "2*mean". An
         ``Exponential`` has its own gamma.
@@ -100,7 +101,7 @@ class FourierFeatures(RandomFeatures):
     def __init__(
         self,
         kernel: str | Kernel = "exp-chi2",
-        n_components: int = 1024,
+        n_components: int | None = None,
         gamma: float | str = "mean",
         map: AdditiveMap | None = None,
         n_terms: int = 2,
@@ -119,6 +120,14 @@ class FourierFeatures(RandomFeatures):
 
     map_: AdditiveMap | IdentityMap  # its features are the inputs of the projection
     gamma_: float | None
+
+    def prescription(self) -> Parameters:
+        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
+        if self.random_state is not None:
+            return super().prescription()
+        settings: Parameters = self.get_params(deep=False)
+        del settings["random_state"]
+        return settings | {"features": "fourier"}
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:
         """Fit the map and gamma on rows, and draw the frequencies.

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows, Shape
+from chimap._types import Array, ArrayLike, MatrixLike, Parameters, RandomState, Rows, Shape
 from chimap._validation import validated_rows
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import BY_QUANTILE, cauchy, sech
@@ -38,8 +38,9 @@ class SkewedFourierFeatures(RandomFeatures):
     kernel : str or Kernel, default="skewed-chi2"
         "skewed-chi2", "skewed-intersection", or such an object with its c and sigma; c = "auto" is taken from the data:
         the median of the non-zero bins, or more where the kernel would be close to zero.
-    n_components : int, default=1024
-        D, the number of features.
+    n_components : int or None, default=None
+        D, the number of features. None is 1024, or the number of the
+        estimator that is given the features.
     sampling : str, default="iid"
         "iid" or "qmc". (Orthogonal directions need the Gaussian kernel.)
     form : str, default="pair"
@@ -83,7 +84,7 @@ class SkewedFourierFeatures(RandomFeatures):
     def __init__(
         self,
         kernel: str | Kernel = "skewed-chi2",
-        n_components: int = 1024,
+        n_components: int | None = None,
         sampling: str = "iid",
         form: str = "pair",
         random_state: RandomState = None,
@@ -93,6 +94,14 @@ class SkewedFourierFeatures(RandomFeatures):
         self.sampling = sampling
         self.form = form
         self.random_state = random_state
+
+    def prescription(self) -> Parameters:
+        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
+        if self.random_state is not None:
+            return super().prescription()
+        settings: Parameters = self.get_params(deep=False)
+        del settings["random_state"]
+        return settings | {"features": "fourier"}
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:
         """Take c and the centre from rows, and draw the frequencies.
@@ -163,6 +172,10 @@ class SkewedFourierFeatures(RandomFeatures):
             )  # raises an error that names the place
         share = (rows - m) / (m + c)
         return xp.where(xp.abs(share) < NEAR, xp.log1p(share), xp.log((rows + c) / (m + c)))
+
+    @property
+    def _takes_signs(self) -> bool:
+        return True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _blas, _cholesky, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, RandomState, Rows, Shape
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Parameters, RandomState, Rows, Shape
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
@@ -186,8 +186,9 @@ class LandmarkFeatures(Features):
         "exp-chi2", "exp-intersection", "exp-jensen_shannon", "exp-hellinger", "gaussian", an ``Exponential``, or a
         product of these over different columns (``OnColumns``, ``Anisotropic``): one set of landmarks then serves all
         descriptors, each with its width.
-    n_components : int, default=1000
+    n_components : int or None, default=None
         m, the number of landmarks; with fewer distinct rows all of them are taken.
+        None is 1000, or the number of the estimator that is given the features.
     gamma : float or str, default="mean"
         A number; "mean", 1 / mean D^2 over pairs of the rows; or a multiple of that, such as "2*mean". A kernel object
         has its own gamma.
@@ -252,7 +253,7 @@ class LandmarkFeatures(Features):
     def __init__(
         self,
         kernel: str | Kernel = "exp-chi2",
-        n_components: int = 1000,
+        n_components: int | None = None,
         *,
         gamma: float | str = "mean",
         map: AdditiveMap | None = None,
@@ -279,6 +280,14 @@ class LandmarkFeatures(Features):
         """
         return takes(kernel)
 
+    def prescription(self) -> Parameters:
+        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
+        if self.random_state is not None:
+            return super().prescription()
+        settings: Parameters = self.get_params(deep=False)
+        del settings["random_state"]
+        return settings | {"features": "landmarks"}
+
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LandmarkFeatures:
         """Fit the map and gamma on a sample of rows, choose landmarks and factorise their kernel.
 
@@ -292,15 +301,19 @@ class LandmarkFeatures(Features):
         kernel = self._check_parameters()
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        wanted = sample_rows(self.n_components)
+        wanted = sample_rows(self._size)
         if rows.shape[0] > wanted:
             rows = _arrays.take_rows(rows, np.sort(rng.choice(rows.shape[0], wanted, replace=False)))
         self.unit_map_, self.kernel_ = unit_gaussian_map(kernel, rows, self.map, self.n_terms)
         self._factorise(self._choose(rows, rng))
         return self
 
+    @property
+    def _size(self) -> int:
+        return 1000 if self.n_components is None else self.n_components
+
     def _check_parameters(self) -> Kernel:
-        check_positive(self.n_components, "n_components", integer=True)
+        check_positive(self._size, "n_components", integer=True)
         check_positive(self.n_terms, "n_terms", integer=True)
         if self.map is not None:
             check_map(self.map)
@@ -320,7 +333,7 @@ class LandmarkFeatures(Features):
             rows_given = given_landmarks(self.landmarks, rows, type(self).__name__)
             return np.asarray(_arrays.to_dense(self.unit_map_.values(rows_given)))
         u = self.unit_map_.values(rows)
-        chosen = CATALOGUE[self.landmarks](Gaussian(0.5), u, min(self.n_components, u.shape[0]), rng)
+        chosen = CATALOGUE[self.landmarks](Gaussian(0.5), u, min(self._size, u.shape[0]), rng)
         return np.asarray(_arrays.to_dense(chosen))
 
     @property
@@ -340,7 +353,7 @@ class LandmarkFeatures(Features):
     def describe(self) -> str:
         """Return a short description, such as "1,000 landmarks, kmeans, over OptimalMap, 1 term per bin"."""
         how = self.landmarks if isinstance(self.landmarks, str) else "given"
-        wanted = self.n_components if isinstance(self.landmarks, str) else self.n_landmarks_
+        wanted = self._size if isinstance(self.landmarks, str) else self.n_landmarks_
         fewer = f" (of {wanted:,} wanted)" if self.n_landmarks_ < wanted else ""
         return f"{self.n_landmarks_:,} landmarks{fewer}, {how}, over {self.unit_map_.describe()}"
 

@@ -43,8 +43,9 @@ class NystroemFeatures(Features):
     ----------
     kernel : str or Kernel, default="exp-chi2"
         A name ("exp-chi2", "intersection", "jensen_shannon+pq", ...) or a kernel object.
-    n_components : int, default=256
+    n_components : int or None, default=None
         m, the number of landmarks; with fewer distinct rows all of them are taken, with a warning.
+        None is 256, or the number of the estimator that is given the features.
     gamma : float or str, default="mean"
         gamma of the exponential kernels: a number, "mean", or a multiple of that, such as "2*mean".
     landmarks : str or array of shape (m, bins), default="rpcholesky"
@@ -96,7 +97,7 @@ class NystroemFeatures(Features):
     def __init__(
         self,
         kernel: str | Kernel = "exp-chi2",
-        n_components: int = 256,
+        n_components: int | None = None,
         gamma: float | str = "mean",
         landmarks: str | MatrixLike = "rpcholesky",
         cutoff: float | None = None,
@@ -108,6 +109,10 @@ class NystroemFeatures(Features):
         self.landmarks = landmarks
         self.cutoff = cutoff
         self.random_state = random_state
+
+    @property
+    def _size(self) -> int:
+        return 256 if self.n_components is None else self.n_components
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> NystroemFeatures:
         """Choose landmarks among rows and solve the eigenproblem of their kernel.
@@ -132,7 +137,7 @@ class NystroemFeatures(Features):
             If the kernel does not take an entry, or given landmarks repeat each other.
         """
         kernel = as_kernel(self.kernel, self.gamma)
-        check_positive(self.n_components, "n_components", integer=True)
+        check_positive(self._size, "n_components", integer=True)
         if self.cutoff is not None:
             check_positive(self.cutoff, "cutoff")
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
@@ -146,14 +151,14 @@ class NystroemFeatures(Features):
         if not isinstance(self.landmarks, str):
             return given_landmarks(self.landmarks, rows, type(self).__name__)
         check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
-        wanted = min(self.n_components, rows.shape[0])
+        wanted = min(self._size, rows.shape[0])
         chosen = _arrays.like(CATALOGUE[self.landmarks](self.kernel_, rows, wanted, rng), rows)
-        if chosen.shape[0] < self.n_components:
+        if chosen.shape[0] < self._size:
             warnings.warn(
                 Message(
                     "{n_components=!s} landmarks were requested, but only {} of the {} rows differ enough for the "
                     "kernel: these are used.",
-                    self.n_components,
+                    self._size,
                     chosen.shape[0],
                     rows.shape[0],
                 ),

@@ -20,13 +20,13 @@ from chimap.data.rows import RunningDigest
 from chimap.engines import Engine, Progress
 from chimap.features.exact import RowKernel
 from chimap.features.scaled import Scale, ScaledFeatures, unscaled
-from chimap.fit.automatic import BlockPlan, block_plan, bytes_of_exact
 from chimap.fit.checkpoint import Standing
 from chimap.fit.collecting.base import Collected, Collector, Request, Sample
 from chimap.fit.method import Method
 from chimap.fit.passes import Passes
 from chimap.fit.rows import PreparedRows
 from chimap.moments import RowFolds, of_rows
+from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact
 from chimap.solvers.base import Evidence, KernelRows, Needs
 from chimap.solvers.blocks import USUAL_SECONDS, core_rows
 from chimap.solvers.exact import is_shared

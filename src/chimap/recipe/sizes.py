@@ -1,7 +1,7 @@
-"""What features="auto" and n_components="auto" mean for the rows at hand.
+"""What a recipe takes on the rows at hand: memory, work, and how many landmarks suit them.
 
-``fit.resolve`` calls these functions. They decide whether a fit keeps every row, whether it keeps the features of all
-rows, and how many landmarks suit the rows and the memory budget.
+By these functions ``fit.resolve`` decides whether a fit keeps every row, in one matrix or in blocks, or the features of
+all rows; and a race what a candidate becomes on all rows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -19,11 +20,11 @@ from chimap.data import Source
 from chimap.data.table import named_blocks
 from chimap.features.additive.families import AdditiveFamily, LinearFamily
 from chimap.features.base import Features, FeatureSettings
+from chimap.features.exact import has_map
 from chimap.features.exact.family import MOST_ROWS
 from chimap.features.families import FAMILIES, family_of
-from chimap.fit.exact import has_form_on_device, kernels_of_blocks
 from chimap.kernels import Exponential
-from chimap.recipe import Recipe, is_auto
+from chimap.recipe.recipe import Recipe, is_auto
 from chimap.solvers.blocks import (
     FEWEST_BLOCK_ROWS,
     MOST_BLOCK_ROWS,
@@ -118,6 +119,18 @@ def _allows_exact(recipe: Recipe) -> bool:
         or not RidgeSolver().supports(recipe.loss)
         or (isinstance(recipe.selection, str) and recipe.selection in ("gcv", "holdout"))
     )
+
+
+def kernels_of_blocks(recipe: Recipe) -> list[FeatureSettings]:
+    """Return the settings of the features of each block of columns."""
+    gamma = "mean" if is_auto(recipe.gamma) else recipe.gamma
+    kernels: Any = recipe.kernel if isinstance(recipe.kernel, list | tuple) else [recipe.kernel]
+    return [FeatureSettings(kernel, gamma, n_terms=recipe.n_terms, map=recipe.map) for kernel in kernels]
+
+
+def has_form_on_device(recipe: Recipe) -> bool:
+    """Return whether the device can compute the values of the kernels: the host can of any."""
+    return on_host(recipe.device) or all(has_map(block.exact) for block in kernels_of_blocks(recipe))
 
 
 @dataclass(frozen=True)

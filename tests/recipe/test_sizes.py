@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, PrincipalFeatures
 from chimap._validation import MemoryBudgetError
 from chimap.data import ArraySource
 from chimap.features.base import FeatureSettings, Footprint
@@ -14,10 +14,9 @@ from chimap.features.exact import ExactFeatures
 from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
 from chimap.features.landmarks import LandmarkFeatures
-from chimap.fit import automatic
 from chimap.fit.collecting import Request
 from chimap.fit.resolve import resolve
-from chimap.recipe import Recipe
+from chimap.recipe import Recipe, sizes
 from chimap.recipe.task import Task
 
 from ..histograms import classes
@@ -48,7 +47,7 @@ def test_rows_that_fit_are_all_kept():
         {"n_components": 50},
         {"loss": "logistic", "n_components": 50},
         {"blocks": [slice(0, 4), slice(4, None)], "n_components": 30},
-        {"n_principal": 5, "n_components": 50},
+        {"features": PrincipalFeatures(5), "n_components": 50},
         {"selection": "gcv"},
         {"precision": "bfloat16", "n_components": 50},
     ],
@@ -60,35 +59,37 @@ def test_what_the_exact_machine_does_not_have_takes_landmarks(asked):
 
 
 def test_more_rows_than_the_most_take_blocks_or_landmarks(monkeypatch):
-    monkeypatch.setattr(automatic, "MOST_ROWS", 299)
+    monkeypatch.setattr(sizes, "MOST_ROWS", 299)
     monkeypatch.setattr("chimap.fit.resolve.FEWEST_BLOCK_ROWS", 100)
     model = HistogramRegressor(**{"kernel": "exp-chi2"} | EXP).fit(X, X[:, 0])
     assert model._taken["solver"] == "blocks"
     gaps = np.column_stack([X[:, 0], X[:, 1]])
     gaps[::7, 0] = np.nan  # each target has a matrix of its own
     assert isinstance(model.fit(X, gaps).features_, LandmarkFeatures)
-    monkeypatch.setattr(automatic, "MOST_ROWS", 300)
+    monkeypatch.setattr(sizes, "MOST_ROWS", 300)
     assert isinstance(model.fit(X, X[:, 0]).features_, ExactFeatures)
 
 
 def test_sampling_takes_random_features_and_additive_kernels_their_map():
     assert isinstance(
-        HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, sampling="iid").fit(X, Y).features_,
+        HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features=AutomaticFeatures(sampling="iid"))
+        .fit(X, Y)
+        .features_,
         FourierFeatures,
     )
     assert "Optimal" in HistogramClassifier("chi2").fit(X, Y).features_.describe()
 
 
 def test_the_number_of_landmarks_follows_rows_and_memory():
-    sizes = [automatic.landmarks_of(n) for n in (10, 20_000, 100_000, 10**8)]
-    assert sizes[0] == 1000 < sizes[1] < sizes[2] < sizes[3] == 8000
+    numbers = [sizes.landmarks_of(n) for n in (10, 20_000, 100_000, 10**8)]
+    assert numbers[0] == 1000 < numbers[1] < numbers[2] < numbers[3] == 8000
     rows = ArraySource(np.random.default_rng(0).dirichlet(np.ones(20), 40_000), np.arange(40_000) % 3)
 
     def landmarks(memory):
         model = HistogramClassifier(**{"kernel": "exp-chi2"} | EXP, features="landmarks", memory=memory)
         return resolved(Recipe.of(model), rows).n_components
 
-    assert landmarks("1GiB") == automatic.landmarks_of(40_000)
+    assert landmarks("1GiB") == sizes.landmarks_of(40_000)
     assert 64 <= landmarks("20MiB") < landmarks("32MiB") < landmarks("1GiB")
 
 
@@ -141,7 +142,7 @@ def sketch(monkeypatch):
 def test_families_with_a_number_of_components(sketch):
     def taken(kernel, **settings):
         settings = FeatureSettings(kernel, **settings)
-        return automatic.takes_components(settings), automatic.takes_landmarks(settings)
+        return sizes.takes_components(settings), sizes.takes_landmarks(settings)
 
     assert taken("exp-chi2") == taken("pq") == taken("exp-chi2", n_components="auto") == (True, True)
     assert taken("exp-chi2", landmarks=X[:20]) == (True, True)
