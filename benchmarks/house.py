@@ -111,11 +111,10 @@ class Tree:
     def exported(self) -> tuple[int, int]:
         """Names in ``__all__`` of the package, and in those of all its folders."""
         counts = {}
-        for file in self.files:
-            for node in self.syntax[file].body if file.name == "__init__.py" else []:
-                targets = node.targets if isinstance(node, ast.Assign) else []
-                if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
-                    counts[file] = len(ast.literal_eval(ast.unparse(node)[len("__all__ = ") :]))
+        for file, text in self.texts.items():
+            listed = re.search(r"^__all__ = (\[.*?\])", text, re.MULTILINE | re.DOTALL)
+            if listed and file.name == "__init__.py":
+                counts[file] = len(ast.literal_eval(listed[1]))
         return counts.get(self.package / "__init__.py", 0), sum(counts.values())
 
     def privates(self) -> tuple[int, int]:

@@ -225,7 +225,7 @@ def test_rows_of_a_group_are_answered_by_machines_that_have_not_seen_it(monkeypa
     )  # alpha is given: the splitter has nothing to choose
     smooth = EpsilonInsensitive(0.2)
     HistogramRegressor(**settings, loss=smooth, selection=folds).fit(X, target)
-    for found, loss, atol in zip(seen, ("square", smooth), (1e-9, 0.01), strict=True):
+    for found, loss, atol in zip([*seen], ("square", smooth), (1e-9, 0.01), strict=True):
         order = np.argsort(found.y)
         np.testing.assert_array_equal(found.y[order], np.sort(target))
         for k in range(4):

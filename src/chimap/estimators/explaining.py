@@ -286,7 +286,18 @@ class Explaining:
         return self._prepared(*self._read(X))
 
     def rows_as_read(self, X: MatrixLike) -> Rows:
-        """Return rows X as they are given, in the columns of the fit."""
+        """Return rows X as they are given, in the columns of the fit.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, data frame or source of n rows
+            The rows.
+
+        Returns
+        -------
+        array or sparse matrix of shape (n, bins)
+            Their values, before they are normalised.
+        """
         return self._read(X)[0]
 
     def _read(self, X: MatrixLike) -> tuple[Rows, int, str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from chimap import _arrays, _products
+from chimap import _arrays
 from chimap._errors import InputError
 from chimap._threads import threads
 from chimap._types import JSON, MatrixLike, Rows, Sometimes
@@ -19,7 +19,6 @@ from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
 from chimap.estimators.rows import source_as_fitted, source_to_predict
-from chimap.features.base import FittedFeatures
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 
 _LOOKED_AT = 256  # rows whose units are compared with those of the fit
-_FEW = 64  # up to this number of features, products with the weights are summed in float64
 
 
 class Prediction:
@@ -141,24 +139,3 @@ class Prediction:
     @abstractmethod
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``."""
-
-
-def scores(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
-    """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
-
-    room (n, D): where dense features are written, by those that do not give their outputs tile by tile.
-    """
-    if hasattr(features, "outputs"):
-        return np.asarray(features.outputs(rows, weights))
-    if _arrays.is_sparse(rows) and features.keeps_zeros:
-        out = np.empty((rows.shape[0], weights.shape[1]), dtype=weights.dtype)
-        _products.sparse_product(features.transform_sparse(rows), weights, out)
-        return out
-    z = room[: rows.shape[0]]
-    features.features_into(rows, z)
-    # a float32 sum of few terms would depend on the place of the row in the chunk
-    if weights.shape[0] <= _FEW:
-        return z.astype(np.float64) @ weights
-    outputs = np.empty((z.shape[0], weights.shape[1]), dtype=weights.dtype)
-    _products.project(z, weights, z, outputs)
-    return outputs

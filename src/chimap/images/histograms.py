@@ -77,10 +77,10 @@ class ImageArrays:
         """Return the name of image i for messages."""
         return f"image {i}"
 
-    def open(self, i: int) -> tuple[np.ndarray, int]:
-        """Return image i as (H, W, 3) uint8 and its number of pixels."""
+    def open(self, i: int) -> tuple[np.ndarray, tuple[int, int]]:
+        """Return image i as (H, W, 3) uint8, and its height and width."""
         image = check_image(self._arrays[i], self.where(i))
-        return image, image.shape[0] * image.shape[1]
+        return image, (image.shape[0], image.shape[1])
 
     def pixels(self, i: int, image: np.ndarray) -> np.ndarray:
         """Return the image that ``open`` returned, as it is."""
@@ -89,7 +89,7 @@ class ImageArrays:
 
 def as_images(X: Images) -> Any:
     """Return a set of images as it is, and a sequence of arrays wrapped so that it reads like a set."""
-    return X if hasattr(X, "pixels") else ImageArrays(X)
+    return X if isinstance(X, ImageSet | ImageArrays) else ImageArrays(X)
 
 
 class ImageHistograms(TransformerMixin, BaseEstimator):
@@ -317,7 +317,7 @@ class ImageHistograms(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         images = as_images(images)
         read_mask: Callable[[int], np.ndarray] | None = None if masks is None else masks.__getitem__
-        if read_mask is None and self.n_regions > 1 and hasattr(images, "mask"):
+        if read_mask is None and self.n_regions > 1 and isinstance(images, ImageSet):
             read_mask = images.mask
 
         def work(i: int, image: np.ndarray) -> np.ndarray:

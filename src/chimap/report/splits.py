@@ -129,7 +129,7 @@ def check_splits(
     except ValueError as error:
         of_each = " of every class" if has_classes else ""
         if isinstance(error, DataError):
-            raise DataError(f"{name}: {error}") from error
+            raise DataError(Message("{}: {}", name, error)) from error
         raise DataError(
             Message("{}: {} {n_splits} needs at least two rows{}.", name, error, of_each)
         ) from error

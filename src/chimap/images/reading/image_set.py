@@ -100,7 +100,7 @@ class ImageSet:
         """
         return self.cut(i, decode_image(self.files.read(self.names[i]), self.where(i)))
 
-    def open(self, i: int) -> tuple[Image, int]:
+    def open(self, i: int) -> tuple[Image, tuple[int, int]]:
         """Open image i without decoding it.
 
         Parameters
@@ -112,11 +112,11 @@ class ImageSet:
         -------
         picture : PIL.Image.Image
             The opened image, for ``pixels``.
-        n_pixels : int
-            Its number of pixels.
+        shape : tuple of int
+            Its height and width in pixels.
         """
         picture = open_picture(self.files.read(self.names[i]), self.where(i))
-        return picture, picture.width * picture.height
+        return picture, (picture.height, picture.width)
 
     def pixels(self, i: int, picture: Image) -> np.ndarray:
         """Return the pixels of an opened image, as ``read`` does.

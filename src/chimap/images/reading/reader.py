@@ -141,11 +141,9 @@ class ImageReader:
         budget.give_back(place)
 
     def _process(self, budget: _Budget, place: int, i: int) -> object:
-        picture, n_pixels = self.images.open(i)
-        needed = n_pixels * self._bytes_a_pixel
+        picture, (height, width) = self.images.open(i)
+        needed = height * width * self._bytes_a_pixel
         if needed > self._memory:
-            in_memory = isinstance(picture, np.ndarray)
-            height, width = picture.shape[:2] if in_memory else (picture.height, picture.width)
             enough = f"{-(-int(needed) // 2**20)}MiB"
             raise ImageError(
                 f"{self.images.where(i)}: {width} x {height} pixels need {format_bytes(needed)}, more "

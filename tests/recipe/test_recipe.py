@@ -1,0 +1,62 @@
+"""Settings of a fit: what they are read from, and how a race and the rows at hand replace those that are open."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, fields
+
+import numpy as np
+import pytest
+
+from chimap import FourierKernelLearner, HistogramClassifier, HistogramRegressor, MultipleKernelRegressor
+from chimap.recipe import AUTO, Recipe, is_auto
+
+ESTIMATORS = [
+    HistogramClassifier(),
+    HistogramRegressor("chi2", n_terms=3, alpha=[0.1, 1.0], bin_weights=np.ones(4)),
+    FourierKernelLearner("gaussian", max_iter=3),
+    MultipleKernelRegressor(blocks=[slice(0, 2), slice(2, 4)], shared=True),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_every_parameter_is_a_setting_of_the_recipe_or_of_its_learner(estimator):
+    recipe = Recipe.of(estimator)
+    learned = estimator._recipe().learner
+    names = {field.name for field in fields(recipe)}
+    for name, value in estimator.get_params(deep=False).items():
+        assert getattr(recipe if name in names else learned, name) is value
+    assert recipe.estimator == type(estimator).__name__
+    assert recipe.is_classifier == hasattr(estimator, "predict_proba")
+
+
+def test_a_recipe_is_frozen_and_a_race_makes_another_one():
+    asked = Recipe.of(HistogramClassifier(alpha=[1.0, 2.0]))
+    with pytest.raises(FrozenInstanceError):
+        asked.kernel = "chi2"
+    raced = asked.chosen(kernel="chi2", alpha=2.0)
+    assert raced.choice == {"kernel": "chi2", "alpha": 2.0}
+    assert asked.choice == {}
+    assert is_auto(asked.kernel)
+    open_again = raced.unchosen("alpha", of=asked)
+    assert open_again.choice == {"kernel": "chi2"}
+    assert open_again.alpha is asked.alpha
+
+
+def test_values_of_open_settings_are_not_the_choice_of_a_race():
+    recipe = Recipe.of(HistogramClassifier()).chosen(kernel="exp-chi2").with_values(features="exact")
+    assert recipe.resolved == {"features"}
+    assert recipe.raced == {"kernel"}
+    assert recipe.keeps_rows
+
+
+def test_a_generator_gives_another_seed_to_each_recipe_and_a_number_the_same():
+    drawn = HistogramClassifier(random_state=np.random.RandomState(0))
+    assert Recipe.of(drawn).seed != Recipe.of(drawn).seed
+    fixed = HistogramClassifier(random_state=3)
+    assert Recipe.of(fixed).seed == Recipe.of(fixed).seed
+
+
+def test_the_search_for_gamma_begins_at_the_mean_where_every_row_is_kept():
+    searching = Recipe.of(HistogramClassifier("exp-chi2", features="exact", gamma=AUTO))
+    assert searching.feature_settings.gamma == "mean"
+    assert Recipe.of(HistogramClassifier("exp-chi2", gamma=0.5)).feature_settings.gamma == 0.5
