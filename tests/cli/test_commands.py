@@ -23,17 +23,18 @@ pytestmark = pytest.mark.slow
 
 
 def test_help_names_what_the_catalogues_have():
-    from chimap.cli import fit_settings
+    from chimap.cli.declared import names
     from chimap.features.families import FAMILIES
     from chimap.features.fourier.sampling import CATALOGUE as SAMPLINGS
-    from chimap.kernels import names
+    from chimap.kernels import names as names_of_kernels
     from chimap.losses import OF_CLASSES, OF_TARGETS
 
-    exponential = [f"exp-{name}" for name in fit_settings._ADDITIVE]
-    assert {*fit_settings._ADDITIVE, *exponential, *fit_settings._OTHERS} == set(names())
-    assert tuple(FAMILIES) == fit_settings._FEATURES
-    assert tuple(SAMPLINGS) == fit_settings._SAMPLINGS
-    assert set(fit_settings._LOSSES) == {*OF_CLASSES, *OF_TARGETS}
+    additive = names("additive kernels")
+    exponential = [f"exp-{name}" for name in additive]
+    assert {*additive, *exponential, *names("other kernels")} == set(names_of_kernels())
+    assert tuple(FAMILIES) == names("features")
+    assert tuple(SAMPLINGS) == names("samplings")
+    assert set(names("losses")) == {*OF_CLASSES, *OF_TARGETS}
 
 
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["fit", "--help"], ["compare", "--help"]])

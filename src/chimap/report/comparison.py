@@ -122,9 +122,17 @@ def compare(
             asked = Recipe.of(model)
             _, source, groups = Task.of(source, asked, groups)
         found = run_comparison(
-            asked, source, groups, fit_candidate, shown, clock,
-            kernel=kernel, gamma=gamma, normalize=normalize, sizes=sizes,
-        )  # fmt: skip
+            asked,
+            source,
+            groups,
+            fit_candidate,
+            shown,
+            clock,
+            kernel=kernel,
+            gamma=gamma,
+            normalize=normalize,
+            sizes=sizes,
+        )
     blocks = found.blocks
     return Comparison(
         entrants=found.entrants,
