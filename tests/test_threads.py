@@ -11,6 +11,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from chimap import HistogramClassifier, _threads, chi2
+from chimap.fit import fit
 
 from .histograms import histograms
 
@@ -118,10 +119,8 @@ def test_all_of_a_fit_runs_on_the_threads_that_suit_it(monkeypatch, n_jobs, n_ro
     """The race too; a few rows take one thread unless more are asked for."""
     monkeypatch.setattr(_threads, "available", lambda: 3)
     seen = []
-    race = HistogramClassifier._race
-    monkeypatch.setattr(
-        HistogramClassifier, "_race", lambda *given: (seen.append(_threads.count()), race(*given))[1]
-    )
+    race = fit.race
+    monkeypatch.setattr(fit, "race", lambda *given: (seen.append(_threads.count()), race(*given))[1])
     rng = np.random.default_rng(0)
     model = HistogramClassifier("hellinger", n_jobs=n_jobs)
     model.fit(rng.random((n_rows, 4)), np.arange(n_rows) % 2)
