@@ -10,7 +10,13 @@ from sklearn.datasets import load_digits
 from sklearn.utils import shuffle
 
 import chimap
-from chimap import FourierKernelRegressor, HistogramClassifier, HistogramRegressor, KernelClassifier
+from chimap import (
+    FourierKernelRegressor,
+    HistogramClassifier,
+    HistogramRegressor,
+    KernelClassifier,
+    PrincipalFeatures,
+)
 from chimap.selection.conformal import Conformal
 
 FEATURES = {
@@ -128,11 +134,13 @@ def test_saved_models_are_as_sure(rows, name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "more", [{"loss": "epsilon_insensitive"}, {"n_principal": 5}], ids=lambda more: next(iter(more))
+    "more",
+    [{"features": "additive", "loss": "epsilon_insensitive"}, {"features": PrincipalFeatures(5)}],
+    ids=["a loss", "components"],
 )
 def test_models_without_a_posterior_say_so(rows, more):
     X, y = rows
-    model = HistogramRegressor("chi2", features="additive", random_state=0, **more).fit(X[:200], y[:200])
+    model = HistogramRegressor("chi2", random_state=0, **more).fit(X[:200], y[:200])
     with pytest.raises(ValueError, match=r"return_std needs loss='square'.*predict_set returns intervals"):
         model.predict(X, return_std=True)
     assert model.predict_set(X).shape == (600, 2)
