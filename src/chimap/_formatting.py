@@ -19,6 +19,7 @@ _MEASURES = {"r2": "R²", "roc_auc": "ROC AUC"}
 def plain(value: object) -> Any:
     """Convert a value to JSON types: NumPy becomes Python, NaN and infinity become None, anything else its str().
 
+    >>> import numpy as np
     >>> plain({"rows": np.int64(3), "share": float("nan"), "bins": (1, 2)})
     {'rows': 3, 'share': None, 'bins': [1, 2]}
     """
