@@ -336,7 +336,7 @@ _LARGEST_RATIO_OF_SMALL_GROUPS, _SHARE_OF_SMALL_GROUPS = (
 
 # By these, .97 and more of the rows of films are near others, at most .2 of those of the shared sets, and .7 of those
 # of random rows of two bins.
-_MOST_NEIGHBOURS_LOOKED_AT, _FEWEST_NEIGHBOURS = 1000, 40
+_MOST_NEIGHBOURS_LOOKED_AT, _FEWEST_NEIGHBOURS = 300, 40
 _NEIGHBOURS = 31
 _SAME = 1e-7
 _GAP = 2.0  # how many times farther the next neighbour is

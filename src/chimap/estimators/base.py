@@ -86,6 +86,20 @@ _LOOK_SHARE = (
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 
 
+def _units_at_fit(source: Source, recipe: Recipe, groups: ArrayLike | None) -> Units | None:
+    """Say what looks doubtful about some rows, and return their units; None where the fit will refuse the source.
+
+    The rows take a share of the memory, and are let go before the fit.
+    """
+    if source.held_bytes >= recipe.budget:
+        return None
+    rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
+    say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
+    if groups is None:
+        say(doubts_of_groups(source, rows))
+    return Units.of(rows)
+
+
 class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     """A linear model on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
@@ -277,13 +291,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         if isinstance(groups, str):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
-        units: Units | None = None
-        if source.held_bytes < recipe.budget:  # the fit refuses others before it reads a row
-            rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
-            units = Units.of(rows)
-            say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
-            if groups is None:
-                say(doubts_of_groups(source, rows))
+        units = _units_at_fit(source, recipe, groups)
         bind_columns(self, source)
         self.reading_ = source.reading
         if unlabelled is not None:
