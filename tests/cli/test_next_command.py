@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import shlex
 
 import numpy as np
@@ -21,7 +22,7 @@ def write_table(path, X, y, labels):
     path.write_text("\n".join([",".join(head), *lines]) + "\n")
 
 
-@pytest.mark.parametrize("where", ["a column", "members", "a file", "found by name"])
+@pytest.mark.parametrize("where", ["a column", "members", "a file", "found by name", "compressed"])
 def test_it_runs_on_other_data(where, tmp_path):
     X, y = load_digits(n_class=3, return_X_y=True)
     X = X.astype(int)
@@ -33,12 +34,16 @@ def test_it_runs_on_other_data(where, tmp_path):
             np.save(tmp_path / f"{name}.npy", X[rows])
             np.save(tmp_path / ("OTHER-LABELS.npy" if name == "OTHER" else "labels.npy"), y[rows])
         else:
-            write_table(tmp_path / f"{name}.csv", X[rows], y[rows], "digit" if where == "a column" else "y")
+            table = tmp_path / f"{name}.csv"
+            write_table(table, X[rows], y[rows], "digit" if where == "a column" else "y")
+            if where == "compressed":
+                (tmp_path / f"{name}.csv.xz").write_bytes(lzma.compress(table.read_bytes()))
     data, labels = {
         "a column": ("train.csv", ["--labels", "digit"]),
         "members": ("train.npz::pixels", ["--labels", "::digit"]),
         "a file": ("train.npy", ["--labels", "labels.npy"]),
         "found by name": ("train.csv", []),
+        "compressed": ("train.csv.xz", []),
     }[where]
     [fitted] = run_many([["fit", data, *labels, *FIT]], tmp_path)
     assert fitted.code == 0, fitted.err

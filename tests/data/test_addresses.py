@@ -154,10 +154,17 @@ def test_what_cannot_be_reached(tmp_path, monkeypatch):
         with pytest.raises(DataError, match=expected):
             open_source(address)
     monkeypatch.setitem(sys.modules, "s3fs", None)
-    with pytest.raises(
-        ImportError, match=r"^s3://bucket/rows\.npy: Install s3fs .*\. Install it, or give a local"
+    for module, address, extra in (
+        ("s3fs", "s3://bucket/rows.npy", "s3"),
+        ("aiohttp", "https://127.0.0.1:9/rows.npy", "http"),
+        ("aiohttp", "zip://rows.npy::http://127.0.0.1:9/all.zip", "http"),
     ):
-        open_source("s3://bucket/rows.npy")
+        monkeypatch.setitem(sys.modules, module, None)
+        monkeypatch.delitem(sys.modules, "fsspec.implementations.http", raising=False)
+        with pytest.raises(
+            ImportError, match=rf"^{address}: .*\. Install it \(pip install 'fsspec\[{extra}\]'\), or"
+        ):
+            open_source(address)
 
 
 def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):

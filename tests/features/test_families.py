@@ -60,6 +60,10 @@ def test_a_family_makes_what_it_names_or_its_own_class():
 def test_what_is_no_family_is_refused():
     with pytest.raises(ValueError, match="has no features_into and no footprint"):
         HistogramClassifier("exp-chi2", features=object()).fit(X, X[:, 0] > 0.05)
+    with pytest.raises(
+        ValueError, match=r"the class FourierFeatures: give an object, such as FourierFeatures\(\)"
+    ):
+        HistogramClassifier("exp-chi2", features=FourierFeatures).fit(X, X[:, 0] > 0.05)
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "exp-chi2", "skewed-chi2"])

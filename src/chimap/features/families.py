@@ -126,6 +126,14 @@ def _family_of_object(features: object) -> type[Family]:
     for family in (family for families in FAMILIES.values() for family in families):
         if isinstance(features, made_by(family)):
             return family
+    if isinstance(features, type):
+        raise InputError(
+            Message(
+                "{features} is the class {}: give an object, such as {}(), or a word.",
+                features.__name__,
+                features.__name__,
+            )
+        )
     missing = [
         name for name in ("features_into", "footprint", "fitting_bytes") if not hasattr(features, name)
     ]

@@ -156,8 +156,11 @@ def _others_like(data: str, images: bool) -> str:
     """Return a placeholder name for other data of the same kind."""
     if images and Path(data).is_dir():
         return "OTHER-IMAGES/"
+    from chimap.data.io.files import COMPRESSIONS
+
     file, colons, member = data.partition("::")
-    endings = "".join(Path(file).suffixes[-2:] if file.endswith(".gz") else Path(file).suffixes[-1:])
+    is_compressed = file.endswith(COMPRESSIONS[1:])
+    endings = "".join(Path(file).suffixes[-2 if is_compressed else -1 :])
     return f"OTHER{endings or '.npz'}{colons}{member}"
 
 

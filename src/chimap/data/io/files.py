@@ -299,6 +299,12 @@ def _system(address: str) -> tuple[AbstractFileSystem, str]:
     return cast("tuple[AbstractFileSystem, str]", url_to_fs(address))
 
 
+def _extra_of(address: str) -> str:
+    """Return the extra of fsspec that brings what an address needs: extras have the names of protocols."""
+    protocol = address.split("::")[-1].partition("://")[0]
+    return "http" if protocol == "https" else protocol
+
+
 @contextmanager
 def _reaching(address: str) -> Iterator[None]:
     """Turn errors of a file system, whose types differ by system, into errors that name the address and the remedy."""
@@ -308,7 +314,8 @@ def _reaching(address: str) -> Iterator[None]:
         raise
     except ImportError as error:
         raise MissingPackageError(
-            f"{address}: {str(error).rstrip('.')}. Install it, or give a local path."
+            f"{address}: {str(error).rstrip('.')}. Install it (pip install 'fsspec[{_extra_of(address)}]'), or give a "
+            "local path."
         ) from error
     except ValueError as error:
         raise DataError(f"{address}: {error}. Give a local path, or an address that fsspec knows.") from error
