@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import chimap
 from chimap._errors import DataError, InputError, MemoryBudgetError, MissingPackageError, ParameterError
 from chimap.cli import messages
 
@@ -354,7 +355,7 @@ BETWEEN_PARTS = ("_blas.py", "_threads.py", "solvers/blocks.py", "_loops/_compil
 
 def test_checks_of_input_raise_exceptions_of_the_package():
     """A ``raise ValueError`` would be reported as a bug of chimap."""
-    home = Path(messages.__file__).parents[2]
+    home = Path(chimap.__file__).parent
     for path in home.rglob("*.py"):
         if path.relative_to(home).as_posix().endswith(BETWEEN_PARTS):
             continue
