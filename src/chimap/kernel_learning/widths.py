@@ -34,9 +34,11 @@ from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.moments import FoldMoments, Moments
 from chimap.recipe.parts import FeatureBlock, parts_of
-from chimap.selection import choose_alpha
+from chimap.selection.base import OpenSettings
+from chimap.selection.choose import compare
 from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import LinearSolution, ridge
+from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import ObjectiveSlopes, held_out, total_scatter, training
 
@@ -596,8 +598,8 @@ class WidthDesign:
         moments = rows.moments(features.at(features.start_), method.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
-            choice = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
-        return max(float(choice.best["alpha"]), least_alpha(whole, method.dtype))
+            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(alpha))
+        return max(best, least_alpha(whole, method.dtype))
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
