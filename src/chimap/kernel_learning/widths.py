@@ -411,24 +411,15 @@ class WidthRounds(WidthSearch):
         """
         self.objective.evaluations += 1
         moments = self.objective.rows.moments(self.objective.features.at(log_widths), self.objective.dtype)
-        whole, errors = moments.whole(), dict[int, float]()
-        least = np.log(least_alpha(whole, self.objective.dtype))
-
-        def strength(place: int) -> float:
-            return log_alpha + place * np.log(10) / 2
-
-        def error(place: int) -> float:
-            if place not in errors:
-                errors[place] = held_out(moments, whole, float(np.exp(strength(place)))).value
-            return errors[place]
-
-        def better(setting: Setting, best: Setting) -> bool:
-            return strength(setting[0]) >= least and error(setting[0]) < error(best[0])
-
-        steps = [] if self.keeps_alpha else [(-1, 0), (1, 0)]
+        alpha = float(np.exp(log_alpha))
         with self.objective.rows.clock("solve"):
-            place = climb(better, (0, 0), steps)[0]
-            return error(place), strength(place), moments
+            problem = RidgeProblem(moments, spans=False)
+            least = least_alpha(problem.whole, self.objective.dtype)
+            open = OpenSettings((alpha,)) if self.keeps_alpha else OpenSettings(None, near=alpha, least=least)
+            compared, alpha = compare(problem, open)
+        assert compared.result is not None
+        error = float(compared.result.means[compared.result.chosen]) / (compared.result.baseline or 1.0)
+        return error, float(np.log(alpha)), moments
 
     def _slope_rows(self) -> Rows:
         """Return rows evenly spread over those to learn from."""

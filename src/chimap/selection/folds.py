@@ -18,6 +18,7 @@ from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
+from chimap.selection.climb import Setting, climb
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
@@ -160,6 +161,27 @@ def _search(scorer: _Scorer, scale: float) -> None:
     best_after(best - 1)
 
 
+def climb_near(
+    folds: FoldMoments, whole: Moments, near: float, least: float, factor: Factor
+) -> SelectionResult:
+    """Score strengths by the folds, climbing from one in half decades until none beside it is better.
+
+    No strength below ``least`` is tried but ``near`` itself.
+    """
+    check_folds(folds, whole)
+    scorer = _Scorer(folds.folds, whole, None, factor)
+
+    def error(setting: Setting) -> float:
+        scorer.score(near * 10 ** (setting[0] / 2))
+        return scorer.mean(near * 10 ** (setting[0] / 2))
+
+    def better(setting: Setting, best: Setting) -> bool:
+        return near * 10 ** (setting[0] / 2) >= least and error(setting) < error(best)
+
+    climb(better, (0, 0), [(-1, 0), (1, 0)])
+    return scorer.result()
+
+
 def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> float:
     """Return roughly the best strength by the error on the folds ``left_out``, to start the search of another loss.
 
@@ -275,6 +297,10 @@ class Folds(Selection):
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
+        if open.near is not None:
+            return Compared(
+                climb_near(problem.moments, problem.whole, open.near, open.least, problem.factor), problem
+            )
         result = choose_alpha(
             problem.moments,
             problem.whole,
