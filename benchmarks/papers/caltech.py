@@ -30,7 +30,7 @@ from chimap import open_images
 from chimap._files import replacing
 from chimap.data import PerClassSplits
 from chimap.images import SIFT, ImageHistograms
-from chimap.report import (
+from chimap.reports import (
     Evaluation,
     classification_metrics,
     examples,

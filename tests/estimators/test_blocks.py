@@ -26,7 +26,7 @@ from chimap.data import ArraySource
 from chimap.features.blocks import BlockFeatures
 from chimap.kernels import OnColumns
 from chimap.moments import fold_of_rows
-from chimap.report import write_selection
+from chimap.reports import write_selection
 
 from ..histograms import histograms
 
