@@ -557,7 +557,8 @@ def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
                 "or remove one of the rows. For a column of groups of rows, use {groups}.",
                 where,
                 ids[repeat[0]],
-                *repeat,
+                repeat[0],
+                repeat[1],
             )
         )
     return ids

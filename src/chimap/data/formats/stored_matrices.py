@@ -401,7 +401,8 @@ def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.
                 "{}: {!r} comes twice, at {} and {}. Each must occur once. {}",
                 where,
                 str(texts[repeat[0]]),
-                *repeat,
+                repeat[0],
+                repeat[1],
                 remedy,
             )
         )
