@@ -327,7 +327,7 @@ class RidgeFromMoments(MomentsModel):
     def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
         """Return the scores on other rows for every number of components and every strength tried.
 
-        One decomposition gives all of them; ``report.write_selection`` draws them.
+        One decomposition gives all of them; ``reports.SelectionPage`` draws them.
 
         Parameters
         ----------
