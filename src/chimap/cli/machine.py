@@ -6,9 +6,12 @@ import json
 import os
 import platform
 from importlib.metadata import PackageNotFoundError, distribution, version
+from typing import TYPE_CHECKING
 
-from chimap._types import JSON
 from chimap.cli import process, show
+
+if TYPE_CHECKING:
+    from chimap._types import JSON
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "safetensors")
 _OPTIONAL_PACKAGES = ("torch", "dask", "pyarrow", "zarr", "h5py", "opencv-python-headless", "onnx")
