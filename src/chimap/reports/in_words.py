@@ -151,5 +151,5 @@ def task_lines(metrics: TaskMetrics) -> dict[str, str | None]:
         values = (f"{by_task[i]:#.4g}" for by_task in metrics.measures.values())
         table.append(line(name, values, f"{metrics.n_seen[i]:,}"))
     if len(metrics.names) > _MOST_TASKS:
-        table.append(f"and {len(metrics.names) - _MOST_TASKS} more; --json and --output show all tasks")
+        table.append(f"and {len(metrics.names) - _MOST_TASKS} more; the page and the JSON show all tasks")
     return {"tasks": "\n".join(row.rstrip() for row in table)}
