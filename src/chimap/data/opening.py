@@ -206,7 +206,7 @@ class _OpenedData:
         return _nothing, ()  # worker processes get rows to read, not a copy of a data frame
 
     def __call__(self, name: str, source: Source) -> np.ndarray:
-        """Return the values of a column, see ``Source.column``."""
+        """Return the values of a column, see ``Source.column_with_gaps``."""
         taken_for_labels = (
             LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
         )
@@ -217,14 +217,7 @@ class _OpenedData:
         )
         values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
         assert values is not None  # the labels are named
-        chosen_values = values[source.places_in_file()]
-        if np.ma.is_masked(chosen_values):
-            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]
-            raise DataError(
-                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
-                "without a value."
-            )
-        return np.asarray(np.ma.getdata(chosen_values))
+        return values[source.places_in_file()]
 
 
 def _nothing() -> None:

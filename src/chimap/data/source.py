@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
 from chimap.data.rows import digest, regroup, row_ranges
+
+if TYPE_CHECKING:
+    from chimap.data.covariates import CovariateTable
 
 
 class Stored(Protocol):
@@ -99,6 +102,8 @@ class Source(ABC):
         Weights of the rows in every sum, as float64; None if all are 1.
     counts : ndarray of shape (n_rows,), or None
         Number of equal rows that each row stands for; None if each is one row, whatever its weight.
+    covariates : CovariateTable or None
+        Columns of other kinds beside the bins, such as age and sex, where a fit or a model takes them.
     unlabelled : Source or None
         The rows that were left out because they have no label.
     n_left_out : int
@@ -147,6 +152,7 @@ class Source(ABC):
     task_names: tuple[str, ...] | None = None
     weights: np.ndarray | None = None
     counts: np.ndarray | None = None
+    covariates: CovariateTable | None = None
     n_left_out: int = 0
     notes: tuple[str, ...] = ()
     id_name: str = "id"
@@ -187,12 +193,34 @@ class Source(ABC):
             If a row has no value (the message names the first such row), if there is no such column, or if the rows
             were not read from a file or a data frame.
         """
+        values = self.column_with_gaps(name)
+        if np.ma.is_masked(values):
+            row = self.places_in_file()[np.flatnonzero(np.ma.getmaskarray(values))[0]]
+            raise DataError(
+                f"{self.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
+                "without a value."
+            )
+        return np.asarray(np.ma.getdata(values))
+
+    def column_with_gaps(self, name: str) -> np.ma.MaskedArray:
+        """Return the values of a column as ``column`` does, masked where a row has none.
+
+        Parameters
+        ----------
+        name : str
+            See ``column``.
+
+        Raises
+        ------
+        DataError
+            If there is no such column, or if the rows were not read from a file or a data frame.
+        """
         if self.origin is None:
             raise DataError(
                 f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
                 "values as an array."
             )
-        return self.origin(name, self)
+        return np.ma.asarray(self.origin(name, self))
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

@@ -18,7 +18,7 @@ from chimap.data.source import Chunk, Source
 from chimap.data.table import ColumnChoice, ignored, present_names, roles_of, unique_ids
 
 
-class _View(Source):
+class View(Source):
     """A view with the attributes of the source behind it."""
 
     def __init__(self, source: Source) -> None:
@@ -30,6 +30,7 @@ class _View(Source):
         self.from_files, self.can_seek = source.from_files, source.can_seek
         self.column_names, self.row_ids = source.column_names, source.row_ids
         self.weights, self.counts = source.weights, source.counts
+        self.covariates = source.covariates
         self.task_names, self.has_object_labels = source.task_names, source.has_object_labels
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.metadata, self.matrices = source.metadata, source.matrices
@@ -50,7 +51,7 @@ class _View(Source):
         return self._source.places_in_file()
 
 
-class ChosenColumns(_View):
+class ChosenColumns(View):
     """Some columns of a source, in the order of ``places``.
 
     Parameters
@@ -110,7 +111,12 @@ class ChosenColumns(_View):
         return np.ascontiguousarray(taken)
 
 
-class ChosenRows(_View):
+def bins_of(source: Source, n_covariates: int) -> Source:
+    """Return the rows without the columns of covariates behind their bins."""
+    return ChosenColumns(source, range(source.n_features - n_covariates)) if n_covariates else source
+
+
+class ChosenRows(View):
     """Some rows of a source at increasing indices, with labels of their own, or none."""
 
     def __init__(self, source: Source, rows: np.ndarray, y: np.ndarray | None) -> None:
@@ -125,6 +131,8 @@ class ChosenRows(_View):
             self.weights = source.weights[self._rows]
         if source.counts is not None:
             self.counts = source.counts[self._rows]
+        if source.covariates is not None:
+            self.covariates = source.covariates.take(self._rows)
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
         self.stored_rows = max(1, -(-source.stored_rows * self.n_rows // source.n_rows))
 
@@ -183,7 +191,7 @@ class ChosenRows(_View):
                 yield _arrays.take_rows(chunk.X, chosen_rows[low:high] - chunk.start)
 
 
-class Labelled(_View):
+class Labelled(View):
     """All rows of a source, with other labels.
 
     Parameters

@@ -6,7 +6,7 @@ forwards to it whatever is asked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from chimap._errors import InputError
 from chimap._frames import is_collection
 from chimap._messages import Message
 from chimap._threads import threads
@@ -34,6 +35,7 @@ from chimap._types import (
 from chimap._validation import DataError, checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
+from chimap.data.covariates import CovariateTable, beside, names_columns
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.labelling import labelled
 from chimap.data.table import check_order
@@ -47,9 +49,11 @@ from chimap.estimators.rows import (
     source_of,
     source_of_batch,
     source_to_predict,
+    source_with_covariates,
 )
 from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
+from chimap.features.covariates import Covariates
 from chimap.features.mapped_functions import MappedModel
 from chimap.features.prescribed import Prescribed
 from chimap.fit.batches import Batches, batches_of
@@ -123,6 +127,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
+    covariates_: Sometimes[Covariates]  # what they are, their kernel and weight, and what they add
     loss_: Loss | None
     selection_: SelectionResult | None
     _codec: Sometimes[Codec]
@@ -143,6 +148,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         normalize: str | Sequence[str | None] | None = None,
         bin_weights: str | ArrayLike | None = "auto",
         blocks: Blocks | None = None,
+        covariates: str | Sequence[str] | MatrixLike | Mapping[str, ArrayLike] | None = None,
         loss: str | Loss = "square",
         class_weight: ClassWeight = None,
         weights: str = "importance",
@@ -165,6 +171,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self.normalize = normalize
         self.bin_weights = bin_weights
         self.blocks = blocks
+        self.covariates = covariates
         self.loss = loss
         self.class_weight = class_weight
         self.weights = weights
@@ -230,9 +237,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             return self.fit_source(
                 DaskSource(X, y), engine=current_engine(), groups=groups, sample_weight=sample_weight
             )
-        return self.fit_source(
-            source_of(self, X, y, self._y_checks), groups=groups, sample_weight=sample_weight
-        )
+        made = source_of if self.covariates is None else source_with_covariates
+        return self.fit_source(made(self, X, y, self._y_checks), groups=groups, sample_weight=sample_weight)
 
     def fit_source(
         self,
@@ -291,6 +297,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         if isinstance(groups, str):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
+        if names_columns(self.covariates) and source.covariates is None:
+            source = beside(source, CovariateTable.read(source, self.covariates))
         units = _units_at_fit(source, recipe, groups)
         bind_columns(self, source)
         self.reading_ = source.reading
@@ -333,6 +341,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, to_learn: ArrayLike | None
     ) -> Self:
         """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
+        if self.covariates is not None:
+            raise InputError(Message("partial_fit takes no {covariates}: use fit."))
         batches: Batches | None = vars(self).get("_batches")
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
         with threads(self.n_jobs):
@@ -375,6 +385,14 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
                 self.model_, recipe=replace(recipe, device=self._device, n_jobs=self.n_jobs)
             )
 
+    covariates: Any = None  # of estimators without this parameter
+
+    @property
+    def taken_covariates(self) -> Covariates | None:  # type: ignore[override]
+        """The covariates that the model takes besides the bins; None if it takes none."""
+        covariates: Covariates | None = self.fitted.learned.get("covariates_")
+        return None if covariates is None or not covariates.n_columns else covariates
+
     @property
     def _device(self) -> str:
         """Where outputs are computed; "cpu" for estimators without this parameter."""
@@ -396,7 +414,12 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         """Return parameters and learned attributes by name, as files hold them."""
         state = dict(super().__getstate__())
         model: Model | None = state.pop("model_", None)
-        return state if model is None else {**attributes_of(model), **state}
+        if model is None:
+            return state
+        covariates: Covariates | None = model.learned.get("covariates_")
+        if covariates is not None and not names_columns(self.covariates):  # values of the rows of the fit
+            state["covariates"] = covariates.names
+        return {**attributes_of(model), **state}
 
     def __setstate__(self, state: JSON) -> None:
         own = {*self._get_param_names(), *_OWN} & state.keys() if "features_" in state else state.keys()
@@ -417,7 +440,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         Method.of(model.recipe, model.columns, has_gaps=model.task.has_gaps)
         _ = model.parts  # raises for a kernel or features that are not there
         if (weights := model.recipe.given_bin_weights) is not None:
-            checked_weights(weights, model.n_bins, "bin", "bin_weights")
+            checked_weights(weights, model.n_bins - model.recipe.n_covariates, "bin", "bin_weights")
 
     @property
     def coef_(self) -> np.ndarray:

@@ -17,6 +17,7 @@ from chimap.estimators.explaining import Explaining
 from chimap.estimators.prediction import Prediction
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of
 from chimap.features.additive import AnchorMap
+from chimap.features.covariates import check_takes_bins_only
 from chimap.features.rounded import check_not_rounded
 from chimap.model_files.model_file import SavedEstimator
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -267,6 +268,7 @@ def compiled(
     Raise ValueError for features that mix the bins or are rounded, and if no tables come within the tolerance.
     """
     check_not_rounded(model, "compile()")
+    check_takes_bins_only(model, "a table")
     tables = _made_from(model, tolerance, memory)
     tables.exact_, tables.n_features_in_, tables._is_mixed = model, model.n_features_in_, False
     psi, coef, intercept = model.features_, model.coef_.T, model.intercept_

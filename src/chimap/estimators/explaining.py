@@ -37,6 +37,8 @@ from chimap.recipe.codecs import Codec, is_matrix
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from chimap.features.covariates import Covariates
+
 KINDS = ("gradient", "permutation", "removal", "variance")
 
 
@@ -44,6 +46,7 @@ class Explaining:
     """Explanations of an estimator with linear outputs for prepared rows. A subclass defines the abstract methods."""
 
     n_features_in_: int
+    taken_covariates: Covariates | None = None  # see ``Prediction``
     n_jobs: int | None
     _codec: Codec
 
@@ -147,7 +150,7 @@ class Explaining:
                 order, values = removal_importance(lambda some: self._outputs_of_prepared(some) / units, rows)
                 return Importance(kind, order, bin_names(self)[order], values)
             if kind == "gradient":
-                values = slopes_of_bins(self._mapped_model(), rows, units, self.n_features_in_)
+                values = slopes_of_bins(self._mapped_model(), rows, units, bin_names(self).size)
             else:
                 values = variances_of_bins(self._contributions, rows, units)
         return Importance.of(kind, values, bin_names(self))
@@ -357,12 +360,17 @@ def rows_like_fit(model: BaseEstimator, is_signed: bool) -> np.ndarray:
 
 
 def bin_names(model: BaseEstimator) -> np.ndarray:
-    """Return the names of the bins, or their numbers; bins of images are named by cells and words."""
+    """Return the names of the bins, or their numbers, and of the columns of covariates behind them.
+
+    Bins of images are named by cells and words.
+    """
     names = getattr(model, "feature_names_in_", None)
     histograms = getattr(model, "histograms_", None)
     if names is None and histograms is not None:
         names = histograms.get_feature_names_out()
-    return np.arange(model.n_features_in_) if names is None else np.asarray(names)
+    bins = np.arange(model.n_features_in_) if names is None else np.asarray(names)
+    covariates: Covariates | None = model.taken_covariates
+    return bins if covariates is None else np.array([*bins, *covariates.column_names], dtype=object)
 
 
 def places_of_bins(names: np.ndarray, bins: Sequence[int] | Sequence[str], estimator: str) -> list[int]:

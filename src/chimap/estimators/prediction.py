@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data.formats.fields import Reading
+    from chimap.features.covariates import Covariates
 
 
 _LOOKED_AT = 256  # rows whose units are compared with those of the fit
@@ -44,6 +45,7 @@ class Prediction:
     reading_: Sometimes[Reading | None]
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
+    taken_covariates: Covariates | None = None  # that the model takes besides the bins
     n_jobs: int | None
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
@@ -119,7 +121,9 @@ class Prediction:
 
     def _say_doubts(self, rows: Rows, name: str) -> None:
         """Warn if rows have other units than those of the fit."""
-        units = getattr(self, "units_", None)
+        units, covariates = getattr(self, "units_", None), self.taken_covariates
+        if covariates is not None:
+            rows = _arrays.take_columns(rows, np.arange(self.n_features_in_))
         if units is not None and rows.shape[0] >= FEWEST_ROWS:
             say(units.doubts(_arrays.take_rows(rows, slice(_LOOKED_AT)), name))
 

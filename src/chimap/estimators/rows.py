@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched, open_source
 from chimap.data.catalogue import check_rows_order, opener_of
+from chimap.data.covariates import CovariateTable, beside, columns_aside, names_columns
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled, task_words
 from chimap.data.labels import UNREAD
@@ -27,19 +28,23 @@ from chimap.solvers.from_moments import RidgeSolver
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from chimap.features.covariates import Covariates
 
-def source_to_predict(model: object, X: MatrixLike) -> Source | None:
+
+def source_to_predict(model: Any, X: MatrixLike) -> Source | None:
     """Return a source if X is not a matrix of rows; None if it is.
 
     Parameters
     ----------
-    model : object
+    model : estimator
         Fitted model; its ``reading_``, if it has one, reads texts, molecules and named counts.
     X : object
         The rows.
     """
     if isinstance(X, Source):
         return X
+    if model.taken_covariates is not None:
+        return open_source(X, like=model)
     reading = getattr(model, "reading_", None)
     if reading is not None and (source := reading.source_of(X)) is not None:
         return source
@@ -57,7 +62,14 @@ def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
             f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
             "Open it with open_source(path, like=model)."
         )
-    return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
+    rows = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
+    covariates: Covariates | None = model.taken_covariates
+    if covariates is None:
+        return rows
+    if rows.covariates is None and rows.origin is not None:
+        names = model.covariates if names_columns(model.covariates) else covariates.names
+        rows = beside(rows, CovariateTable.read(rows, names))
+    return covariates.widened(rows)
 
 
 def bind_columns(model: BaseEstimator, source: Source) -> None:
@@ -91,6 +103,23 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
     array_source = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
     array_source.task_names = names
     return array_source
+
+
+def source_with_covariates(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
+    """Return a source of rows X and labels y with the covariates of the model: columns of X, or values of their own."""
+    covariates = model.covariates
+    if not names_columns(covariates):
+        source = source_of(model, X, y, y_checks)
+        return beside(source, CovariateTable.of(covariates, source.n_rows + source.n_left_out))
+    if not is_frame(X) and opener_of(X) is None:
+        raise DataError(
+            Message(
+                "{covariates=} names columns, and X is an array, whose columns have no names: give a data frame, or "
+                "the values as {covariates}.",
+                covariates,
+            )
+        )
+    return open_source(X, y, aside=columns_aside(covariates))
 
 
 def labelled_rows(

@@ -20,10 +20,11 @@ from chimap._messages import Message
 from chimap._types import JSON, Rows
 from chimap.backends import backend_of, check_device, on_host
 from chimap.features.base import FittedFeatures
+from chimap.features.covariates import Covariates
 from chimap.features.exact import RowKernel
 from chimap.features.mapped_functions import MappedModel
 from chimap.features.rounded import RoundedFeatures
-from chimap.kernels import AdditiveKernel, Kernel
+from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.preparation import Preparation
 from chimap.normalizations import Normalization
@@ -114,10 +115,16 @@ class Model:
 
     def describe(self) -> JSON:
         """Return a description of the kernel and the features; see ``HistogramClassifier.describe``."""
-        gamma = getattr(self.kernel, "gamma", None)
-        is_plain = isinstance(self.kernel, AdditiveKernel) and gamma == 1
+        kernel, name = self.kernel, self.kernel.name
+        if self.recipe.n_covariates and isinstance(kernel, Sum):
+            *bins, _ = kernel.kernels
+            kernel = bins[0].kernel if len(bins) == 1 and isinstance(bins[0], OnColumns) else Sum(tuple(bins))
+            covariates: Covariates = self.learned["covariates_"]
+            name = f"{kernel.name} + {covariates.kernel} of {', '.join(covariates.names)}"
+        gamma = getattr(kernel, "gamma", None)
+        is_plain = isinstance(kernel, AdditiveKernel) and gamma == 1
         return {
-            "kernel": self.kernel.name,
+            "kernel": name,
             "gamma": None if is_plain else gamma,
             "features": self.features.describe(),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -14,7 +14,8 @@ from chimap._errors import DataError, InputError
 from chimap._formatting import plain
 from chimap._messages import Message
 from chimap._types import JSON, ArrayLike, Rows
-from chimap.data import PerClassSplits
+from chimap.data import ArraySource, PerClassSplits
+from chimap.data.covariates import CovariateTable, beside
 from chimap.estimators.targets import task_names
 from chimap.reports.measures import classification_metrics, regression_metrics, task_metrics
 from chimap.reports.ranking import ranking_metrics
@@ -141,6 +142,7 @@ def repeated_splits(
     y: np.ndarray,
     splits: BaseCrossValidator,
     groups: ArrayLike | None = None,
+    covariates: CovariateTable | None = None,
 ) -> SplitScores:
     """Train a copy of the estimator on each split and score it on the test rows.
 
@@ -156,6 +158,8 @@ def repeated_splits(
         A splitter of scikit-learn's interface, such as ``PerClassSplits(15)`` or ``ShuffleSplit()``.
     groups : array-like of shape (n,) or None, default=None
         The group of each row. The splitter, and the selection of settings within a split, keep groups together.
+    covariates : CovariateTable or None, default=None
+        Covariates of the rows, for a model that takes them.
 
     Returns
     -------
@@ -179,8 +183,14 @@ def repeated_splits(
     scores, sizes = [], []
     for train, test in splits.split(X, y, groups):
         fit_params = {} if groups is None else {"groups": np.asarray(groups)[train]}
-        model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **fit_params)
-        scores.append(measure(model, _arrays.take_rows(X, test), y[test]))
+        if covariates is None:
+            model = clone(estimator).fit(_arrays.take_rows(X, train), y[train], **fit_params)
+            tested: Any = _arrays.take_rows(X, test)
+        else:
+            rows = ArraySource(_arrays.take_rows(X, train), y[train])
+            model = clone(estimator).fit_source(beside(rows, covariates.take(train)), **fit_params)
+            tested = beside(ArraySource(_arrays.take_rows(X, test)), covariates.take(test))
+        scores.append(measure(model, tested, y[test]))
         sizes.append((len(train), len(test)))
     return SplitScores({name: np.array([values[name] for values in scores]) for name in scores[0]}, *sizes[0])
 

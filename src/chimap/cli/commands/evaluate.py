@@ -154,7 +154,9 @@ def measure(
     if drawn is not None:
         with show.busy(f"training on {splits} splits"):
             rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
-            evaluated = replace(evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups))
+            evaluated = replace(
+                evaluated, splits=repeated_splits(fitted, rows, y, drawn, groups, source.covariates)
+            )
     if output is not None:
         with show.busy("drawing the report"):
             evaluated.save(output, overwrite=overwrite)
