@@ -21,7 +21,6 @@ from chimap.reports import (
     mean_baseline,
     ranking_metrics,
     regression_metrics,
-    render_report,
     task_metrics,
     worst_errors,
     worst_mistakes,
@@ -196,4 +195,4 @@ CASES = {
 
 @cache
 def page_of(name: str) -> str:
-    return render_report(CASES[name]())
+    return CASES[name]().to_html()

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from chimap.reports import render_comparison, write_comparison
+from chimap.reports import ComparisonPage
 from chimap.reports.comparison import pareto_front
 
 from .comparisons import CASES, comparison, entrant, kernel_errors, many
@@ -95,7 +95,7 @@ def test_pareto_front():
 @pytest.mark.parametrize("name", CASES)
 def test_page_is_well_formed_and_loads_nothing(name):
     found = CASES[name]()
-    text = render_comparison(found, command=COMMAND)
+    text = ComparisonPage(found, command=COMMAND).to_html()
     page = Page(text)
     assert text.startswith("<!DOCTYPE html>")
     assert len(page.ids) == len(set(page.ids))
@@ -114,7 +114,7 @@ def test_page_is_well_formed_and_loads_nothing(name):
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return render_comparison(many())
+    return ComparisonPage(many()).to_html()
 
 
 def test_page_says_what_stands_beside_the_machines(page):
@@ -142,13 +142,16 @@ def test_machines_beyond_ten_are_folded(page):
         row = f'<th scope="row" class="text">{e.kernel}</th>'
         assert row in (before if i < 10 else after), e.name
     assert before.count("without any bins") == 1
-    assert "The other" not in render_comparison(many(2))
+    assert "The other" not in ComparisonPage(many(2)).to_html()
 
 
 @pytest.mark.parametrize("bound_of", ["values", "gram"])
 def test_kernel_errors_on_the_page_of_their_own_and_beside_a_race(bound_of):
     errors = kernel_errors(bound_of)
-    alone, beside = render_comparison(None, errors=errors), render_comparison(many(), errors=errors)
+    alone, beside = (
+        ComparisonPage(None, errors=errors).to_html(),
+        ComparisonPage(many(), errors=errors).to_html(),
+    )
     for text in (alone, beside):
         shown = "".join(Page(text).text)
         for said in ("smallest possible", "must be odd", "Approximation of chi2 by features", "DirectMap"):
@@ -168,15 +171,15 @@ def test_table_is_best_first():
 
 def test_names_are_escaped():
     attack = "<script>alert(1)</script>"
-    text = render_comparison(comparison(entrant(attack)), command=attack)
+    text = ComparisonPage(comparison(entrant(attack)), command=attack).to_html()
     assert "script" not in Page(text).tags
 
 
 def test_writing(page, tmp_path):
     """The same numbers give the same page."""
     target = tmp_path / "page.html"
-    assert write_comparison(many(), target) == target
+    assert ComparisonPage(many()).save(target) == target
     assert target.read_text(encoding="utf-8") == page
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        write_comparison(many(), target)
+        ComparisonPage(many()).save(target)
     assert list(tmp_path.iterdir()) == [target]

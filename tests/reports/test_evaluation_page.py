@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import os
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,9 +13,8 @@ import matplotlib
 import numpy as np
 import pytest
 
-import chimap.reports.evaluation_page as html_module
-from chimap.reports import StrengthCurve, classification_metrics, render_report, write_report
-from chimap.reports.evaluation_page import (
+from chimap.reports import Evaluation, StrengthCurve, classification_metrics
+from chimap.reports.evaluation_figures import (
     _short_count,
     classes_a_cell,
     confusion_heat_map,
@@ -78,7 +79,7 @@ def test_page_is_well_formed_and_loads_nothing(name):
 
 
 def test_same_evaluation_same_page():
-    assert render_report(CASES["ten classes"]()) == page_of("ten classes")
+    assert CASES["ten classes"]().to_html() == page_of("ten classes")
 
 
 def test_page_shows_what_it_is_given():
@@ -100,7 +101,7 @@ def test_page_shows_what_it_is_given():
 
 
 def test_every_class_is_listed_weakest_first():
-    text = "".join(Page(render_report(classification(40, "name-{}-"))).text)
+    text = "".join(Page(classification(40, "name-{}-").to_html()).text)
     table = text[text.index("of 40 classes with the lowest recall") :]
     assert all(f"name-{i}-" in table for i in range(40))
     recalls = [float(r) for r in re.findall(r"name-\d+-\s+([\d.]+)\u202f%", table)]
@@ -110,7 +111,7 @@ def test_every_class_is_listed_weakest_first():
 
 def test_every_task_is_listed_weakest_first():
     evaluation = several_tasks(14, name="name-{}-")
-    text = "".join(Page(render_report(evaluation)).text)
+    text = "".join(Page(evaluation.to_html()).text)
     assert f"{evaluation.metrics.mean('ROC AUC'):.3f}" in text
     assert "1 of the 14 tasks cannot be measured here" in text
     table = text[text.index("weakest of 14 tasks") :]
@@ -129,20 +130,18 @@ def test_every_task_is_listed_weakest_first():
 
 
 def test_optional_parts_may_be_missing():
-    page = Page(render_report(replace(classification(2), curve=None, stages={}, settings={}, baseline=None)))
+    page = Page(replace(classification(2), curve=None, stages={}, settings={}, baseline=None).to_html())
     text = "".join(page.text)
     assert "Strength of the penalty" not in text
     assert "Baseline" not in text
-    assert "Baseline" not in "".join(
-        Page(render_report(replace(regression(1), baseline=None, curve=None))).text
-    )
-    assert "Baseline" not in "".join(Page(render_report(several_tasks(3, baseline=None))).text)
+    assert "Baseline" not in "".join(Page(replace(regression(1), baseline=None, curve=None).to_html()).text)
+    assert "Baseline" not in "".join(Page(several_tasks(3, baseline=None).to_html()).text)
 
 
 def test_a_model_no_better_than_the_baseline_is_called_so():
     assert "not shown to be better" not in page_of("two classes")
     coin = classification_metrics([0, 1] * 20, [0, 0, 1, 1] * 10)
-    assert "not shown to be better" in render_report(replace(classification(2), metrics=coin))
+    assert "not shown to be better" in replace(classification(2), metrics=coin).to_html()
 
 
 def test_names_are_escaped():
@@ -157,45 +156,51 @@ def test_names_are_escaped():
         stages={attack: 1.0},
         versions={attack: attack},
     )
-    text = render_report(evaluation)
+    text = evaluation.to_html()
     assert "script" not in Page(text).tags
     assert "&lt;script&gt;" in text
 
 
-def test_write_report_writes_the_page(tmp_path):
+def test_save_writes_the_page(tmp_path):
     target = tmp_path / "report.html"
-    assert write_report(classification(2), str(target)) == target
+    assert classification(2).save(str(target)) == target
     assert target.read_text(encoding="utf-8") == page_of("two classes")
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_notebooks_show_the_page_in_a_frame_of_its_own():
+    """Its style must not reach the notebook, and nothing of the page may close the frame."""
+    frame = re.fullmatch(r'<iframe srcdoc="([^"]*)"[^>]*></iframe>', classification(2)._repr_html_())
+    assert html.unescape(frame[1]) == page_of("two classes")
 
 
 def test_existing_page_stays_unless_told(tmp_path):
     target = tmp_path / "report.html"
     target.write_text("mine")
     with pytest.raises(FileExistsError, match="overwrite=True"):
-        write_report(classification(2), target)
+        classification(2).save(target)
     assert target.read_text() == "mine"
-    write_report(classification(2), target, overwrite=True)
+    classification(2).save(target, overwrite=True)
     assert target.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
 
 
 def test_missing_folder_and_folder_as_page_are_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match="create it first"):
-        write_report(classification(2), tmp_path / "nowhere" / "report.html")
+        classification(2).save(tmp_path / "nowhere" / "report.html")
     with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"):
-        write_report(classification(2), tmp_path, overwrite=True)
+        classification(2).save(tmp_path, overwrite=True)
 
 
-@pytest.mark.parametrize("step", ["render_report", "os.replace"])
-def test_failure_leaves_nothing_behind(tmp_path, monkeypatch, step):
+@pytest.mark.parametrize(("owner", "step"), [(Evaluation, "to_html"), (os, "replace")])
+def test_failure_leaves_nothing_behind(tmp_path, monkeypatch, owner, step):
     def fail(*args, **kwargs):
         raise RuntimeError("no more ink")
 
     target = tmp_path / "report.html"
     target.write_text("mine")
-    monkeypatch.setattr(html_module if step == "render_report" else html_module.os, step.split(".")[-1], fail)
+    monkeypatch.setattr(owner, step, fail)
     with pytest.raises(RuntimeError, match="no more ink"):
-        write_report(classification(2), target, overwrite=True)
+        classification(2).save(target, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     assert target.read_text() == "mine"
 

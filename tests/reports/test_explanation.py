@@ -13,8 +13,7 @@ from PIL import Image
 
 from chimap._validation import DataError
 from chimap.estimators.explaining import KINDS
-from chimap.reports import render_explanation, write_explanation
-from chimap.reports.explanation_page import KINDS as IN_WORDS
+from chimap.reports.explanation import KINDS as IN_WORDS
 from chimap.reports.pictures import check_shape, painted, painted_photo, picture_shape
 
 from .explanations import explanation
@@ -23,7 +22,7 @@ from .explanations import explanation
 @pytest.mark.parametrize("features", ["additive", "landmarks"])
 def test_bins_functions_and_rows(features):
     found = explanation(features)
-    page = render_explanation(found)
+    page = found.to_html()
     assert "<b>chi2" not in page
     assert "&lt;row 0&gt;" in page
     assert page.count("<svg") == 1 + 3 + 2
@@ -31,30 +30,30 @@ def test_bins_functions_and_rows(features):
     assert ("The model is the sum of these functions" in page) == (features == "additive")
     assert ("Landmarks or rows that contribute the most" in page) == (features == "landmarks")
     assert "http" not in page.replace("http://www.w3.org", "")
-    assert page == render_explanation(found)
+    assert page == found.to_html()
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_importance_has_words(kind):
     one = explanation()
     short = replace(one, importance=replace(one.importance, kind=kind), effects=(), rows=())
-    assert IN_WORDS[kind] in render_explanation(short)
+    assert IN_WORDS[kind] in short.to_html()
 
 
 def test_of_two_classes_and_of_a_regression():
-    assert "Contributions in favour of" in render_explanation(explanation(two=True))
-    assert "Contributions that raise" in render_explanation(explanation(regression=True))
+    assert "Contributions in favour of" in explanation(two=True).to_html()
+    assert "Contributions that raise" in explanation(regression=True).to_html()
 
 
 def test_json_holds_the_same(tmp_path):
     found = explanation()
-    write_explanation(found, tmp_path / "why.html")
+    found.save(tmp_path / "why.html")
     plain = json.loads(json.dumps(found.as_dict()))
     assert len(plain["importance"]["bins"]) == 20
     assert plain["rows"][0]["contributions"][0]["name"].startswith("pixel")
     assert len(plain["functions"]) == 3
     with pytest.raises(FileExistsError):
-        write_explanation(found, tmp_path / "why.html")
+        found.save(tmp_path / "why.html")
 
 
 def test_the_functions_of_an_additive_model_add_up_to_its_contributions():

@@ -8,8 +8,7 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from chimap.reports import ChannelPath, ChannelWeights, LearnedKernel, Widths, write_learned_kernel
-from chimap.reports.kernel import render_learned_kernel
+from chimap.reports import ChannelPath, ChannelWeights, LearnedKernel, Widths
 
 HISTORY = [
     {
@@ -41,19 +40,19 @@ def learned(**changes):
 
 
 def test_widths_and_curve():
-    page = render_learned_kernel(learned())
+    page = learned().to_html()
     assert "<b>fur" not in page
     assert "&lt;b&gt;fur" in page
     assert page.count("<svg") == 2
     assert "4 ×" in page  # narrower
     assert "0.5 ×" in page  # wider
     assert "went from 50.0" in page
-    assert page == render_learned_kernel(learned())
+    assert page == learned().to_html()
 
 
 def test_many_widths_are_a_line_and_the_table_is_folded():
     many = Widths([f"bin {i}" for i in range(200)], np.ones(200), np.geomspace(0.1, 10, 200))
-    page = render_learned_kernel(learned(widths=many))
+    page = learned(widths=many).to_html()
     assert "The other 190" in page
     assert len(page) < 300_000
 
@@ -62,7 +61,7 @@ def test_channels_and_path():
     names = ["colour", "shape", "size"]
     weights = ChannelWeights(names, np.array([[0.5, 0.0, 1.0], [1.5, 0.0, 1.0]]), ["cat", "dog"])
     path = ChannelPath(names, np.geomspace(10, 0.1, 5), np.outer(np.arange(5), [1.0, 0.0, 2.0]), None, 3)
-    page = render_learned_kernel(learned(widths=None, history=(), channels=weights, path=path))
+    page = learned(widths=None, history=(), channels=weights, path=path).to_html()
     assert "not used" in page
     assert "Regularisation path" in page
     assert "50.0" in page
@@ -71,7 +70,7 @@ def test_channels_and_path():
 
 def test_no_validation_rows():
     history = [{**step, "validation_score": None, "validation_error": None} for step in HISTORY]
-    page = render_learned_kernel(learned(history=history))
+    page = learned(history=history).to_html()
     assert "No rows were kept for validation" in page
 
 
@@ -79,15 +78,15 @@ def test_json_and_file(tmp_path):
     found = learned().as_dict()
     assert json.loads(json.dumps(found))["widths"][1] == {"name": "eyes", "start": 2.0, "found": 1.0}
     assert "widths" not in found["history"][0]
-    write_learned_kernel(learned(), tmp_path / "kernel.html")
+    learned().save(tmp_path / "kernel.html")
     with pytest.raises(FileExistsError):
-        write_learned_kernel(learned(), tmp_path / "kernel.html")
+        learned().save(tmp_path / "kernel.html")
 
 
 def test_the_highest_score_is_told_where_it_is_not_the_one_that_is_kept():
     history = [dict(step) for step in HISTORY]
     history[1]["validation_score"] = 0.99
-    page = " ".join(render_learned_kernel(learned(history=history)).split())
+    page = " ".join(learned(history=history).to_html().split())
     assert "the highest accuracy, 99.0" in page
     assert "was at iteration 1" in page
-    assert "the highest" not in render_learned_kernel(learned())
+    assert "the highest" not in learned().to_html()

@@ -19,7 +19,6 @@ from chimap.reports import (
     mean_baseline,
     most_confused,
     regression_metrics,
-    render_report,
     task_metrics,
     wilson_interval,
 )
@@ -173,7 +172,7 @@ def test_the_page_and_json_say_the_error(name):
     said = json.loads(json.dumps(evaluation.as_dict()))["reliability"]
     assert said["expected_calibration_error"] == pytest.approx(evaluation.reliability.error)
     assert sum(band["rows"] for band in said["bands"]) == evaluation.reliability.right.size
-    page = render_report(evaluation)
+    page = evaluation.to_html()
     off = f"{100 * evaluation.reliability.error:.1f}"
     assert len(re.findall(rf"differ by {off}\s%\son average", page)) == 1
     assert ("Calibration of the probabilities" in page) == (name == "ten classes")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chimap.reports import render_comparison, render_explanation
-from chimap.reports.kernel import render_learned_kernel
+from chimap.reports import ComparisonPage
 
 from . import comparisons
 from .browser import CHROMIUM, problems
@@ -31,10 +30,10 @@ MANY_CLASSES = ("thirty ranked classes with images",)
 @pytest.fixture(scope="module")
 def pages():
     found = {name: page_of(name) for name in _SHOWN}
-    found["explanation"] = render_explanation(explanation("landmarks"))
-    found["explanation of two classes"] = render_explanation(explanation(two=True))
-    found["comparison"] = render_comparison(comparisons.many(4))
-    found["kernel"] = render_learned_kernel(learned())
+    found["explanation"] = explanation("landmarks").to_html()
+    found["explanation of two classes"] = explanation(two=True).to_html()
+    found["comparison"] = ComparisonPage(comparisons.many(4)).to_html()
+    found["kernel"] = learned().to_html()
     return found
 
 

@@ -5,15 +5,15 @@ import pytest
 
 from chimap import MomentsLasso, MomentsRidge, MomentsRidgeClassifier
 from chimap._validation import DataError
-from chimap.reports import write_selection
+from chimap.reports import SelectionPage
 
 rng = np.random.default_rng(0)
 Z = rng.standard_normal((400, 30)) * np.geomspace(3, 0.1, 30)
 y = Z[:, 0] - Z[:, 2] + rng.standard_normal(400)
 
 
-def page(model, tmp_path, **options):
-    return write_selection(model, tmp_path / "page.html", **options).read_text()
+def page(model, tmp_path, overwrite=False, **options):
+    return SelectionPage.of(model, **options).save(tmp_path / "page.html", overwrite=overwrite).read_text()
 
 
 def test_components(tmp_path):

@@ -5,33 +5,29 @@ Three steps, a file each for what they are about:
 - measures: ``measures``, ``ranking`` and ``splits`` compare predictions with the truth.
 - values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
   that a page shows. Each gives its numbers as JSON with ``as_dict``.
-- pages: ``render_...`` returns the HTML of a value and ``write_...`` writes it. ``page`` has what all pages share,
-  ``figures`` turns figures of matplotlib into SVG, and ``templates`` holds the HTML.
+- pages: the values are ``Page``s, that notebooks show and ``save`` writes. ``figures`` turns figures of matplotlib
+  into SVG, and ``templates`` holds the HTML.
 
 matplotlib and jinja2 are imported only when a page is drawn.
 
 >>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
 >>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
->>> write_report(page, "pets.html")  # doctest: +SKIP
+>>> page.save("pets.html")  # doctest: +SKIP
 PosixPath('pets.html')
 """
 
 from __future__ import annotations
 
 from chimap.features.kernel_errors import KernelErrors
-from chimap.reports.comparison import Comparison, compare, render_comparison, write_comparison
+from chimap.reports.comparison import Comparison, ComparisonPage, compare
 from chimap.reports.evaluation import Evaluation
-from chimap.reports.evaluation_page import render_report, write_report
 from chimap.reports.explanation import ExplainedRow, Likeness, ModelExplanation
-from chimap.reports.explanation_page import render_explanation, write_explanation
 from chimap.reports.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
 from chimap.reports.kernel import (
     ChannelPath,
     ChannelWeights,
     LearnedKernel,
     Widths,
-    render_learned_kernel,
-    write_learned_kernel,
 )
 from chimap.reports.measures import (
     Baseline,
@@ -48,7 +44,7 @@ from chimap.reports.measures import (
     task_metrics,
     wilson_interval,
 )
-from chimap.reports.page import package_versions
+from chimap.reports.page import Page, package_versions
 from chimap.reports.pictures import Example, ExampleRow, Examples, examples
 from chimap.reports.ranking import (
     PrecisionRecall,
@@ -57,7 +53,7 @@ from chimap.reports.ranking import (
     precision_recall,
     ranking_metrics,
 )
-from chimap.reports.selection import ComponentScores, StrengthCurve, write_selection
+from chimap.reports.selection import ComponentScores, SelectionPage, StrengthCurve
 from chimap.reports.splits import SplitScores, repeated_splits
 
 __all__ = [
@@ -92,17 +88,13 @@ __all__ = [
     "Comparison",
     "compare",
     "KernelErrors",
-    "render_comparison",
-    "write_comparison",
+    "ComparisonPage",
     "ChannelPath",
     "ChannelWeights",
     "LearnedKernel",
     "Widths",
-    "render_learned_kernel",
-    "write_learned_kernel",
-    "render_report",
-    "write_report",
-    "write_selection",
+    "SelectionPage",
+    "Page",
     "Insight",
     "Mistake",
     "TwoClasses",
@@ -111,6 +103,4 @@ __all__ = [
     "ExplainedRow",
     "Likeness",
     "ModelExplanation",
-    "render_explanation",
-    "write_explanation",
 ]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from chimap._types import JSON, Parameters
 from chimap._validation import DataError
 from chimap.data import Source
 from chimap.engines import Progress, Stopwatch
-from chimap.features.kernel_errors import KernelErrors
+from chimap.features.kernel_errors import FeatureError, KernelErrors
 from chimap.race.compare import SIZES, Entrant, Run, differences, recommended
 from chimap.race.compare import compare as run_comparison
 from chimap.reports.figures import (
@@ -35,15 +34,14 @@ from chimap.reports.figures import (
     log_axis,
     to_svg,
 )
-from chimap.reports.kernel_errors import gram_error, value_error
 from chimap.reports.page import (
     ROWS_LISTED,
+    Page,
     captioned,
     date_in_words,
     now,
     package_versions,
     render,
-    write_page,
 )
 from chimap.selection.jackknife import standard_error
 
@@ -120,10 +118,11 @@ def compare(
         with clock("read"):
             shown.stage("reading", None)
             asked = Recipe.of(model)
-            _, source, groups = Task.of(source, asked, groups)
+            task, source, groups = Task.of(source, asked, groups)
         found = run_comparison(
             asked,
             source,
+            task,
             groups,
             fit_candidate,
             shown,
@@ -205,7 +204,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Page):
     """All results of a race. The page depends on this value alone.
 
     Parameters
@@ -337,6 +336,10 @@ class Comparison:
         """
         return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
 
+    def to_html(self) -> str:
+        """Return the page as text, without a command and kernel errors; see ``ComparisonPage``."""
+        return ComparisonPage(self).to_html()
+
     def as_dict(self) -> Parameters:
         """Return the comparison as JSON types, nested like the fields, with the recommendation; best entrants first."""
         advice, facts = self.recommendation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
@@ -357,50 +360,9 @@ class Comparison:
         return plain(facts)
 
 
-def write_comparison(
-    comparison: Comparison | None,
-    path: str | os.PathLike[str],
-    *,
-    command: str | None = None,
-    errors: KernelErrors | None = None,
-    overwrite: bool = False,
-) -> Path:
-    """Write the page of a comparison, of kernel errors or of both to a file.
-
-    A page that cannot be completed leaves no file behind.
-
-    Parameters
-    ----------
-    comparison : Comparison or None
-        The comparison to show.
-    path : path-like
-        The file to write.
-    command : str or None, default=None
-        The command that fits the recommended model.
-    errors : KernelErrors or None, default=None
-        The kernel errors to show.
-    overwrite : bool, default=False
-        Whether to replace an existing file.
-
-    Returns
-    -------
-    Path
-        The path of the page.
-
-    Raises
-    ------
-    FileExistsError
-        If ``path`` exists and ``overwrite`` is False.
-    FileNotFoundError
-        If the folder of ``path`` does not exist.
-    """
-    return write_page(lambda: render_comparison(comparison, command=command, errors=errors), path, overwrite)
-
-
-def render_comparison(
-    comparison: Comparison | None, *, command: str | None = None, errors: KernelErrors | None = None
-) -> str:
-    """Return the page as text; equal values give equal text.
+@dataclass(frozen=True, eq=False)
+class ComparisonPage(Page):
+    """A comparison, kernel errors or both, as a page.
 
     Parameters
     ----------
@@ -411,39 +373,47 @@ def render_comparison(
     errors : KernelErrors or None, default=None
         The kernel errors to show.
     """
-    facts: JSON = {
-        "data": {},
-        "settings": {},
-        "versions": {},
-        "stages": {},
-        "created": "",
-        "advice": None,
-        "figures": [],
-    }
-    if comparison is not None:
-        facts = {
-            "data": _formatting.plain({k: v for k, v in comparison.data.items() if v is not None}),
-            "settings": _formatting.plain(comparison.settings),
-            "versions": _formatting.plain(comparison.versions),
-            "stages": {name: _formatting.seconds(time) for name, time in comparison.stages.items()},
-            "created": date_in_words(comparison.created),
-            "advice": comparison.recommendation,
-            "figures": _figures(comparison),
+
+    comparison: Comparison | None
+    command: str | None = None
+    errors: KernelErrors | None = None
+
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+        comparison, errors = self.comparison, self.errors
+        facts: JSON = {
+            "data": {},
+            "settings": {},
+            "versions": {},
+            "stages": {},
+            "created": "",
+            "advice": None,
+            "figures": [],
         }
-    return render(
-        "comparison.html",
-        title=_title(comparison, errors),
-        comparison=comparison,
-        errors=errors,
-        listed=ROWS_LISTED,
-        command=command,
-        error_figures=[] if errors is None else _error_figures(errors),
-        has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
-        score=lambda value: _score(comparison, value),
-        between=lambda entrant: _between(comparison, entrant),
-        stored=_stored,
-        **facts,
-    )
+        if comparison is not None:
+            facts = {
+                "data": plain({k: v for k, v in comparison.data.items() if v is not None}),
+                "settings": plain(comparison.settings),
+                "versions": plain(comparison.versions),
+                "stages": {name: _formatting.seconds(time) for name, time in comparison.stages.items()},
+                "created": date_in_words(comparison.created),
+                "advice": comparison.recommendation,
+                "figures": _figures(comparison),
+            }
+        return render(
+            "comparison.html",
+            title=_title(comparison, errors),
+            comparison=comparison,
+            errors=errors,
+            listed=ROWS_LISTED,
+            command=self.command,
+            error_figures=[] if errors is None else _error_figures(errors),
+            has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
+            score=lambda value: _score(comparison, value),
+            between=lambda entrant: _between(comparison, entrant),
+            stored=_stored,
+            **facts,
+        )
 
 
 def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
@@ -623,3 +593,102 @@ def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_l
     legend_below(axes)
     listed = ", ".join(one_line(e.words) for e in comparison.ranked)
     return to_svg(figure, f"comparison-{name}", f"{y_label} over {x_label}: {listed}.")
+
+
+_SMALLEST_ERROR = 1e-16  # smaller errors are rounding
+
+
+def value_error(errors: KernelErrors) -> str:
+    """Draw the relative error over pairs of values by number of terms (logarithmic), with the bound."""
+    return _error_figure(
+        errors, lambda m: m.value_error, "values", "relative error over pairs of values", True
+    )
+
+
+def gram_error(errors: KernelErrors) -> str:
+    """Draw the relative error of the kernel matrix by size (logarithmic), with the bound if it is one of the matrix."""
+    has_bound = errors.bound_of == "gram"
+    return _error_figure(
+        errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound
+    )
+
+
+def _error_figure(
+    errors: KernelErrors,
+    error: Callable[[FeatureError], float | None],
+    name: str,
+    y_label: str,
+    has_bound: bool,
+) -> str:
+    unit = "terms" if errors.bound_of == "values" else "features"
+    with drawing(*CURVE_SIZE) as (figure, axes):
+        sizes: list[int] = []
+        heights: list[float] = []
+        for family, style in _styles(errors).items():
+            points = [
+                (m.size, max(e, _SMALLEST_ERROR))
+                for m in errors.measured
+                if m.family == family and m.unit == unit and (e := error(m)) is not None
+            ]
+            if points:
+                x, y = zip(*sorted(points), strict=True)
+                axes.plot(x, y, label=one_line(family, 60), **style)
+                sizes += x
+                heights += y
+        bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _SMALLEST_ERROR]
+        if has_bound and bound:
+            x, y = zip(*bound, strict=True)
+            axes.plot(
+                x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="smallest possible", zorder=5
+            )
+            heights += y
+        axes.set_yscale("log")
+        if unit == "terms":
+            axes.set_xticks(sorted(set(sizes)))
+        else:
+            axes.set_xscale("log")
+            _features_axis(axes, sizes)
+        if heights:
+            axes.set_ylim(min(heights) / 2, max(heights) * 2)
+            log_axis(axes.yaxis, *axes.get_ylim())
+        x_label = "terms per bin" if unit == "terms" else "number of features"
+        return _with_legend(figure, axes, errors, name, x_label, y_label)
+
+
+def _styles(errors: KernelErrors) -> dict[str, JSON]:
+    """Return colour and marker of each family, in the order of measurement."""
+    families = list(dict.fromkeys(m.family for m in errors.measured))
+    return {
+        family: {
+            "color": LINES[i % len(LINES)],
+            "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
+            "markersize": 6,
+            "linewidth": 1.7,
+            "linestyle": "-" if i < len(LINES) else ":",
+        }
+        for i, family in enumerate(families)
+    }
+
+
+def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
+    """Set ticks at the sizes if they are few and far apart, else as on any logarithmic axis."""
+    from matplotlib.ticker import NullLocator
+
+    ticks = sorted(set(sizes))
+    low, high = ticks[0] / 1.2, ticks[-1] * 1.2
+    axes.set_xlim(low, high)
+    if len(ticks) > 5 or any(b < 1.6 * a for a, b in pairwise(ticks)):
+        log_axis(axes.xaxis, low, high)
+        return
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _with_legend(
+    figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str
+) -> str:
+    axes.grid(axis="y")
+    axes.set(xlabel=x_label, ylabel=y_label)
+    legend_below(axes)
+    listed = ", ".join(one_line(m.name) for m in errors.ranked)
+    return to_svg(figure, f"errors-{name}", f"{y_label} by {x_label}: {listed}.")

@@ -1,4 +1,4 @@
-"""``Evaluation``: everything that a report shows, as one frozen value, and how a model is scored on a source."""
+"""``Evaluation``: everything that a report shows as one frozen value, how it is found for a model, and its page."""
 
 from __future__ import annotations
 
@@ -7,8 +7,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from chimap._formatting import plain
+import numpy as np
+
+from chimap._formatting import measure_in_words, plain
 from chimap._types import JSON
+from chimap.reports.evaluation_figures import (
+    MOST_CLASSES_NAMED,
+    MOST_DOTS,
+    calibration_figure,
+    classes_a_cell,
+    confusion_heat_map,
+    learning_curve,
+    precision_recall_figure,
+    predicted_against_true,
+    reliability_figure,
+    residual_histogram,
+    roc_figure,
+    stage_times,
+)
 from chimap.reports.insight import Insight
 from chimap.reports.measures import (
     Baseline,
@@ -16,12 +32,13 @@ from chimap.reports.measures import (
     RegressionMetrics,
     Reliability,
     TaskMetrics,
+    most_confused,
 )
-from chimap.reports.page import now, package_versions
+from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
 from chimap.reports.pictures import Examples, examples, images_of
 from chimap.reports.ranking import RankingMetrics
 from chimap.reports.score import Score
-from chimap.reports.selection import ComponentScores, StrengthCurve
+from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
 from chimap.reports.splits import SplitScores
 
 if TYPE_CHECKING:
@@ -29,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation:
+class Evaluation(Page):
     """The evaluation of a model on some rows. The page depends on this value alone.
 
     Parameters
@@ -84,6 +101,19 @@ class Evaluation:
     insight: Insight | None = None
     reliability: Reliability | None = None
     created: datetime = field(default_factory=now)
+
+    def to_html(self) -> str:
+        """Return the page as text; equal evaluations give equal text."""
+        metrics = self.metrics
+        if isinstance(metrics, ClassificationMetrics):
+            parts = _classification_parts(self, metrics)
+        elif isinstance(metrics, TaskMetrics):
+            parts = _task_parts(metrics)
+        else:
+            parts = _regression_parts(self, metrics)
+        if self.insight is not None:
+            parts |= _insight_parts(self.insight, getattr(metrics, "auc", None))
+        return render("evaluation.html", evaluation=self, **parts, **_common_parts(self))
 
     def as_dict(self) -> JSON:
         """Return the evaluation as JSON types, nested like the fields; images are left out."""
@@ -190,3 +220,135 @@ def _settings(model: Any) -> dict[str, Any]:
         "features": model.coef_.shape[1],
     }
     return learned | {name: value for name, value in parameters.items() if name not in left_out}
+
+
+EXTREME_CLASSES = 8  # best classes, and worst classes, listed by average precision
+
+
+def _common_parts(evaluation: Evaluation) -> JSON:
+    stages = {name: float(time) for name, time in evaluation.stages.items()}
+    return {
+        "data": plain(evaluation.data),
+        "settings": {k: v for k, v in plain(evaluation.settings).items() if v is not None},
+        "versions": plain(evaluation.versions),
+        "created": date_in_words(evaluation.created),
+        "stages": stages,
+        "stages_total": sum(stages.values()),
+        "stages_svg": as_markup(stage_times(stages)) if stages else None,
+        "curve_svg": as_markup(strength_curve(evaluation.curve)) if evaluation.curve else None,
+        "components_svg": as_markup(_components_svg(evaluation.components))
+        if evaluation.components
+        else None,
+    }
+
+
+def _components_svg(scores: ComponentScores) -> str:
+    return scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
+
+
+def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> JSON:
+    rows = _class_rows(metrics)
+    return {
+        "task": "classification",
+        "metrics": metrics,
+        "digits": 2 if metrics.n_rows >= 10_000 else 1,
+        "beats_baseline": evaluation.baseline is None or metrics.interval[0] > evaluation.baseline.value,
+        "first_rows": rows[:ROWS_LISTED],
+        "further_rows": rows[ROWS_LISTED:],
+        "classes_a_cell": classes_a_cell(len(rows)),
+        "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= MOST_CLASSES_NAMED else 0.6,
+        "numbered": len(rows) > MOST_CLASSES_NAMED,
+        "pairs": most_confused(metrics, 20 if len(rows) > MOST_CLASSES_NAMED else 10),
+        "confusion_svg": as_markup(confusion_heat_map(metrics)),
+        "is_unequal": metrics.is_unequal,
+        "ranking": None if _has_roc(evaluation) else evaluation.ranking,
+        "examples": evaluation.examples,
+        **_calibration_parts(evaluation),
+        **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
+    }
+
+
+def _has_roc(evaluation: Evaluation) -> bool:
+    """Return whether two classes have a ROC curve in place of a ranking; pages with images always show the ranking."""
+    return (
+        evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
+    )
+
+
+def _insight_parts(insight: Insight, auc: float | None) -> JSON:
+    """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
+    two, curve = insight.two, insight.curve
+    bands = [] if two is None else two.reliability()
+    return {
+        "roc_svg": None if two is None or auc is None else as_markup(roc_figure(two, auc)),
+        "reliability": bands,
+        "reliability_svg": as_markup(reliability_figure(two)) if two is not None and bands else None,
+        "learning_svg": None if curve is None else as_markup(learning_curve(curve)),
+        "steps": [] if curve is None else list(zip(curve.rows.tolist(), curve.scores, strict=True)),
+    }
+
+
+def _calibration_parts(evaluation: Evaluation) -> JSON:
+    """Return the calibration error, with figure and table unless the section of two classes shows the reliability."""
+    reliability, insight = evaluation.reliability, evaluation.insight
+    is_shown = insight is not None and insight.two is not None and bool(insight.two.reliability())
+    drawn = None if is_shown else reliability
+    return {
+        "calibration": None if reliability is None else reliability.error,
+        "calibration_svg": None if drawn is None else as_markup(calibration_figure(drawn)),
+        "calibration_bands": [] if drawn is None else drawn.bands(),
+    }
+
+
+def _ranking_parts(ranking: RankingMetrics) -> JSON:
+    """Return the figure and the best and worst classes; if there are few, all of them count as best."""
+    order = ranking.ordered()
+    values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
+    all_fit = len(values) <= 2 * EXTREME_CLASSES
+    return {
+        "precision_svg": as_markup(precision_recall_figure(ranking)),
+        "best_found": values if all_fit else values[:EXTREME_CLASSES],
+        "worst_found": [] if all_fit else values[: -EXTREME_CLASSES - 1 : -1],
+    }
+
+
+def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
+    """Return a table row per class, by ascending recall; classes without rows come last."""
+    recall = np.where(np.isnan(metrics.recall), np.inf, metrics.recall)
+    return [
+        {
+            "number": int(i) + 1,
+            "name": metrics.classes[i],
+            "recall": float(metrics.recall[i]),
+            "precision": float(metrics.precision[i]),
+            "f1": float(metrics.f1[i]),
+            "support": int(metrics.support[i]),
+        }
+        for i in np.argsort(recall, kind="stable")
+    ]
+
+
+def _task_parts(metrics: TaskMetrics) -> JSON:
+    places = metrics.weakest_first().tolist()
+    unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
+    return {
+        "task": "tasks",
+        "metrics": metrics,
+        "noun": "target" if metrics.n_positive is None else "task",
+        "in_words": {name: measure_in_words(name) for name in metrics.measures},
+        "first_tasks": places[:ROWS_LISTED],
+        "further_tasks": places[ROWS_LISTED:],
+        "unmeasured": unmeasured,
+        "unknown": (np.nan, np.nan),
+    }
+
+
+def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSON:
+    return {
+        "task": "regression",
+        "metrics": metrics,
+        "beats_baseline": evaluation.baseline is None or metrics.rmse_interval[1] < evaluation.baseline.value,
+        "dotted": metrics.n_rows <= MOST_DOTS,
+        "predicted_svg": as_markup(predicted_against_true(metrics)),
+        "residuals_svg": as_markup(residual_histogram(metrics)),
+    }

@@ -1,4 +1,4 @@
-"""``ModelExplanation``: everything that a page of explanations shows, and how it is found for a model and rows."""
+"""``ModelExplanation``: everything that a page of explanations shows, how it is found for a model, and its page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,14 @@ from chimap.estimators.explaining import bin_names, output_names
 from chimap.estimators.targets import task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
-from chimap.reports.page import now, package_versions
+from chimap.reports.explanation_figures import (
+    contribution_bars,
+    effect_curves,
+    importance_bars,
+    shown_outputs,
+)
+from chimap.reports.figures import LINES, PALETTE
+from chimap.reports.page import Page, as_markup, date_in_words, now, package_versions, render
 from chimap.reports.pictures import PICTURE_SIDE, grey, images_of, painted, painted_photo, small_jpeg
 
 if TYPE_CHECKING:
@@ -166,8 +173,21 @@ class ExplainedRow:
         }
 
 
+BINS_LISTED = 20  # bins in the table
+BINS_OPEN = 10  # bins shown without unfolding the table
+_NAMES = {value: name for name, value in PALETTE.items()}
+KINDS = {
+    "variance": "The importance of a bin is the standard deviation, over the rows, of its contribution to the scores.",
+    "gradient": "The importance of a bin is the root mean square slope of the scores times the standard deviation of "
+    "the bin.",
+    "removal": "The importance of a bin is the root mean square change of the scores when the bin and all bins above "
+    "it are emptied.",
+    "permutation": "The importance of a bin is the loss in score when its values are shuffled among the rows.",
+}
+
+
 @dataclass(frozen=True, eq=False)
-class ModelExplanation:
+class ModelExplanation(Page):
     """Everything that a page of ``chimap explain`` shows.
 
     Parameters
@@ -214,6 +234,25 @@ class ModelExplanation:
     versions: Mapping[str, str] = field(default_factory=package_versions)
     created: datetime = field(default_factory=now)
 
+    def to_html(self) -> str:
+        """Return the page as text; equal explanations give equal text."""
+        top = self.importance.top(BINS_LISTED)
+        return render(
+            "explanation.html",
+            explanation=self,
+            measure=KINDS[self.importance.kind],
+            first=top[:BINS_OPEN],
+            further=top[BINS_OPEN:],
+            importance_svg=as_markup(
+                importance_bars([name for name, _ in top], self.importance.values[:BINS_LISTED])
+            ),
+            effects=_effects(self),
+            rows=[_row(self, row, i) for i, row in enumerate(self.rows)],
+            data=plain(self.data),
+            versions=plain(self.versions),
+            created=date_in_words(self.created),
+        )
+
     def as_dict(self, k: int = 20) -> JSON:
         """Return the explanation as JSON types.
 
@@ -248,6 +287,33 @@ _FUNCTIONS_DRAWN = 6  # bins whose functions are drawn
 _LANDMARKS_SHOWN = 5
 _ROWS_PERMUTED = 300  # rows among which bins are shuffled
 _MOST_CONTRIBUTIONS = 2**27  # contributions held in memory at once
+
+
+def _effects(explanation: ModelExplanation) -> list[JSON]:
+    return [
+        {
+            "name": effect.name,
+            "svg": as_markup(effect_curves(effect, explanation.output_names, f"effect{i}")),
+            "lines": [
+                (_NAMES[colour], explanation.output_names[c])
+                for colour, c in zip(LINES, shown_outputs(effect), strict=False)
+            ],
+        }
+        for i, effect in enumerate(explanation.effects)
+    ]
+
+
+def _row(explanation: ModelExplanation, row: ExplainedRow, place: int) -> JSON:
+    top = row.top()
+    names = [str(explanation.bin_names[i]) for i in top]
+    svg = as_markup(contribution_bars(names, row.contributions[top], f"row{place}")) if top.size else None
+    listed = [(n, row.values[i], row.contributions[i]) for n, i in zip(names, top, strict=True)]
+    return {
+        "row": row,
+        "svg": svg,
+        "top": listed,
+        "rest": row.score - row.base - row.contributions[top].sum(),
+    }
 
 
 def explainable(model: BaseEstimator) -> BaseEstimator:

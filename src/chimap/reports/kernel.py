@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +25,7 @@ from chimap.reports.figures import (
     new_figure,
     to_svg,
 )
-from chimap.reports.page import ROWS_LISTED, captioned, date_in_words, render, write_page
+from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, render
 from chimap.reports.selection import StrengthCurve, strength_curve
 
 if TYPE_CHECKING:
@@ -110,7 +108,7 @@ class ChannelPath:
 
 
 @dataclass(frozen=True)
-class LearnedKernel:
+class LearnedKernel(Page):
     """Everything that a page on kernel learning shows; parts that a method lacks are None or empty.
 
     Parameters
@@ -164,6 +162,23 @@ class LearnedKernel:
     versions: Mapping[str, str] = field(default_factory=dict)
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
 
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+        widths = _width_rows(self)
+        return render(
+            "kernel.html",
+            learned=self,
+            figures=_figures(self),
+            first_rows=widths[:ROWS_LISTED],
+            further_rows=widths[ROWS_LISTED:],
+            best=_best(self),
+            data=plain(self.data),
+            settings={k: v for k, v in plain(self.settings).items() if v is not None},
+            versions=plain(self.versions),
+            stages={name: _formatting.seconds(time) for name, time in self.stages.items()},
+            created=date_in_words(self.created),
+        )
+
     def as_dict(self) -> JSON:
         """Return the result as JSON types, without the widths of each iteration."""
         facts: JSON = {
@@ -180,61 +195,6 @@ class LearnedKernel:
         if self.channels is not None:
             facts["channels"] = dict(zip(self.channels.names, self.channels.shares, strict=True))
         return plain(facts)
-
-
-def write_learned_kernel(
-    learned: LearnedKernel, path: str | os.PathLike[str], *, overwrite: bool = False
-) -> Path:
-    """Write the page of a learned kernel to a file.
-
-    A page that cannot be completed leaves no file behind.
-
-    Parameters
-    ----------
-    learned : LearnedKernel
-        What to show.
-    path : path-like
-        The file to write.
-    overwrite : bool, default=False
-        Whether to replace an existing file.
-
-    Returns
-    -------
-    Path
-        The path of the page.
-
-    Raises
-    ------
-    FileExistsError
-        If ``path`` exists and ``overwrite`` is False.
-    FileNotFoundError
-        If the folder of ``path`` does not exist.
-    """
-    return write_page(lambda: render_learned_kernel(learned), path, overwrite)
-
-
-def render_learned_kernel(learned: LearnedKernel) -> str:
-    """Return the page of a learned kernel as text; equal values give equal text.
-
-    Parameters
-    ----------
-    learned : LearnedKernel
-        What to show.
-    """
-    widths = _width_rows(learned)
-    return render(
-        "kernel.html",
-        learned=learned,
-        figures=_figures(learned),
-        first_rows=widths[:ROWS_LISTED],
-        further_rows=widths[ROWS_LISTED:],
-        best=_best(learned),
-        data=_formatting.plain(learned.data),
-        settings={k: v for k, v in _formatting.plain(learned.settings).items() if v is not None},
-        versions=_formatting.plain(learned.versions),
-        stages={name: _formatting.seconds(time) for name, time in learned.stages.items()},
-        created=date_in_words(learned.created),
-    )
 
 
 def _figures(learned: LearnedKernel) -> list[JSON]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -48,15 +48,55 @@ def render(template: str, **parts: object) -> str:
     return environment.get_template(template).render(**parts).strip() + "\n"
 
 
-def write_page(draw: Callable[[], str], path: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Draw a page and write it to ``path``, completely or not at all; see ``write_report``."""
-    target = Path(path)
-    check_writable(target)
-    check_free(target, overwrite)
-    page = draw()
-    with replacing(target) as unfinished:
-        unfinished.write_text(page, encoding="utf-8")
-    return target
+class Page(ABC):
+    """A value that shows itself as a page: in a notebook, as text and as a file."""
+
+    @abstractmethod
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the page to a file.
+
+        The page is drawn before the file is written, so a page that cannot be completed leaves no file behind.
+
+        Parameters
+        ----------
+        path : path-like
+            The file to write.
+        overwrite : bool, default=False
+            Whether to replace an existing file.
+
+        Returns
+        -------
+        Path
+            The path of the page.
+
+        Raises
+        ------
+        FileExistsError
+            If ``path`` exists and ``overwrite`` is False.
+        FileNotFoundError
+            If the folder of ``path`` does not exist.
+        IsADirectoryError
+            If ``path`` is a folder.
+        """
+        target = Path(path)
+        check_writable(target)
+        check_free(target, overwrite)
+        page = self.to_html()
+        with replacing(target) as unfinished:
+            unfinished.write_text(page, encoding="utf-8")
+        return target
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, as notebooks show it: its style stays within the frame."""
+        from markupsafe import escape
+
+        return (
+            f'<iframe srcdoc="{escape(self.to_html())}" title="{escape(type(self).__name__)}" loading="lazy" '
+            'style="width: 100%; height: 42rem; border: 1px solid #ccc; resize: vertical"></iframe>'
+        )
 
 
 def as_markup(text: str) -> Markup:

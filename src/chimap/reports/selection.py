@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +16,7 @@ from chimap._types import JSON
 from chimap._validation import DataError
 from chimap.estimators.component_curves import ComponentCurves
 from chimap.reports.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
-from chimap.reports.page import captioned, date_in_words, now, package_versions, render, write_page
+from chimap.reports.page import Page, captioned, date_in_words, now, package_versions, render
 from chimap.selection import SelectionResult
 
 if TYPE_CHECKING:
@@ -344,80 +343,100 @@ def _drawn(count: int, kept: int | None) -> Sequence[int]:
     return places
 
 
-def write_selection(
-    model: BaseEstimator,
-    path: str | os.PathLike[str],
-    *,
-    curves: ComponentCurves | None = None,
-    title: str | None = None,
-    overwrite: bool = False,
-) -> Path:
-    """Write a page on the cross-validation of a fitted ``MomentsRidge``, ``MomentsLasso`` or related model.
-
-    For ridge on principal components, the page shows the held-out R² of each number of components and strength, and R²
-    and accuracy on other rows if ``curves`` is given. For LASSO and group LASSO, it shows held-out error, number of
-    used features and residuals of the optimality conditions along the path of strengths.
+@dataclass(frozen=True, eq=False)
+class SelectionPage(Page):
+    """The cross-validation of a fitted model, as a page.
 
     Parameters
     ----------
-    model : estimator
-        A fitted model from moments, or a ``HistogramClassifier`` that chose among several ``n_principal``.
-    path : path-like
-        The file to write.
-    curves : ComponentCurves or None, default=None
-        Scores on other rows, the result of ``model.curves(X, y)``.
-    title : str or None, default=None
-        Title of the page; None takes the name of the estimator.
-    overwrite : bool, default=False
-        Whether to replace an existing file.
-
-    Returns
-    -------
-    Path
-        The path of the page.
-
-    Raises
-    ------
-    DataError
-        If the model chose nothing by folds and there are no ``curves``.
-    FileExistsError
-        If ``path`` exists and ``overwrite`` is False.
-    FileNotFoundError
-        If the folder of ``path`` does not exist.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from chimap import MomentsLasso
-    >>> Z = np.random.default_rng(0).standard_normal((300, 20))
-    >>> model = MomentsLasso(n_alphas=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_selection(model, f"{folder}/lasso.html").name
-    'lasso.html'
+    title : str
+        Title of the page.
+    name : str
+        Name of the estimator.
+    facts : dict
+        What was learned, by name.
+    figures : list of dict
+        Title, drawing and caption of each figure.
+    settings : dict
+        Parameters of the estimator, as text.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the page, with its time zone; by default now.
     """
-    figures = _path_figures(model) if hasattr(model, "path_") else _component_figures(model, curves)
-    if not figures:
-        raise DataError(
-            Message(
-                "this {} has chosen nothing by folds, and there are no curves to show: fit it with several "
-                "{n_components} ({n_principal}) or alphas, or pass curves=model.curves(X, y).",
-                type(model).__name__,
+
+    title: str
+    name: str
+    facts: dict[str, str]
+    figures: list[JSON]
+    settings: JSON
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @classmethod
+    def of(
+        cls, model: BaseEstimator, *, curves: ComponentCurves | None = None, title: str | None = None
+    ) -> SelectionPage:
+        """Return the page on the cross-validation of a fitted ``MomentsRidge``, ``MomentsLasso`` or related model.
+
+        For ridge on principal components, the page shows the held-out R² of each number of components and strength,
+        and R² and accuracy on other rows if ``curves`` is given. For LASSO and group LASSO, it shows held-out error,
+        number of used features and residuals of the optimality conditions along the path of strengths.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted model from moments, or a ``HistogramClassifier`` whose ``PrincipalFeatures`` were given several
+            numbers of components.
+        curves : ComponentCurves or None, default=None
+            Scores on other rows, the result of ``model.curves(X, y)``.
+        title : str or None, default=None
+            Title of the page; None takes the name of the estimator.
+
+        Returns
+        -------
+        SelectionPage
+
+        Raises
+        ------
+        DataError
+            If the model chose nothing by folds and there are no ``curves``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from chimap import MomentsLasso
+        >>> Z = np.random.default_rng(0).standard_normal((300, 20))
+        >>> model = MomentsLasso(n_alphas=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SelectionPage.of(model).save(f"{folder}/lasso.html").name
+        'lasso.html'
+        """
+        figures = _path_figures(model) if hasattr(model, "path_") else _component_figures(model, curves)
+        if not figures:
+            raise DataError(
+                Message(
+                    "this {} has chosen nothing by folds, and there are no curves to show: fit it with several numbers "
+                    "of components (n_components, or PrincipalFeatures) or alphas, or pass curves=model.curves(X, y).",
+                    type(model).__name__,
+                )
             )
-        )
-    return write_page(
-        lambda: render(
+        name = type(model).__name__
+        settings = plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"})
+        return cls(title or name, name, _facts(model), figures, settings)
+
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+        return render(
             "selection.html",
-            title=title or type(model).__name__,
-            name=type(model).__name__,
-            facts=_facts(model),
-            figures=figures,
-            settings=plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"}),
-            versions=plain(package_versions()),
-            created=date_in_words(now()),
-        ),
-        path,
-        overwrite,
-    )
+            title=self.title,
+            name=self.name,
+            facts=self.facts,
+            figures=self.figures,
+            settings=self.settings,
+            versions=plain(self.versions),
+            created=date_in_words(self.created),
+        )
 
 
 def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[JSON]:

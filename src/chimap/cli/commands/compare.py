@@ -240,7 +240,7 @@ def compare(
     from chimap._validation import DataError
     from chimap.cli import data_rows, held_out_rows
     from chimap.data.labelling import labels_of
-    from chimap.reports import write_comparison
+    from chimap.reports import ComparisonPage
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
@@ -264,7 +264,7 @@ def compare(
     if output is not None:
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
-            write_comparison(result, output, command=command, errors=errors_by_kernel, overwrite=overwrite)
+            ComparisonPage(result, command, errors_by_kernel).save(output, overwrite=overwrite)
         messages.written.append(str(output))
     if json:
         show.as_json(

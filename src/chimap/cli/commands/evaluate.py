@@ -138,7 +138,7 @@ def measure(
     from chimap._validation import DataError
     from chimap.cli import data_rows, held_out_rows
     from chimap.data.labelling import present
-    from chimap.reports import repeated_splits, write_report
+    from chimap.reports import repeated_splits
     from chimap.reports.score import as_answers, score_of, true_answers
     from chimap.reports.splits import check_splits, splits_of
 
@@ -192,7 +192,7 @@ def measure(
             evaluated = evaluated._replace(
                 insight=insight_of(fitted, chosen.source, evaluated.score, chosen.training)
             )
-            write_report(page_of(evaluated), output, overwrite=overwrite)
+            page_of(evaluated).save(output, overwrite=overwrite)
         messages.written.append(str(output))
     return evaluated
 

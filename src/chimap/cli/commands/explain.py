@@ -194,13 +194,12 @@ def _write(
     import numpy as np
 
     from chimap._files import replacing
-    from chimap.reports import write_explanation
 
     if output is None:
         return
     if output.suffix.lower() not in _ARRAY_ENDINGS:
         with show.busy("drawing the page"):
-            write_explanation(page, output, overwrite=overwrite)
+            page.save(output, overwrite=overwrite)
     else:
         ranked = page.importance
         arrays: JSON = {

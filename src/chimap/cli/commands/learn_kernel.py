@@ -276,10 +276,8 @@ def learn_kernel(
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
     learned_kernel = learned(fitted)
     if page is not None:
-        from chimap.reports import write_learned_kernel
-
         with show.busy("drawing the page"):
-            write_learned_kernel(learned_kernel, page, overwrite=overwrite)
+            learned_kernel.save(page, overwrite=overwrite)
         messages.written.append(str(page))
     if json:
         about = {"command": "learn-kernel", "model": str(output), "page": page and str(page)}
