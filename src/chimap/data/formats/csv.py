@@ -317,7 +317,8 @@ class TextTable:
 
     def _first_records(self, n_skipped: int) -> list[list[str]]:
         """Return the records on some lines below the first ones, as far as these can be read."""
-        lines, size = [], 0
+        lines: list[str] = []
+        size = 0
         with self._stream() as stream:
             try:
                 for _ in range(n_skipped):
