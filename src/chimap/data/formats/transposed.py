@@ -31,33 +31,17 @@ _ENTRIES_AT_ONCE = 2**18  # that are kept before they are sorted
 _MOST_FILLED = 1 / 3  # share of entries that are not zero from which rows are dense
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The columns besides counts that a program writes, by the first word of its heading.
-
-    Parameters
-    ----------
-    first : str
-        The first word of the heading.
-    aside : tuple of str
-        Columns that are no samples.
-    """
-
-    first: str
-    aside: tuple[str, ...]
+# The columns besides names and counts that programs write, by the first word of their heading.
+_NO_SAMPLES = {
+    "Geneid": ("Chr", "Start", "End", "Strand", "Length"),  # featureCounts
+    "clade_name": ("NCBI_tax_id", "clade_taxid", "additional_species"),  # MetaPhlAn
+    "Representative_Sequence": ("total",),  # count tables of mothur
+}
 
 
-LAYOUTS = (
-    Layout("Geneid", ("Chr", "Start", "End", "Strand", "Length")),  # featureCounts
-    Layout("clade_name", ("NCBI_tax_id", "clade_taxid", "additional_species")),  # MetaPhlAn
-    Layout("Representative_Sequence", ("total",)),  # count tables of mothur
-)
-
-
-def layout_of(table: TextTable) -> Layout | None:
-    """Return the layout of a program whose tables have samples as columns, or None."""
-    first = table.names[0].lstrip("# ") if table.has_names else ""
-    return next((layout for layout in LAYOUTS if layout.first == first), None)
+def no_samples(table: TextTable) -> tuple[str, ...] | None:
+    """Return the columns that a program writes besides those of samples, or None for tables of no such program."""
+    return _NO_SAMPLES.get(table.names[0].lstrip("# ")) if table.has_names else None
 
 
 @dataclass(frozen=True)
@@ -119,7 +103,6 @@ class TransposedSource(OrderedSource):
         self.name, where = self.path.name, str(self.path)
         said = (labels, *choice.said())
         self._table = table = TextTable(self.path, said=said)
-        self._layout = layout_of(table)
         self._samples = self._sample_columns()
         self.n_rows = len(self._samples)
         asked = {word for word in (labels, choice.id) if isinstance(word, str)}
@@ -162,7 +145,7 @@ class TransposedSource(OrderedSource):
 
     def _sample_columns(self) -> list[int]:
         """Return the positions of the columns that are samples: those of numbers in most lines that have any."""
-        known = () if self._layout is None else self._layout.aside
+        known = no_samples(self._table) or ()
         places = [
             place for place in range(1, len(self._table.names)) if self._table.names[place] not in known
         ]
@@ -359,7 +342,7 @@ def is_transposed(table: TextTable, labels: Labels, choice: ColumnChoice) -> boo
 
     Raises DataError where labels or ids are named by a line and by a column.
     """
-    if layout_of(table) is not None:
+    if no_samples(table) is not None:
         return True
     heading = {*table.names[1:]} if table.has_names else set()
     bins = {name for name in choice.names or () if not is_number(name)}
