@@ -36,6 +36,7 @@ from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.labelling import labelled
+from chimap.data.overlap import TrainingMass
 from chimap.data.table import check_order
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
@@ -86,18 +87,20 @@ _LOOK_SHARE = (
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 
 
-def _units_at_fit(source: Source, recipe: Recipe, groups: ArrayLike | None) -> Units | None:
-    """Say what looks doubtful about some rows, and return their units; None where the fit will refuse the source.
+def _first_look(
+    source: Source, recipe: Recipe, groups: ArrayLike | None
+) -> tuple[Units | None, TrainingMass | None]:
+    """Say what looks doubtful about some rows; return their units and mass, None where the fit will refuse the source.
 
     The rows take a share of the memory, and are let go before the fit.
     """
     if source.held_bytes >= recipe.budget:
-        return None
+        return None, None
     rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
     say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
     if groups is None:
         say(doubts_of_groups(source, rows))
-    return Units.of(rows)
+    return Units.of(rows), TrainingMass.of(rows)
 
 
 class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
@@ -291,7 +294,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         if isinstance(groups, str):
             groups = source.column(groups)
         source = self._with_targets(labelled(source))
-        units = _units_at_fit(source, recipe, groups)
+        units, self.mass_ = _first_look(source, recipe, groups)
         bind_columns(self, source)
         self.reading_ = source.reading
         if unlabelled is not None:
@@ -350,7 +353,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         recipe, _ = race(recipe, source, task, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
-        self.units_ = None if recipe.normalize == "l1" else Units.of(first_look(source)[0])
+        rows = first_look(source)[0]
+        self.units_, self.mass_ = None if recipe.normalize == "l1" else Units.of(rows), TrainingMass.of(rows)
         return batches
 
     # --- the fitted model
@@ -561,7 +565,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
 
 
 _OWN = (
-    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "training_", "histograms_",
-    "_batches", "_stale", "_sklearn_output_config",
+    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "mass_", "training_",
+    "histograms_", "_batches", "_stale", "_sklearn_output_config",
 )  # fmt: skip
 """Attributes of an estimator that are not of its model: they say where rows come from."""

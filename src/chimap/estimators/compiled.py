@@ -296,7 +296,7 @@ def _made_from(
     copied = (
         "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "noise_variance_",
         "training_",
-        "histograms_", "reading_", "feature_names_in_",
+        "histograms_", "reading_", "feature_names_in_", "mass_",
     )  # fmt: skip
     for name in copied:
         if hasattr(model, name):

@@ -15,6 +15,7 @@ from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import finite_outputs, rows_as_fitted
 from chimap.data import ArraySource, Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
+from chimap.data.overlap import TrainingMass
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
@@ -40,6 +41,7 @@ class Prediction:
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     units_: Sometimes[Units | None]  # of the rows of the fit; None where they do not matter
+    mass_: Sometimes[TrainingMass | None]  # what its bins hold of the rows of the fit
     first_column_: Sometimes[int | None]  # see ``Source.first_column``
     reading_: Sometimes[Reading | None]
     training_: Sometimes[JSON]

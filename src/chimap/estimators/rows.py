@@ -15,6 +15,7 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched, open_source
 from chimap.data.catalogue import check_rows_order, opener_of
+from chimap.data.doubts import say
 from chimap.data.formats.frames import FrameSource, frame_rows
 from chimap.data.labelling import labelled, task_words
 from chimap.data.labels import UNREAD
@@ -57,7 +58,10 @@ def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
             f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
             "Open it with open_source(path, like=model)."
         )
-    return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
+    mass = getattr(model, "mass_", None)
+    view = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__, mass)
+    say(view.notes[len(source.notes) :])
+    return view
 
 
 def bind_columns(model: BaseEstimator, source: Source) -> None:

@@ -131,7 +131,7 @@ class TransposedSource(OrderedSource):
         self.n_features = len(roles.bins)
         self._place = {lines[place].number: bin for bin, place in enumerate(roles.bins)}
         self.metadata = tuple(names[place] for place in metadata)
-        self.columns_aside = tuple(name for name in self.metadata if name != naming)
+        self.columns_aside = (*roles.unknown, *(name for name in self.metadata if name != naming))
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, self.metadata)
         else:
