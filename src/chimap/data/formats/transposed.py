@@ -89,7 +89,7 @@ class TransposedSource(OrderedSource):
     ...     path = pathlib.Path(folder, "abundance.tsv")
     ...     _ = path.write_text(text)
     ...     source = TransposedSource(path, labels="disease")
-    ...     source.row_ids.tolist(), source.labels().tolist(), next(source.chunks(2)).X.toarray().tolist()
+    ...     source.row_ids.tolist(), source.labels().tolist(), next(source.chunks(2)).X.tolist()
     (['a', 'b'], ['n', 'y'], [[3.0, 0.0], [0.0, 5.0]])
     """
 
