@@ -15,6 +15,7 @@ from chimap._types import JSON, MatrixLike, Rows, Sometimes
 from chimap._validation import finite_outputs, rows_as_fitted
 from chimap.data import ArraySource, Source
 from chimap.data.doubts import FEWEST_ROWS, Units, say
+from chimap.data.labelling import note_on_unread
 from chimap.data.read_ahead import chunks_ahead
 from chimap.engines import Progress, Stopwatch
 from chimap.engines.compilation import compilation
@@ -69,6 +70,8 @@ class Prediction:
     def predict_source(self, source: Source, progress: Progress | None = None) -> np.ndarray:
         """Return the linear outputs f(x) of every row of a source, computed chunk by chunk.
 
+        Rows whose record could not be read, such as a broken image, have NaN for outputs, with a warning.
+
         Parameters
         ----------
         source : Source
@@ -92,6 +95,8 @@ class Prediction:
     ) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the linear outputs of consecutive rows of a source; memory does not grow with its rows.
 
+        Rows whose record could not be read have NaN for outputs, with a warning.
+
         Parameters
         ----------
         source : Source
@@ -110,11 +115,14 @@ class Prediction:
         room = self._room(min(self._rows_at_once, source.n_rows))
         with threads(self.n_jobs), progress, compilation(Stopwatch(), progress):
             progress.stage("predicting", source.n_rows)
+            if source.unread:
+                say([f"{note_on_unread(source)}. They have no prediction."])
             for chunk in chunks_ahead(source, self._rows_at_once):
                 if chunk.start == 0:
                     self._say_doubts(chunk.X, source.name)
                 outputs = self._outputs_of(chunk.X, chunk.start, source.name, room)
-                yield chunk.start, finite_outputs(outputs, chunk.start, source.name)
+                outputs = finite_outputs(outputs, chunk.start, source.name)
+                yield chunk.start, _without_unread(outputs, chunk.start, source)
                 progress.advance(chunk.X.shape[0])
 
     def _say_doubts(self, rows: Rows, name: str) -> None:
@@ -139,3 +147,12 @@ class Prediction:
     @abstractmethod
     def _outputs_of(self, rows: Rows, first_row: int, name: str, room: Any) -> np.ndarray:
         """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``."""
+
+
+def _without_unread(outputs: np.ndarray, first: int, source: Source) -> np.ndarray:
+    """Return the outputs of rows from ``first`` on, with NaN for those whose record could not be read."""
+    places = [row - first for row in source.unread if first <= row < first + outputs.shape[0]]
+    if places:
+        outputs = outputs.astype(np.float64)
+        outputs[places] = np.nan
+    return outputs

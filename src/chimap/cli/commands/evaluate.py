@@ -203,7 +203,9 @@ def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
 
     metrics, score = evaluated.score.metrics, evaluated.score
     left_out = evaluated.chosen.source.n_left_out
-    which = evaluated.chosen.which + (f"; {left_out:,} without a label are left out" if left_out else "")
+    which = evaluated.chosen.which + (
+        f"; {left_out:,} left out, without a label or not readable" if left_out else ""
+    )
     head: dict[str, str | None] = {"rows": which}
     tail: dict[str, str | None] = {
         "splits": None if evaluated.splits is None else _splits_lines(evaluated.splits),

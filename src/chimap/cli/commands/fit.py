@@ -191,7 +191,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     unlearned = getattr(model, "n_unlearned_", 0)
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
     rows += f"; {absent:,} of weight 0" if absent > 0 else ""
-    rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
+    rows += f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""
     is_classifier = hasattr(model, "classes_")
     task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
     if task_names(model) is not None:
