@@ -256,7 +256,7 @@ class TableOptions:
         Columns that are not bins, in the form of --columns.
     missing : VALUE
         Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas between
-        them. Rows left out, without a label or not readable.
+        them. Rows without a label are left out.
     transpose
         Read the columns of a .mtx file as rows, such as a matrix of genes by cells.
     groups : COLUMN

@@ -1,4 +1,4 @@
-"""Labelled rows: rows left out, without a label or not readable, and labels of another table are joined to rows by their ids."""
+"""Labelled rows: rows without a label are left out, and labels of another table are joined to rows by their ids."""
 
 from __future__ import annotations
 

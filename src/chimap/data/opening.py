@@ -77,7 +77,7 @@ def open_source(
         ``"otu_*,depth"`` or ``["0:300"]``; see ``chimap.data.table.places_of``.
     missing : object, default=None
         What marks a missing label, besides None, NaN and empty text: a value, a list of them, or a text with commas
-        between words. Rows left out, without a label or not readable; ``notes`` and ``n_left_out`` of the source give their number.
+        between words. Rows without a label are left out; ``notes`` and ``n_left_out`` of the source give their number.
     aside : str or sequence of str, default=None
         Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
         or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns

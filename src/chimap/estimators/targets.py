@@ -162,7 +162,7 @@ class ClassTargets(ClassifierMixin):
         X : array, sparse matrix, data frame or source of n rows
             Rows to classify.
         y : array of shape (n,) or (n, tasks), or str
-            True labels. A string names a column of X, as in ``fit``; rows left out, without a label or not readable. With several
+            True labels. A string names a column of X, as in ``fit``; rows without a label are left out. With several
             tasks, as in scikit-learn, the score is the share of rows whose labels are all right, among the entries of
             y that are not missing.
         sample_weight : array of shape (n,) or None, default=None
