@@ -111,6 +111,7 @@ def declared_by_the_package() -> JSON:
         "tokens": TOKENS,
         "fingerprints": FINGERPRINTS,
         "salts": SALTS,
+        "structures": MorganCounts.splits,
         "formats of export": FORMATS,
         "input types of export": INPUT_TYPES,
         "descriptors": descriptors.CATALOGUE,

@@ -264,7 +264,7 @@ class TableOptions:
         or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
     split : COLUMN
         Column whose values are train and test. Give a column or array of DATA, or TABLE::COLUMN joined by id. It is
-        not a bin.
+        not a bin. With --smiles, scaffold holds molecules of the same scaffold out together, as --groups does.
     sample_weight : COLUMN
         Column with the weight of each row, 0 for none; --weights says what it is. Give a column or array of DATA,
         or TABLE::COLUMN joined by id. It is not a bin.
@@ -278,6 +278,10 @@ class TableOptions:
     groups: str | None = None
     split: str | None = None
     sample_weight: str | None = None
+
+    def splits_by_structure(self, reading: Reading | None) -> bool:
+        """Return whether --split names a way to group rows by what they are, such as molecules by scaffold."""
+        return reading is not None and self.split in reading.splits
 
     def given(self) -> JSON:
         """Return the options that are set, by name."""
@@ -326,6 +330,14 @@ class CountedColumn:
     salts: Salts = _SALTS
     morgan_radius: int = default("radius", "MorganCounts")
     morgan_size: int = default("size", "MorganCounts")
+
+    def given(self) -> JSON:
+        """Return the options that are not as by default, by name."""
+        return {
+            field.name: getattr(value, "value", value)
+            for field in dataclasses.fields(self)
+            if (value := getattr(self, field.name)) != field.default
+        }
 
     def reading(self) -> Reading | None:
         """Return the reading that turns the column into rows, or None if no column is named."""

@@ -17,7 +17,6 @@ from chimap.data.formats.molecules import (
     MorganKeys,
     TorsionCounts,
     fingerprint,
-    scaffolds_of,
 )
 
 chem = pytest.importorskip("rdkit.Chem")
@@ -200,6 +199,10 @@ def test_the_heading_of_new_molecules_may_have_another_case(model, heading, tmp_
 
 
 def test_scaffolds_are_rings_and_what_links_them():
-    smiles = np.array(["CC(=O)Nc1ccc(O)cc1", "Cc1ccccc1CCc1ccncc1", "CCO", "C[C@H]1CCCO1", "O=C1CCCO1"])
-    assert scaffolds_of(smiles).tolist() == ["c1ccccc1", "c1ccc(CCc2ccncc2)cc1", "", "C1CCOC1", "O=C1CCCO1"]
-    assert MorganCounts().splits["scaffold"] is scaffolds_of
+    smiles = np.array(["CC(=O)Nc1ccc(O)cc1", "Cc1ccccc1CCc1ccncc1", "CCO", "C[C@H]1CCCO1.Cl", "O=C1CCCO1"])
+    expected = ["c1ccccc1", "c1ccc(CCc2ccncc2)cc1", "no ring", "C1CCOC1", "O=C1CCCO1"]
+    for kind in FINGERPRINTS.values():
+        assert kind.splits == ("scaffold",)
+        assert kind().groups("scaffold", smiles).tolist() == expected
+    with pytest.raises(ValueError, match="split must be"):
+        MorganCounts().groups("random", smiles)

@@ -97,7 +97,9 @@ def fit(
         overwrite,
         resumed={"--checkpoint": checkpoint},
     )
-    if report is not None and not settings.test_fraction and table.split is None:
+    reading = counted.reading()
+    by_column = table.split is not None and not table.splits_by_structure(reading)
+    if report is not None and not settings.test_fraction and not by_column:
         raise InputError(
             "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
         )
@@ -115,7 +117,7 @@ def fit(
         checkpoint_every=checkpoint_every,
         images=images,
         table=table,
-        reading=counted.reading(),
+        reading=reading,
         learning_curve=report is not None,
     )
     if report is not None:

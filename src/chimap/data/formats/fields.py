@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from chimap import _sparse as sp
+from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.data.formats.frames import check_same_order
@@ -42,15 +42,14 @@ class Reading(ABC):
         Whether the rows are CSR.
     dtype : dtype
         Type of the rows.
-    splits : mapping of str to callable
-        Groups that belong together by what the fields are, by the name of the split that keeps them together:
-        ``splits[name](fields)`` returns the group of each field, (n,).
+    splits : tuple of str
+        Names of the ways to group fields by what they are, see ``groups``.
     """
 
     column: str
     is_sparse = True
     dtype = np.dtype(np.float32)
-    splits: ClassVar[Mapping[str, Callable[[np.ndarray], np.ndarray]]] = MappingProxyType({})
+    splits: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod
@@ -145,6 +144,20 @@ class Reading(ABC):
             If a field is of another kind than the reading; the message names the record.
         """
 
+    def groups(self, split: str, fields: np.ndarray) -> np.ndarray:
+        """Return the groups of fields that one of ``splits`` keeps together, as text (n,).
+
+        Parameters
+        ----------
+        split : str
+            One of ``splits``.
+        fields : array of shape (n,)
+            Fields that can be read.
+        """
+        raise InputError(
+            f"{type(self).__name__} has no groups {split!r}; it has {', '.join(self.splits) or 'none'}."
+        )
+
     def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
         """Return notes for the user where so many of the records have none of the bins.
 
@@ -156,6 +169,28 @@ class Reading(ABC):
             Name of the data.
         """
         return ()
+
+    def column_of(self, data: Any, name: str) -> np.ndarray | None:
+        """Return the values (n,) of another column of the data, as labels, without counting anything.
+
+        None says that there is no column of this name.
+
+        Parameters
+        ----------
+        data : str, path, data frame or sequence
+            What ``source`` takes.
+        name : str
+            Name of the column.
+        """
+        records = (
+            records_of(os.fspath(data))
+            if isinstance(data, str | os.PathLike)
+            else records_in(data, self.column)
+        )
+        if records is None or name not in records.columns:
+            return None
+        values = [record[0] for batch in records.batches([name]) for record in batch]
+        return _labels_in(records, values, name)
 
     def source(self, data: Any, labels: Labels = None, id: str | int | None = None) -> FieldSource:
         """Return the rows of a file, a folder, a data frame or a sequence of fields, made by this reading.
@@ -230,7 +265,7 @@ class FieldSource(OrderedSource):
                 checked_ids(np.array(ids, object), where), self.n_rows, where, _REMEDY_FOR_REPEATS
             )
         if label is not None:
-            self._y = self._labels_of(texts, label)
+            self._y = _labels_in(records, texts, label)
         else:
             self._y = labels_elsewhere(labels, self.n_rows, records.address, columns)
         self._open()
@@ -243,7 +278,8 @@ class FieldSource(OrderedSource):
         for batch in self._records.batches([self._field, *others_read]):
             for place, column in enumerate(others_read, 1):
                 values = [record[place] for record in batch]
-                refuse_undecoded(values, self.n_rows, f"{self._records.address}, column {column!r}")
+                if column == id:
+                    refuse_undecoded(values, self.n_rows, f"{self._records.address}, column {column!r}")
                 (labels if column == label and place == 1 else ids).extend(values)
             self.n_rows += len(batch)
             yield [record[0] for record in batch]
@@ -263,11 +299,14 @@ class FieldSource(OrderedSource):
         self._n_known, self.unread = n_known, reasons
         return file
 
-    def _labels_of(self, values: Fields, label: str) -> np.ndarray:
-        where = f"{self._records.address}, column {label!r}"
-        if all(value is None or isinstance(value, str) for value in values):
-            return numbers_or_text(values, where, as_text=self._records.has_types)
-        return clean_labels(np.array(values, dtype=object), self.n_rows, where)
+
+def _labels_in(records: Records, values: Fields, label: str) -> np.ndarray:
+    """Return the values of a column as labels."""
+    where = f"{records.address}, column {label!r}"
+    refuse_undecoded(values, 0, where)
+    if all(value is None or isinstance(value, str) for value in values):
+        return numbers_or_text(values, where, as_text=records.has_types)
+    return clean_labels(np.array(values, dtype=object), len(values), where)
 
 
 def _may_be_ids(values: Fields, has_types: bool) -> bool:

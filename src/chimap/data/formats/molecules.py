@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from types import ModuleType
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -17,12 +18,17 @@ from chimap.data.formats.fields import Fields, Reading
 from chimap.data.io.files import needed
 from chimap.data.label_kinds import is_missing
 
+if TYPE_CHECKING:
+    from rdkit.Chem import Mol
+    from rdkit.Chem.MolStandardize.rdMolStandardize import LargestFragmentChooser
+    from rdkit.Chem.rdFingerprintGenerator import AdditionalOutput, FingerprintGenerator64
+
 # Penicillin G as its sodium salt: rings, an aromatic one, stereo centres, charges, hetero atoms and two fragments.
 REFERENCE = "CC1(C)S[C@@H]2[C@H](NC(=O)Cc3ccccc3)C(=O)N2[C@H]1C(=O)[O-].[Na+]"
 SALTS = ("keep", "largest")
 
 
-def _rdkit(module: str) -> Any:
+def _rdkit(module: str) -> ModuleType:
     return needed(f"rdkit.{module}", "columns of SMILES", "chem")
 
 
@@ -44,22 +50,22 @@ class MoleculeCounts(Reading):
     salts: str
     rdkit: str
     reference: tuple[int, ...]
-    splits: ClassVar[dict[str, Callable[..., np.ndarray]]]
+    splits: ClassVar[tuple[str, ...]] = ("scaffold",)
 
     def __post_init__(self) -> None:
         check_choice(self.salts, "salts", SALTS)
         object.__setattr__(self, "reference", tuple(map(int, self.reference)))
 
     @abstractmethod
-    def generator(self) -> Any:
+    def generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator of the fingerprint."""
 
     @abstractmethod
-    def fingerprint(self, molecule: Any, output: Any = None) -> dict[int, int]:
+    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
         """Return how often each bin occurs, by its number in RDKit; ``output`` receives where."""
 
     @abstractmethod
-    def occurrences(self, molecule: Any) -> dict[int, list[tuple[int, ...]]]:
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the atoms of each occurrence of each bin, by its number in RDKit."""
 
     @property
@@ -78,7 +84,7 @@ class MoleculeCounts(Reading):
         counts = self._counts_of_reference()
         return replace(self, rdkit=_rdkit("rdBase").rdkitVersion, reference=counts)  # type: ignore[type-var]
 
-    def molecule(self, smiles: object) -> tuple[Any, str]:
+    def molecule(self, smiles: object) -> tuple[Mol | None, str]:
         """Return the molecule of a SMILES, and ""; or None and the reason why RDKit does not read it."""
         if is_missing(smiles):
             return None, "no SMILES"
@@ -111,6 +117,31 @@ class MoleculeCounts(Reading):
         csr = (np.array(counts, np.float32), np.array(bins, np.int32), np.array(borders, np.int32))
         return sp.csr_matrix(csr, shape=(len(fields), len(self.names))), unread
 
+    def groups(self, split: str, fields: np.ndarray) -> np.ndarray:
+        """Return the scaffold of each molecule as SMILES: its rings and what links them; "no ring" without any.
+
+        Parameters
+        ----------
+        split : str
+            "scaffold".
+        fields : array of shape (n,)
+            SMILES that RDKit reads.
+
+        References
+        ----------
+        Bemis and Murcko, "The Properties of Known Drugs. 1. Molecular Frameworks", J. Med. Chem. 39 (1996).
+
+        Examples
+        --------
+        >>> MorganCounts().groups("scaffold", np.array(["CC(=O)Nc1ccc(O)cc1", "Cc1ccccc1", "CCO"])).tolist()
+        ['c1ccccc1', 'c1ccccc1', 'no ring']
+        """
+        check_choice(split, "split", self.splits)
+        murcko = _rdkit("Chem.Scaffolds.MurckoScaffold")
+        molecules = (self.molecule(smiles)[0] for smiles in fields.tolist())
+        scaffolds = [murcko.MurckoScaffoldSmiles(mol=each, includeChirality=False) for each in molecules]
+        return np.array([scaffold or "no ring" for scaffold in scaffolds])
+
     def doubts(self, n_unknown: int, n_records: int, where: str) -> tuple[str, ...]:
         """Return a note if RDKit is of another version than at the fit; it says whether that shows."""
         version = _rdkit("rdBase").rdkitVersion
@@ -129,7 +160,7 @@ class MoleculeCounts(Reading):
             f"rdkit=={self.rdkit}.",
         )
 
-    def atoms_of_bins(self, smiles: str) -> tuple[Any, dict[int, list[tuple[int, ...]]]]:
+    def atoms_of_bins(self, smiles: str) -> tuple[Mol, dict[int, list[tuple[int, ...]]]]:
         """Return a molecule, and the atoms of each occurrence of each bin by the place of the bin.
 
         Raises DataError for SMILES that RDKit does not read.
@@ -151,11 +182,11 @@ class MoleculeCounts(Reading):
         return None
 
     @cached_property
-    def _chooser(self) -> Any:
+    def _chooser(self) -> LargestFragmentChooser:
         return _rdkit("Chem.MolStandardize.rdMolStandardize").LargestFragmentChooser()
 
     @cached_property
-    def _generator(self) -> Any:
+    def _generator(self) -> FingerprintGenerator64:
         return self.generator()
 
     def __getstate__(self) -> dict[str, object]:
@@ -164,6 +195,7 @@ class MoleculeCounts(Reading):
 
     def _counts_of_reference(self) -> tuple[int, ...]:
         molecule, _ = self.molecule(REFERENCE)
+        assert molecule is not None
         return tuple(value for pair in sorted(self.fingerprint(molecule).items()) for value in pair)
 
 
@@ -189,13 +221,13 @@ class _HashedCounts(MoleculeCounts):
         """Names of the bins, numbered from 0."""
         return tuple(f"{self.prefix}_{place}" for place in range(self.size))
 
-    def fingerprint(self, molecule: Any, output: Any = None) -> dict[int, int]:
+    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
         """Return counts as ``MoleculeCounts`` does."""
         counts = self._generator.GetCountFingerprint(molecule, additionalOutput=output)
         return dict(counts.GetNonzeroElements())
 
 
-def _neighbourhoods(reading: MoleculeCounts, molecule: Any) -> dict[int, list[tuple[int, ...]]]:
+def _neighbourhoods(reading: MoleculeCounts, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
     """Return the atoms of the circular neighbourhoods of each bin."""
     chem, output = _rdkit("Chem"), _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
     output.AllocateBitInfoMap()
@@ -263,12 +295,12 @@ class MorganCounts(_HashedCounts):
         if self.radius != 0:
             check_positive(self.radius, "radius", integer=True)
 
-    def generator(self) -> Any:
+    def generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         module = _rdkit("Chem.rdFingerprintGenerator")
         return module.GetMorganGenerator(radius=self.radius, fpSize=self.size)
 
-    def occurrences(self, molecule: Any) -> dict[int, list[tuple[int, ...]]]:
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the atoms of each neighbourhood."""
         return _neighbourhoods(self, molecule)
 
@@ -350,16 +382,16 @@ class MorganKeys(MoleculeCounts):
             )
         return replace(self, keys=tuple(keys)).with_version()
 
-    def generator(self) -> Any:
+    def generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetMorganGenerator(radius=self.radius)
 
-    def fingerprint(self, molecule: Any, output: Any = None) -> dict[int, int]:
+    def fingerprint(self, molecule: Mol, output: AdditionalOutput | None = None) -> dict[int, int]:
         """Return counts as ``MoleculeCounts`` does."""
         counts = self._generator.GetSparseCountFingerprint(molecule, additionalOutput=output)
         return dict(counts.GetNonzeroElements())
 
-    def occurrences(self, molecule: Any) -> dict[int, list[tuple[int, ...]]]:
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the atoms of each neighbourhood."""
         return _neighbourhoods(self, molecule)
 
@@ -404,11 +436,11 @@ class AtomPairCounts(_HashedCounts):
     rdkit: str = field(default="", kw_only=True)
     reference: tuple[int, ...] = field(default=(), kw_only=True)
 
-    def generator(self) -> Any:
+    def generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetAtomPairGenerator(fpSize=self.size)
 
-    def occurrences(self, molecule: Any) -> dict[int, list[tuple[int, ...]]]:
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the two atoms of each pair."""
         output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
         output.AllocateBitInfoMap()
@@ -452,11 +484,11 @@ class TorsionCounts(_HashedCounts):
     rdkit: str = field(default="", kw_only=True)
     reference: tuple[int, ...] = field(default=(), kw_only=True)
 
-    def generator(self) -> Any:
+    def generator(self) -> FingerprintGenerator64:
         """Return RDKit's generator."""
         return _rdkit("Chem.rdFingerprintGenerator").GetTopologicalTorsionGenerator(fpSize=self.size)
 
-    def occurrences(self, molecule: Any) -> dict[int, list[tuple[int, ...]]]:
+    def occurrences(self, molecule: Mol) -> dict[int, list[tuple[int, ...]]]:
         """Return the four atoms of each path."""
         output = _rdkit("Chem.rdFingerprintGenerator").AdditionalOutput()
         output.AllocateBitPaths()
@@ -482,21 +514,3 @@ def fingerprint(name: str, **settings: object) -> MoleculeCounts:
     kind = FINGERPRINTS[name]
     known = {f.name for f in fields(kind)}  # type: ignore[arg-type]
     return kind(**{setting: value for setting, value in settings.items() if setting in known})
-
-
-def scaffolds_of(smiles: np.ndarray) -> np.ndarray:
-    """Return the scaffold of each molecule, (n,), as SMILES: its rings and what links them; "" without rings.
-
-    Reference: Bemis and Murcko, "The Properties of Known Drugs. 1. Molecular Frameworks", J. Med. Chem. 39 (1996).
-
-    >>> scaffolds_of(np.array(["CC(=O)Nc1ccc(O)cc1", "Cc1ccccc1", "CCO"])).tolist()
-    ['c1ccccc1', 'c1ccccc1', '']
-    """
-    murcko = _rdkit("Chem.Scaffolds.MurckoScaffold")
-    with _rdkit("rdBase").BlockLogs():
-        return np.array(
-            [murcko.MurckoScaffoldSmiles(text, includeChirality=False) for text in smiles.tolist()]
-        )
-
-
-MoleculeCounts.splits = {"scaffold": scaffolds_of}
