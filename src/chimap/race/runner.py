@@ -286,10 +286,10 @@ class Race:
 
     def _tried(self, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
         """Return the outcomes of the settings among which the score chose: one if the squared error did."""
-        among = [(fitted.score, fitted.outputs)] if self.by_error else [(s, o) for s, _, o in fitted.tried]
+        tried = [trial for trial in fitted.tried if not self.by_error or trial.outputs is fitted.outputs]
         return [
-            Outcome(score, deviations=tuple(self._all_deviations(splits, outputs)))
-            for score, outputs in among
+            Outcome(trial.score, deviations=tuple(self._all_deviations(splits, trial.outputs)))
+            for trial in tried
         ]
 
     @property
