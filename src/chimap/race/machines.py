@@ -65,6 +65,10 @@ class Machine(Protocol):
         """Return outputs (m, t) for the rows to score, less the target shift; None if the system is singular."""
         ...
 
+    def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
+        """Return how relevant the mapped coordinates are. Raises TypeError for machines without gradients."""
+        ...
+
 
 @dataclass(frozen=True)
 class MappedRows:
@@ -383,6 +387,10 @@ class MarginMachine:
         out = np.asarray(self.others @ outputs.coef + outputs.intercept, dtype=np.float64)
         self.seconds = time.perf_counter() - began
         return out
+
+    def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
+        """See ``Machine``."""
+        raise TypeError("bins can only be weighted by a machine on a kernel matrix")
 
     def _count(self, passes: int) -> None:
         self.work += passes * _arrays.stored_values(self.Z).size / _VISITS

@@ -87,7 +87,7 @@ class BestSetting:
         Seconds to compute the outputs of one row.
     machines : sequence of Machine
         The machines of the splits.
-    tried : list of SettingTrial
+    tried : list of ScoredOutputs
         The settings that were tried and could be solved.
     """
 
@@ -98,13 +98,11 @@ class BestSetting:
     gamma: float | None
     seconds: float
     machines: Sequence[Machine]
-    tried: list[SettingTrial]
+    tried: list[ScoredOutputs]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
         """Return the next bin weights (bins,) from the machine of the only split, which was fitted with ``weights``."""
         (machine,) = self.machines
-        if not isinstance(machine, KernelMachine):
-            raise TypeError("bins can only be weighted by a machine on a kernel matrix")
         relevance = machine.relevance(self.alpha, self.setting[1], seed)
         bins = np.arange(relevance.products.size) % weights.size
         # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
@@ -112,14 +110,14 @@ class BestSetting:
 
 
 @dataclass(frozen=True)
-class SettingTrial(Scored):
+class ScoredOutputs(Scored):
     """The score of a setting with the outputs for the rows to score of each split: none where it cannot be solved."""
 
     outputs: list[np.ndarray]
 
 
 @dataclass(frozen=True)
-class ErrorTrial(SettingTrial):
+class OutputsByError(ScoredOutputs):
     """The same, where the least squared error is the best, whatever the score."""
 
     def beats(self, other: Scored) -> bool:
@@ -127,7 +125,7 @@ class ErrorTrial(SettingTrial):
         return self.error < other.error
 
 
-class Search(SettingSearch[SettingTrial]):
+class Search(SettingSearch[ScoredOutputs]):
     """Search for the setting of machines with the best mean score on the rows to score.
 
     Parameters
@@ -158,7 +156,7 @@ class Search(SettingSearch[SettingTrial]):
         super().__init__(shared.alphas, OCTAVES)
         self.shared, self.machines, self.splits = shared, machines, splits
         self.gamma, self.chooses_gamma = gamma, chooses_gamma
-        self._trial_of = ErrorTrial if by_error else SettingTrial
+        self._trial_of = OutputsByError if by_error else ScoredOutputs
 
     @cached_property
     def scale(self) -> float:
@@ -193,7 +191,7 @@ class Search(SettingSearch[SettingTrial]):
         """Return the setting to climb from: the largest of given strengths, or the best of a descent by decades."""
         return self.downhill(self.machines[0].begins_at) if self.alphas is None else (len(self.alphas) - 1, 0)
 
-    def scored(self, setting: Setting, alpha: float) -> SettingTrial:
+    def scored(self, setting: Setting, alpha: float) -> ScoredOutputs:
         """See ``SettingSearch``; there are no outputs where one of the machines cannot be solved."""
         few = max(train.size for train, _ in self.splits) <= _UNTHREADED_ROWS
         with (
