@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from chimap._validation import DataError
-from chimap.estimators.explaining import KINDS
+from chimap.models.explain import KINDS
 from chimap.report import render_explanation, write_explanation
 from chimap.report.explanation_page import KINDS as IN_WORDS
 from chimap.report.pictures import check_shape, painted, painted_photo, picture_shape

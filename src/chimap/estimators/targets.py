@@ -500,6 +500,14 @@ class Encoding:
         return self._codec.shift
 
 
+def without_posterior(model: object) -> InputError:
+    """Return the error of a model without a posterior that is asked for standard deviations."""
+    return InputError(
+        f"a {type(model).__name__} has no posterior: predict without return_std, or use the model that it was made "
+        "from; predict_set returns intervals."
+    )
+
+
 def answers_of(model: object) -> ClassAnswers | RealAnswers:
     """Return the answers of an estimator that keeps what they are made of as attributes."""
     state = vars(model)
