@@ -17,7 +17,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from chimap._frames import is_collection
-from chimap._messages import Message
 from chimap._threads import threads
 from chimap._types import (
     JSON,
@@ -30,12 +29,10 @@ from chimap._types import (
     Scoring,
     Sometimes,
 )
-from chimap._validation import DataError, checked_weights, rows_as_fitted
+from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
-from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
-from chimap.data.labelling import labelled
-from chimap.data.table import check_order
+from chimap.data.doubts import Units, first_look
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
 from chimap.estimators.forwarding import (
@@ -51,7 +48,9 @@ from chimap.estimators.rows import (
     source_as_fitted,
     source_of,
     source_of_batch,
+    source_to_fit,
     source_to_predict,
+    units_to_fit,
 )
 from chimap.features.base import FittedFeatures
 from chimap.features.prescribed import Prescribed
@@ -73,7 +72,6 @@ from chimap.race.choose import race
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task
-from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
@@ -85,24 +83,7 @@ if TYPE_CHECKING:
     from chimap.race.trials import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
 
-_LOOK_SHARE = (
-    1 / 32
-)  # of the memory of a fit, for rows that are looked at first, and for what is made of them
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
-
-
-def _units_at_fit(source: Source, recipe: Recipe, groups: ArrayLike | None) -> Units | None:
-    """Say what looks doubtful about some rows, and return their units; None where the fit will refuse the source.
-
-    The rows take a share of the memory, and are let go before the fit.
-    """
-    if source.held_bytes >= recipe.budget:
-        return None
-    rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
-    say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
-    if groups is None:
-        say(doubts_of_groups(source, rows))
-    return Units.of(rows)
 
 
 class HistogramModel(BaseEstimator):
@@ -145,8 +126,8 @@ class HistogramModel(BaseEstimator):
     _has_objects: Sometimes[bool]
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
-    first_column_: Sometimes[int | None]  # see ``Source.first_column``
-    reading_: Sometimes[Reading | None]
+    first_column_: Sometimes[int | None] = None  # see ``Source.first_column``
+    reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None  # of the rows of the fit; None where they do not matter
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]
@@ -311,39 +292,19 @@ class HistogramModel(BaseEstimator):
             If the budget is too small.
         """
         recipe = self._recipe()
-        source = self._checked_source(source, recipe, sample_weight, groups)
-        if isinstance(groups, str):
-            groups = source.column(groups)
-        source = self._with_targets(labelled(source))
-        units = _units_at_fit(source, recipe, groups)
+        source, groups = source_to_fit(source, recipe, sample_weight, groups)
+        units = units_to_fit(source, recipe, groups is not None)
         bind_columns(self, source)
-        self.reading_ = source.reading
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
+        progress = progress or (RichProgress() if self.verbose else Progress())
         model = fit(
-            recipe, source, engine, progress or (RichProgress() if self.verbose else Progress()),
-            groups=groups, unlabelled=unlabelled, checkpoint=checkpoint, has_curve=learning_curve, races=True,
+            recipe, source, engine, progress, groups=groups, unlabelled=unlabelled, checkpoint=checkpoint,
+            has_curve=learning_curve, races=True,
         )  # fmt: skip
         self._batches, self._stale, self.model_ = None, False, model
         self.units_ = None if model.recipe.normalize == "l1" else units  # shares are the same in all units
         return self
-
-    def _checked_source(
-        self, source: Source, recipe: Recipe, sample_weight: ArrayLike | None, groups: ArrayLike | str | None
-    ) -> Source:
-        """Return the source with the weights of its rows."""
-        if not source.has_labels:
-            raise DataError(
-                Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
-            )
-        if source.row_ids is not None:
-            for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
-                check_order(source.row_ids, values, source.name, "source.row_ids", argument)
-        weights = source.weights if sample_weight is None else sample_weight
-        if weights is None:
-            return source
-        weights = checked_sample_weight(weights, source.n_rows)
-        return with_weights(source, weights, counts_in(recipe.weights, weights))
 
     # --- rows in batches
 

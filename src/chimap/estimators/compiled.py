@@ -95,8 +95,8 @@ class CompiledModel(BaseEstimator):
     exact_: HistogramModel | None
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
-    first_column_: Sometimes[int | None]
-    reading_: Sometimes[Reading | None]
+    first_column_: Sometimes[int | None] = None
+    reading_: Sometimes[Reading | None] = None
     units_: Sometimes[Units | None] = None
     training_: Sometimes[JSON]
     histograms_: Sometimes[BaseEstimator | None]

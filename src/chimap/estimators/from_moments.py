@@ -28,6 +28,7 @@ from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, RealT
 from chimap.features.additive.identity import IdentityMap
 from chimap.losses import Square
 from chimap.models import saved
+from chimap.models.answers import ClassAnswers
 from chimap.moments import PCA, DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
 from chimap.penalties import check_groups
 from chimap.penalties.groups import Group
@@ -365,8 +366,10 @@ class RidgeFromMoments(MomentsModel):
         alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
         Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
         Y = np.asarray(self._encode(y)) + self._moments.target_shift
-        labels_of = getattr(self, "labels_of", None)
-        is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
+        answers = self._answers
+        is_right = (
+            (lambda outputs: answers.labels(outputs) == y) if isinstance(answers, ClassAnswers) else None
+        )
         return component_curves(
             self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
         )

@@ -25,13 +25,7 @@ from chimap._validation import (
 from chimap.data.doubts import Units
 from chimap.data.formats.frames import frame_rows
 from chimap.data.views import fitted_names
-from chimap.estimators.forwarding import (
-    forwarded,
-    outputs_of_rows,
-    predict_chunks,
-    predict_source,
-    rows_as_read,
-)
+from chimap.estimators.forwarding import forwarded, outputs_of_rows, rows_as_read
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
@@ -60,6 +54,8 @@ if TYPE_CHECKING:
     from sklearn.base import TransformerMixin
     from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
+
+    from chimap.data.formats.fields import Reading
 
 
 class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
@@ -159,7 +155,9 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     scale_: float
     alpha_: float
     selection_: SelectionResult | None
-    units_: ClassVar[Units | None] = None  # the rows of the fit are kept as they are
+    units_: ClassVar[Units | None] = None
+    first_column_: ClassVar[int | None] = None
+    reading_: ClassVar[Reading | None] = None
 
     def __init__(
         self,
@@ -383,8 +381,6 @@ class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
             )
 
     _outputs = outputs_of_rows
-    predict_source = predict_source
-    predict_chunks = predict_chunks
     rows_as_read = rows_as_read
     explain = forwarded(explain, _check_bins)
     importance = forwarded(importance, _check_bins)
