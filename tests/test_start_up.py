@@ -35,7 +35,7 @@ def test_nothing_heavy(code):
 
 @pytest.mark.slow
 def test_estimators_and_reports_leave_what_few_fits_need():
-    code = "import chimap, chimap.report; chimap.HistogramClassifier; chimap.OptimalMap; chimap.open_source"
+    code = "import chimap, chimap.reports; chimap.HistogramClassifier; chimap.OptimalMap; chimap.open_source"
     modules = loaded(code)
     assert "sklearn" in modules
     assert modules.isdisjoint({"numba", "matplotlib", "jinja2", "torch", "dask", "distributed"})

@@ -37,6 +37,12 @@ def test_text_without_marks_is_given_back(values):
     assert composed_texts(values[:0]).size == 0
 
 
+def test_a_letter_that_has_another_form():
+    assert composed_texts(np.array(["\u212b"])).tolist() == [
+        "\u00c5"
+    ]  # the sign of the unit angstrom, and the letter
+
+
 def test_other_objects_stay():
     values = np.array([MARKED, None, 3, np.nan], dtype=object)
     assert composed_texts(values).tolist()[:3] == [LETTER, None, 3]

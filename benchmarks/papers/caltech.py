@@ -30,13 +30,12 @@ from chimap import open_images
 from chimap._files import replacing
 from chimap.data import PerClassSplits
 from chimap.images import SIFT, ImageHistograms
-from chimap.report import (
+from chimap.reports import (
     Evaluation,
     classification_metrics,
     examples,
     majority_baseline,
     ranking_metrics,
-    write_report,
 )
 
 # mAP and seconds of training: Tables 3 and 4 of A probability distribution kernel based on whitening transformation
@@ -253,7 +252,7 @@ def write_page(
         ranking=ranking,
         examples=examples(metrics, ranking, split.y_new, answers, found.scores, split.images.read),
     )
-    path = write_report(evaluation, arguments.report, overwrite=True)
+    path = evaluation.save(arguments.report, overwrite=True)
     stages["report"] = time.perf_counter() - began
     return path
 

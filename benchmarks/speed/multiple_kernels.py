@@ -113,7 +113,7 @@ def plot(model, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from chimap.report.figures import LINES
+    from chimap.reports.figures import LINES
 
     alphas, weights = model.path_.alphas, model.path_.weights.sum(axis=1)
     figure, (top, bottom) = plt.subplots(2, 1, figsize=(7, 6), sharex=True, height_ratios=(3, 2))

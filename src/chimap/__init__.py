@@ -188,7 +188,7 @@ _HOMES = {
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),
-    "report": (),
+    "reports": (),
     "solvers": (),
     "tables": (),
     "images": ("ImageHistograms", "open_images"),

@@ -57,13 +57,23 @@ class Graph:
         return Value(self, name, array.dtype)
 
     def node(
-        self, operation: str, *inputs: Value, dtype: DTypeLike = None, name: str = "", **attributes: object
+        self,
+        operation: str,
+        *inputs: Value,
+        dtype: DTypeLike = None,
+        name: str = "",
+        unused: Sequence[str] = (),
+        **attributes: object,
     ) -> Value:
-        """Add an operation and return its result, whose dtype is that of the first input unless ``dtype`` is given."""
+        """Add an operation and return its result, whose dtype is that of the first input unless ``dtype`` is given.
+
+        ``unused`` are names of results after the first that the operation has and nobody needs.
+        """
         name = name or self._name(operation.lower())
+        others = [f"{name}_{result}" for result in unused]
         input_names = [value.name for value in inputs]
         self._nodes.append(
-            self._onnx.helper.make_node(operation, input_names, [name], name=name, **attributes)
+            self._onnx.helper.make_node(operation, input_names, [name, *others], name=name, **attributes)
         )
         return Value(self, name, inputs[0].dtype if dtype is None else np.dtype(dtype))
 
@@ -175,6 +185,27 @@ class Value:
         """Select entries along an axis by integer indices, an array or a value of the graph."""
         places = indices if isinstance(indices, Value) else self.graph.constant(np.asarray(indices, np.int64))
         return self.graph.node("Gather", self, places, axis=axis)
+
+    def descending(self, count: int) -> Value:
+        """Return the ``count`` largest entries of each row (n, d), the largest first."""
+        k = self.graph.constant(np.array([count], np.int64))
+        return self.graph.node("TopK", self, k, unused=["places"], axis=1)
+
+    def cumulated(self) -> Value:
+        """Return the sums of the entries of each row (n, d) up to each of them."""
+        return self.graph.node("CumSum", self, self.graph.constant(np.array(1, np.int64)))
+
+    def largest(self) -> Value:
+        """Return the largest entry of each row (n, d), as (n, 1)."""
+        return self.graph.node("ReduceMax", self, axes=[1], keepdims=1)
+
+    def place_of_largest(self) -> Value:
+        """Return the place of the largest entry of each row (n, d), the first of several, as (n,)."""
+        return self.graph.node("ArgMax", self, dtype=np.int64, axis=1, keepdims=0)
+
+    def equals(self, other: Value | ArrayLike) -> Value:
+        """Return where self equals the other, entry by entry."""
+        return self.graph.node("Equal", self, self._as_value(other), dtype=bool)
 
     def expanded(self, axis: int) -> Value:
         """Insert a new axis of length 1."""

@@ -27,12 +27,8 @@ def composed_names(names: Iterable[object]) -> tuple[str, ...]:
 def composed_texts(values: np.ndarray) -> np.ndarray:
     """Return an array of text in the form NFC; objects that are no text stay."""
     if values.dtype.kind == "U":
-        codes = (
-            np.ascontiguousarray(values).view(np.uint32)
-            if values.dtype.itemsize and values.size
-            else values[:0]
-        )
-        if codes.size == 0 or codes.max() < _FIRST_MARK:
+        codes = np.ascontiguousarray(values).view(np.uint32)
+        if codes.max(initial=0) < _FIRST_MARK:
             return values
     if values.dtype.kind not in "UO":
         return values

@@ -55,7 +55,23 @@ def test_onnx_on_the_rows_of_a_file(folder, tmp_path):
     np.testing.assert_array_equal(labels, chimap.load(folder / "names.model").predict(rows))
 
 
+def test_counts_of_whole_numbers(folder, tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    command = ["export", "digits.model", "-o", tmp_path / "digits.onnx", "--input-type", "int64", "--json"]
+    done = run_many([command], folder)[0]
+    assert done.code == 0, done.err
+    assert done.json["compared"]["probabilities"] < 1e-3
+    rows = np.random.default_rng(0).integers(0, 17, (5, 64))
+    session = onnxruntime.InferenceSession(str(tmp_path / "digits.onnx"))
+    p = session.run(["probabilities"], {"X": rows})[0]
+    np.testing.assert_allclose(p, chimap.load(folder / "digits.model").predict_proba(rows), atol=1e-4)
+
+
 CASES = {
+    "type of rows": (
+        ["names.model", "-o", "a.csv", "--input-type", "int64"],
+        "--input-type int64 is for ONNX graphs, and tables",
+    ),
     "ending": (["digits.model", "-o", "a.txt"], r"a\.txt: the file ending selects the format"),
     "no tables": (["digits.model", "-o", "a.csv"], r"LandmarkFeatures mixes the bins.*as ONNX"),
     "exists": (["digits.model", "-o", "few.csv"], r"--output few\.csv exists; .*--overwrite"),

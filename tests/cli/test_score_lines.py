@@ -7,9 +7,9 @@ import pytest
 
 from chimap.cli.commands.evaluate import score_line
 from chimap.cli.flag_values import normalization_of
-from chimap.report import classification_metrics
-from chimap.report.measures import Baseline
-from chimap.report.score import Score
+from chimap.reports import classification_metrics
+from chimap.reports.measures import Baseline
+from chimap.reports.score import Score
 
 BASELINE = Baseline("always answering “a”", 0.5)
 

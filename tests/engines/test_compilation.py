@@ -42,7 +42,7 @@ def test_compiling_is_told_once_and_timed():
     assert len(notes.told) == 1
     assert "compiling" in notes.told[0]
     assert 0 < clock.seconds["compile"] <= took
-    assert clock.seconds["work"] < clock.seconds["compile"]
+    assert clock.seconds["compile"] + clock.seconds["work"] >= took
 
 
 def test_what_is_compiled_already_says_nothing():
@@ -61,13 +61,10 @@ def test_lines_of_a_log(capsys):
     assert capsys.readouterr().err.startswith("compiling loops")
 
 
-def test_stages_within_stages_are_counted_once():
+def test_stages_within_stages_are_counted_once(monkeypatch):
+    ticks = iter([0.0, 1.0, 3.0, 7.0])  # outer begins, inner begins, inner ends, outer ends
+    monkeypatch.setattr("chimap._progress.time.perf_counter", lambda: next(ticks))
     clock = Stopwatch()
-    with clock("outer"):
-        time.sleep(0.01)
-        with clock("inner"):
-            time.sleep(0.02)
-            clock.put("deeper", 0.015)
-    assert list(clock.seconds) == ["outer", "inner", "deeper"]
-    assert 0.01 <= clock.seconds["outer"] < clock.seconds["deeper"] + clock.seconds["inner"]
-    assert sum(clock.seconds.values()) < 0.5
+    with clock("outer"), clock("inner"):
+        clock.put("deeper", 0.5)
+    assert list(clock.seconds.items()) == [("outer", 5.0), ("inner", 1.5), ("deeper", 0.5)]

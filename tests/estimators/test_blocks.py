@@ -26,7 +26,7 @@ from chimap.data import ArraySource
 from chimap.features.blocks import BlockFeatures
 from chimap.kernels import OnColumns
 from chimap.moments import fold_of_rows
-from chimap.report import write_selection
+from chimap.reports import SelectionPage
 
 from ..histograms import histograms
 
@@ -128,7 +128,7 @@ def test_components_and_alpha_are_chosen_together_by_exact_folds(blocks, tmp_pat
     model.save(tmp_path / "m.model")
     again = load(tmp_path / "m.model")
     np.testing.assert_array_equal(again.selection_.scores, scores.scores)
-    assert "Cross-validated R²" in write_selection(again, tmp_path / "m.html").read_text()
+    assert "Cross-validated R²" in SelectionPage.of(again).save(tmp_path / "m.html").read_text()
 
 
 def test_a_alpha_that_is_given_leaves_components_to_choose():

@@ -194,6 +194,19 @@ def test_partial_fit_saved_and_compiled_models_have_them(tmp_path):
     np.testing.assert_allclose(model.compile().predict_proba(X[:9]), expected, atol=0.02)
 
 
+def test_classes_of_equal_outputs_and_offsets_keep_their_probabilities():
+    """The first of equal outputs is predicted; another class that is as probable does not exceed it."""
+    p = Calibration(1.0, np.array([0.0, 1.0, 1.0, -9.0]))(
+        np.array([[0.0, 3.0, 3.0, 1.0], [0.0, 4.0, 3.0, 1.0]])
+    )
+    np.testing.assert_allclose(p[0], softmax([0, 4, 4, -8]), rtol=1e-8)
+    tied = Calibration(1.0, np.array([1.0, 0.0, -9.0]))(
+        np.array([[2.0, 3.0, 0.0]])
+    )  # the first is as probable
+    np.testing.assert_allclose(tied[0], softmax([3, 3, -9]), rtol=1e-8)
+    assert tied[0, 1] > tied[0, 0]
+
+
 def test_the_predicted_class_has_the_largest_probability_and_the_rest_is_kept():
     outputs = np.random.default_rng(1).standard_normal((2000, 6))
     model = Calibration(1.5, np.array([2.0, -1.0, 0.0, 1.0, 0.0, -2.0]))

@@ -25,6 +25,7 @@ from chimap import (
     StaircaseMap,
     export_model,
 )
+from chimap._onnx import Graph, Value
 from chimap.export.files import made_rows
 from chimap.export.onnx import onnx_model
 from chimap.export.parts import parts_of
@@ -32,6 +33,7 @@ from chimap.features.additive import CATALOGUE as MAPS
 from chimap.kernels import CATALOGUE as KERNELS
 from chimap.kernels import STATIONARY, ArccosKernel, Exponential, PQKernel, SkewedChi2
 from chimap.normalizations import CATALOGUE as NORMALIZATIONS
+from chimap.selection.calibration import Calibration, TaskCalibration
 
 from ..histograms import classes, signed_histograms
 
@@ -60,6 +62,9 @@ def agree(model, folder, rows=X):
     assert compared.differing == 0
     found = outputs_of(folder / "a.onnx", rows, model)
     np.testing.assert_array_equal(found.get("label", model.predict(rows)), model.predict(rows))
+    if "probabilities" in found:
+        assert compared.probabilities <= 30 * close
+        np.testing.assert_allclose(found["probabilities"], model.predict_proba(rows), atol=30 * close)
     return found
 
 
@@ -283,7 +288,7 @@ def test_notes_and_names(tmp_path):
     assert notes["kernel"] == "exp-chi2"
     assert float(notes["gamma"]) == model.kernel_.gamma
     assert [v.name for v in read.graph.input] == ["X"]
-    assert [v.name for v in read.graph.output] == ["label", "scores"]
+    assert [v.name for v in read.graph.output] == ["label", "probabilities", "scores"]
     assert read.graph.input[0].type.tensor_type.shape.dim[1].dim_value == 8
 
 
@@ -318,6 +323,83 @@ def test_tasks_have_an_output_each(features, tmp_path):
     assert agree(numbers, tmp_path)["prediction"] == pytest.approx(numbers.predict(X), abs=1e-4)
     notes = {p.key: p.value for p in onnx.load(tmp_path / "a.onnx").metadata_props}
     assert json.loads(notes["tasks"]) == ["task_0", "task_1", "task_2"]
+
+
+@pytest.mark.parametrize("normalize", [None, "l1"])
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize(
+    "winner",
+    [
+        {"features": "exact", "kernel": "exp-chi2"}, {"features": "landmarks", "kernel": "exp-chi2"},
+        {"features": "additive", "kernel": "chi2"}, {"features": "fourier", "kernel": "exp-chi2"},
+        {"loss": "logistic", "kernel": "hellinger"},
+    ],
+    ids=lambda winner: winner.get("features", "logistic"),
+)  # fmt: skip
+def test_text_labels_and_calibrated_probabilities_of_what_races_choose(winner, count, normalize, tmp_path):
+    rows, y = 5 * X[count > Y], np.array(["gut", "mouth", "skin"])[Y[count > Y]]
+    model = fitted(rows, y, normalize=normalize, n_components=30, **winner)
+    found = agree(model, tmp_path, rows)
+    assert found["label"].tolist() == model.predict(rows).tolist()
+    assert found["probabilities"].dtype == np.float64
+    np.testing.assert_array_equal(model.classes_[found["probabilities"].argmax(axis=1)], found["label"])
+    outputs = [o.name for o in onnxruntime.InferenceSession(str(tmp_path / "a.onnx")).get_outputs()]
+    assert outputs == ["label", "probabilities", "scores"]
+
+
+def test_the_label_is_the_most_probable_class_however_near_others_are():
+    """Offsets and sigmoids that favour other classes than the largest output, and outputs that nearly tie."""
+    rng = np.random.default_rng(0)
+    outputs = rng.standard_normal((400, 5))
+    outputs[:100] = np.round(outputs[:100])  # ties
+    outputs[100:200, 1] = outputs[100:200].max(axis=1) + 1e-12
+    for calibration in (
+        Calibration(1.5, np.array([2.0, -1.0, 0.0, 1.0, -2.0])),
+        Calibration(0.5, np.arange(5.0), np.array([[3.0, 1, 2, 1, 1], [0.5, 0, -1, 1, 0]]), 1.7),
+        Calibration(2.0, np.array([-1.0])),
+        TaskCalibration(np.array([0.5, 1, 2, 3, 4]), np.arange(5.0) - 2),
+    ):
+        f = outputs[:, : 1 if np.size(calibration.offsets) == 1 else 5]
+        g = Graph()
+        p = calibration.onnx(Value(g, "f", np.float64))
+        graph = g.model(
+            [g.info("f", np.float64, ["n", f.shape[1]])],
+            [g.info(p.name, np.float64, ["n", max(2, f.shape[1])])],
+            {},
+        )
+        found = onnxruntime.InferenceSession(graph.SerializeToString()).run(None, {"f": f})[0]
+        np.testing.assert_allclose(found, calibration(f), rtol=2e-9)
+        if isinstance(calibration, Calibration) and f.shape[1] > 1:
+            chosen = f.argmax(axis=1)
+            np.testing.assert_array_equal(found.max(axis=1), found[np.arange(400), chosen])
+
+
+@pytest.mark.parametrize("input_type", ["float32", "float64", "int64"])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_rows_of_each_type(precision, input_type, tmp_path):
+    counts = np.rint(200 * X).astype(np.int64)
+    model = fitted(counts, kernel="exp-chi2", normalize="l1", precision=precision)
+    compared = export_model(model, tmp_path / "a.onnx", input_type=input_type).comparison
+    assert compared.differing == 0
+    session = onnxruntime.InferenceSession(str(tmp_path / "a.onnx"))
+    label, p = session.run(["label", "probabilities"], {"X": counts.astype(input_type)})
+    np.testing.assert_array_equal(label, model.predict(counts))
+    is_double = precision == "float64" or input_type == "float64"
+    exact = fitted(counts, kernel="exp-chi2", normalize="l1", precision="float64").predict_proba(counts)
+    np.testing.assert_allclose(p, model.predict_proba(counts), atol=1e-10 if precision == "float64" else 1e-4)
+    assert is_double or np.abs(p - exact).max() < 1e-3
+
+
+def test_types_that_rows_cannot_have(tmp_path):
+    with pytest.raises(
+        ValueError, match="input_type must be one of 'float32', 'float64', 'int64', None; got 'text'"
+    ):
+        export_model(fitted(), tmp_path / "a.onnx", input_type="text")
+    with pytest.raises(
+        ValueError, match="input_type='int64' is for ONNX graphs, and tables would be written"
+    ):
+        export_model(fitted(), tmp_path / "a.csv", input_type="int64")
+    assert not list(tmp_path.iterdir())
 
 
 def test_rows_whose_sum_is_beyond_single_precision():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from sklearn.model_selection import GroupKFold, KFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, KFold, PredefinedSplit, ShuffleSplit
 
 from chimap import HistogramClassifier
 from chimap._validation import DataError
@@ -72,6 +72,11 @@ def test_groups_and_splitters_that_will_not_do():
         asked(5).folds(400, None, np.zeros(400), 0)
     with pytest.raises(ValueError, match="must hold every row out once"):
         asked(ShuffleSplit(3, random_state=0)).folds(400, None, None, 0)
+    assert asked(KFold(2)).folds(400, None, None, 0).n_folds == 2
+    with pytest.raises(
+        ValueError, match="must hold every row out once"
+    ):  # and then none is left to learn from
+        asked(PredefinedSplit(np.zeros(400))).folds(400, None, None, 0)
 
 
 @pytest.mark.parametrize("alpha", ["auto", [0.1, 1.0]])

@@ -22,7 +22,7 @@ from chimap.race.candidates import (
 )
 from chimap.race.compare import seconds_of_exact, seconds_of_pass
 from chimap.recipe import Recipe
-from chimap.report import compare
+from chimap.reports import compare
 from tests.histograms import classes, tracks
 
 X, y = classes(300, 12)

@@ -210,7 +210,7 @@ def test_trials_tell_their_error_and_what_a_prediction_takes():
         race = HistogramClassifier("auto", random_state=0).fit(X, y, groups=groups).race_
         for trial in race.history:
             assert 0 < trial.standard_error < 0.2
-            assert 0 < trial.predict_seconds < 1
+            assert trial.predict_seconds > 0
         assert {t.candidate.name for t in race.history} == {t.candidate.name for t in race.trials}
 
 

@@ -10,6 +10,7 @@ from chimap.losses import CATALOGUE as LOSSES
 from chimap.losses import Square
 from chimap.moments import FoldMoments
 from chimap.penalties import L21
+from chimap.selection import score_path
 from chimap.solvers.groups import (
     GroupQuadratic,
     KernelPath,
@@ -17,11 +18,10 @@ from chimap.solvers.groups import (
     SquareProblem,
     follow,
     full_scatter,
-    held_out_errors,
     largest_group_alpha,
 )
 from chimap.solvers.lbfgs import over
-from chimap.solvers.sparse import alphas_below
+from chimap.solvers.sparse import SparsePath, alphas_below
 
 from ..moments.cases import moments_of
 
@@ -241,12 +241,17 @@ def test_no_rows_and_targets_that_a_loss_cannot_take():
         LossProblem(LOSSES["logistic"](), chunks_of(Z, Y), whole, penalty_of()).zero()
 
 
+def path_of(moments, alphas):
+    path = follow(SquareProblem(moments, penalty_of()), alphas)
+    return SparsePath(alphas, path, np.array([point.residual for point in path]))
+
+
 def test_a_fold_without_rows_is_named():
     Z, Y = problem()
     whole = moments_of(Z, Y)
     folds = FoldMoments.of([whole.fresh(), whole.copy()], np.dtype(float))
-    with pytest.raises(DataError, match="fold 0 holds 0 of 200 rows"):
-        held_out_errors(folds, whole, penalty_of(), np.ones(1), 1e-6)
+    with pytest.raises(DataError, match="fold 0 of 2 holds 0 of 200 rows"):
+        score_path(folds, whole, np.ones(1), path_of)
 
 
 def test_held_out_errors_are_those_of_the_rows():
@@ -254,7 +259,7 @@ def test_held_out_errors_are_those_of_the_rows():
     parts = [moments_of(Z[i::3], Y[i::3], shift=Z[0], target_shift=Y[0]) for i in range(3)]
     folds = FoldMoments.of(parts, np.dtype(float))
     alphas = np.array([2000.0, 100.0])
-    errors = held_out_errors(folds, folds.whole(), penalty_of(), alphas, 1e-7)
+    errors = score_path(folds, folds.whole(), alphas, path_of).scores
     for k in range(3):
         rest = np.arange(len(Z)) % 3 != k
         square = SquareProblem(moments_of(Z[rest], Y[rest]), penalty_of())

@@ -76,6 +76,7 @@ def declared_by_the_package() -> JSON:
     from chimap.data.formats.words import TOKENS
     from chimap.export import export_model
     from chimap.export.files import FORMATS
+    from chimap.export.onnx import INPUT_TYPES
     from chimap.features import kernel_errors
     from chimap.features.families import FAMILIES
     from chimap.features.fourier import sampling
@@ -108,6 +109,7 @@ def declared_by_the_package() -> JSON:
         "precisions": PRECISIONS,
         "tokens": TOKENS,
         "formats of export": FORMATS,
+        "input types of export": INPUT_TYPES,
         "descriptors": descriptors.CATALOGUE,
         "importances": KINDS,
     }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
     from chimap.images import ImageHistograms
     from chimap.images.table import PartFolder
-    from chimap.report.score import Score
+    from chimap.reports.score import Score
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +169,7 @@ def train(
 
 
 def _scored(model: BaseEstimator, held_out: Source, silent: bool) -> Score:
-    from chimap.report.score import score_of  # loads what half of the fits do not need
+    from chimap.reports.score import score_of  # loads what half of the fits do not need
 
     return score_of(model, held_out, show.progress(silent))
 

@@ -26,7 +26,6 @@ from chimap.engines.memory import FIRST_ROWS
 from chimap.estimators.component_curves import ComponentCurves, component_curves
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, RealTargets, without_posterior
 from chimap.features.additive.identity import IdentityMap
-from chimap.losses import Square
 from chimap.models import saved
 from chimap.models.answers import ClassAnswers
 from chimap.moments import PCA, DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
@@ -34,12 +33,15 @@ from chimap.penalties import check_groups
 from chimap.penalties.groups import Group
 from chimap.recipe.recipe import checked_alpha
 from chimap.recipe.task import HeldOutRows
-from chimap.selection import SelectionResult, choose_alpha, fold_count, score_path, score_principal
-from chimap.selection.components import DECADES
-from chimap.solvers import LinearSolution, PrincipalRidge, ridge
+from chimap.selection import SelectionResult, fold_count
+from chimap.selection.base import OpenSettings
+from chimap.selection.choose import choose
+from chimap.solvers.base import Problem
+from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import group_lasso, largest_group_alpha
-from chimap.solvers.held_out import left_out, leverages
-from chimap.solvers.sparse import SparsePath, alphas_below, elastic_net, largest_alpha
+from chimap.solvers.held_out import Witnesses
+from chimap.solvers.principal import PrincipalProblem
+from chimap.solvers.sparse import SparsePath, SparseProblem, elastic_net, largest_alpha
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
@@ -142,31 +144,32 @@ class MomentsModel(Encoding, BaseEstimator):
         return _arrays.as_rows(X, self._moments.dtype)
 
     def _solve_now(self) -> Self:
-        whole = self._moments.whole()
-        solution = self._solve(self._moments, whole)
+        rows, shift = self._witnesses, self._moments.folds[0].shifts[0]
+        witnesses = Witnesses(
+            np.arange(rows.y.shape[0]),
+            _arrays.to_dense(_arrays.as_rows(rows.X, np.float64)) - shift,
+            np.asarray(self._encode(rows.y)),
+            np.zeros(rows.y.shape[0], dtype=np.intp),
+            rows.weights,
+            counts=rows.counts,
+        )
+        choice = choose(self._problem(self._moments), self._open, witnesses=witnesses)
+        solution, held_out = choice.solution, choice.held_out
         check_weights(solution.coef, solution.alpha)
+        self.selection_ = choice.selection
+        for name, value in choice.attributes.items():
+            setattr(self, name, value)
         # The order in memory is that of a file, so that products with weights from one give the same bits.
         self.coef_ = np.ascontiguousarray(solution.coef.T)
         self.intercept_, self.alpha_ = solution.intercept, solution.alpha
-        self.n_rows_ = whole.n_rows
+        self.n_rows_ = choice.n_rows
         self._stale = False
-        rows = self._witnesses
-        Z = _arrays.to_dense(_arrays.as_rows(rows.X, np.float64))
-        outputs = self._held_out(whole, solution, Z, rows)
         self._take_held_out(
-            None if outputs is None else HeldOutRows(outputs, rows.y, rows.weights, counts=rows.counts)
+            None
+            if held_out is None
+            else HeldOutRows(held_out.outputs, rows.y, rows.weights, counts=rows.counts)
         )
         return self
-
-    def _held_out(
-        self,
-        whole: Moments,
-        solution: LinearSolution,
-        Z: np.ndarray,
-        rows: CountedRows,
-    ) -> np.ndarray | None:
-        """Return outputs for rows Z (m, D) of a model fitted without each row; None if no formula gives them."""
-        return None
 
     def _refresh(self) -> None:
         """Solve for the rows that ``partial_fit`` has added since the last solution."""
@@ -215,9 +218,14 @@ class MomentsModel(Encoding, BaseEstimator):
         # Given strengths make a path, which takes no folds.
         fold_count(self.selection, 2 if self._given_alpha is None else 1)
 
+    @property
+    def _open(self) -> OpenSettings:
+        """What the folds choose."""
+        return OpenSettings(self._given_alpha)
+
     @abstractmethod
-    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
-        """Choose settings by the folds, and solve for all rows."""
+    def _problem(self, folds: FoldMoments) -> Problem:
+        """Return what the weights solve."""
 
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
@@ -298,44 +306,15 @@ class RidgeFromMoments(MomentsModel):
             if p > n_features:
                 raise InputError(Message("{n_components=!s}, but there are {} features.", p, n_features))
 
-    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
-        scale = float(whole.scatter_diagonal().mean()) or 1.0
+    def _problem(self, folds: FoldMoments) -> Problem:
         if self.n_components is None:
-            return self._solve_features(folds, whole, scale)
-        components = np.atleast_1d(self.n_components)
-        given = self._given_alpha
-        alphas = scale * DECADES if given is None else np.atleast_1d(given)
-        self.selection_ = None
-        n_components, alpha = int(components.max()), scale if given is None else float(alphas.max())
-        if len(folds.folds) > 1:
-            self.selection_ = score_principal(folds, whole, components, alphas, device=self.device)
-            n_components, alpha = (self.selection_.best[name] for name in ("n_components", "alpha"))
-        self.n_components_ = n_components
-        model = PrincipalRidge.of(whole, n_components, self.device)
-        self.pca_ = model.pca
-        return model.solution(n_components, alpha)
-
-    def _held_out(
-        self,
-        whole: Moments,
-        solution: LinearSolution,
-        Z: np.ndarray,
-        rows: CountedRows,
-    ) -> np.ndarray | None:
-        if self.n_components is None:
-            h = leverages(whole, solution.alpha, Z - whole.shifts[0])
-        else:
-            coordinates = self.pca_.transform(Z)[:, : self.n_components_]
-            scatters = self.pca_.scatters[: self.n_components_]
-            h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / whole.count
-        Y = np.asarray(self._encode(rows.y)) + self._target_shift()
-        h = h if rows.weights is None else h * rows.weights
-        return left_out(Square(), Y, Z @ solution.coef + solution.intercept, h)
+            return RidgeProblem(folds, spans=False)
+        return PrincipalProblem(folds, np.atleast_1d(self.n_components).tolist(), self.device)
 
     def curves(self, X: MatrixLike, y: ArrayLike) -> ComponentCurves:
         """Return the scores on other rows for every number of components and every strength tried.
 
-        One decomposition gives all of them; ``report.write_selection`` draws them.
+        One decomposition gives all of them; ``reports.SelectionPage`` draws them.
 
         Parameters
         ----------
@@ -373,14 +352,6 @@ class RidgeFromMoments(MomentsModel):
         return component_curves(
             self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
         )
-
-    def _solve_features(self, folds: FoldMoments, whole: Moments, scale: float) -> LinearSolution:
-        given = self._given_alpha
-        if len(folds.folds) > 1:
-            self.selection_ = choose_alpha(folds, whole, "auto" if given is None else np.atleast_1d(given))
-            return ridge(whole, self.selection_.best["alpha"])
-        self.selection_ = None
-        return ridge(whole, scale if given is None else float(np.max(given)))
 
 
 class MomentsRidge(RealMomentsModel, RidgeFromMoments):
@@ -529,22 +500,12 @@ class _SparseModel(RealMomentsModel):
     path_: SparsePath
     kkt_residual_: float
 
-    def _solve(self, folds: FoldMoments, whole: Moments) -> LinearSolution:
-        alphas = self._alphas(whole)
-        best = float(alphas.max())
-        self.selection_ = None
-        if len(folds.folds) > 1:
-            self.selection_ = score_path(folds, whole, np.sort(alphas)[::-1], self._path)
-            best = self.selection_.best["alpha"]
-        path = self._path(whole, alphas)
-        self.path_ = path
-        chosen = int(np.argmin(np.abs(path.alphas - best)))
-        self.kkt_residual_ = float(path.residuals[chosen])
-        return path.solutions[chosen]
+    @property
+    def _open(self) -> OpenSettings:
+        return OpenSettings(self._given_alpha, n_alphas=self.n_alphas)
 
-    def _alphas(self, whole: Moments) -> np.ndarray:
-        given = self._given_alpha
-        return alphas_below(self._largest(whole), self.n_alphas) if given is None else np.atleast_1d(given)
+    def _problem(self, folds: FoldMoments) -> SparseProblem:
+        return SparseProblem(folds, self._path, self._largest(folds.whole()))
 
     @abstractmethod
     def _largest(self, moments: Moments) -> float:

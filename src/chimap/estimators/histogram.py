@@ -179,7 +179,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
     threshold_ : float
         The threshold chosen, if ``threshold`` is not None.
     n_principal_ : int
-        Number of components chosen, if several were given; ``report.write_selection`` draws the scores of all pairs.
+        Number of components chosen, if several were given; ``reports.SelectionPage`` draws the scores of all pairs.
     loss_ : Loss or None
         The loss; None for the hinge.
     n_passes_ : int

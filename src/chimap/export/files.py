@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,11 +11,12 @@ import numpy as np
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._files import check_free, check_writable, replacing
+from chimap._messages import Message
 from chimap._onnx import import_onnx
 from chimap._validation import check_choice, check_positive
 from chimap.data import ArraySource
 from chimap.estimators import LookupClassifier
-from chimap.export.onnx import onnx_model
+from chimap.export.onnx import INPUT_TYPES, onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, BinTables, bin_tables, write_tables
 from chimap.export.weights import write_weights
@@ -46,12 +47,15 @@ class FileCheck:
         Largest absolute score of the model.
     differing : int
         Number of labels that differ.
+    probabilities : float or None, default=None
+        Largest absolute difference between two probabilities; None if the file has none.
     """
 
     rows: int
     difference: float
     size: float
     differing: int
+    probabilities: float | None = None
 
 
 def made_rows(parts: ModelParts, n_rows: int = _ROWS, seed: int = 0) -> np.ndarray:
@@ -85,13 +89,17 @@ def _largest(features: FittedFeatures, n_bins: int) -> np.ndarray:
     return np.ones(n_bins) if known is None else np.asarray(known)
 
 
-def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> FileCheck | None:
+def compare_onnx(
+    path: Path, model: BaseEstimator, parts: ModelParts, input_type: str | None = None
+) -> FileCheck | None:
     """Compare the file, run by onnxruntime, to the model on synthetic rows; None if onnxruntime is not installed."""
     try:
         import onnxruntime
     except ImportError:
         return None
     X = made_rows(parts)
+    if input_type is not None:
+        X = (np.rint(X) if input_type == "int64" else X).astype(input_type)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
@@ -101,7 +109,9 @@ def compare_onnx(path: Path, model: BaseEstimator, parts: ModelParts) -> FileChe
         return _compared(outputs["prediction"].reshape(expected.shape), expected, 0)
     # If the best two scores of a row differ by no more than rounding, either label may come out.
     differing = int((np.asarray(outputs["label"], parts.classes.dtype) != answers).sum())
-    return _compared(outputs["scores"][:, -expected.shape[1] :], expected, differing)
+    off = np.abs(outputs["probabilities"] - model.probabilities_of(expected)).max()
+    compared = _compared(outputs["scores"][:, -expected.shape[1] :], expected, differing)
+    return replace(compared, probabilities=float(off))
 
 
 def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -> FileCheck:
@@ -180,6 +190,7 @@ def export_model(
     format: str | None = None,
     *,
     tolerance: float = 1e-3,
+    input_type: str | None = None,
     overwrite: bool = False,
     check: bool = True,
 ) -> Exported:
@@ -201,6 +212,9 @@ def export_model(
         .npz is tables if the model is additive, else weights.
     tolerance : float, default=1e-3
         Tolerance of tables, defined as in ``HistogramClassifier.compile``.
+    input_type : {"float32", "float64", "int64"} or None, default=None
+        Type of the rows that an ONNX graph takes. Those in float64 are computed in float64. None is the precision of
+        the model.
     overwrite : bool, default=False
         Whether to replace an existing file.
     check : bool, default=True
@@ -236,14 +250,23 @@ def export_model(
     parts = parts_of(model)
     chosen = _format(path, format, parts)
     check_positive(tolerance, "tolerance")
+    check_choice(input_type, "input_type", (*INPUT_TYPES, None))
+    if input_type is not None and chosen != "onnx":
+        raise InputError(
+            Message(
+                "{input_type=} is for ONNX graphs, and {} would be written: leave it out, or write an .onnx file.",
+                input_type,
+                chosen,
+            )
+        )
     check_free(path, overwrite)
     check_writable(path)
     ending = path.suffix.lower()
     if chosen == "onnx":
-        graph = onnx_model(parts)
+        graph = onnx_model(parts, input_type)
         with replacing(path) as temporary:
             temporary.write_bytes(graph.SerializeToString())
-        comparison = compare_onnx(path, model, parts) if check else None
+        comparison = compare_onnx(path, model, parts, input_type) if check else None
         return Exported(path, chosen, path.stat().st_size, comparison)
     if chosen == "tables":
         check_not_rounded(model, "a table")

@@ -1,4 +1,4 @@
-"""Convert a model to an ONNX graph that takes rows and returns labels and scores."""
+"""Convert a model to an ONNX graph that takes rows and returns labels, probabilities and scores."""
 
 from __future__ import annotations
 
@@ -14,13 +14,21 @@ if TYPE_CHECKING:
     import onnx
 
 
-def onnx_model(parts: ModelParts) -> onnx.ModelProto:
+INPUT_TYPES = ("float32", "float64", "int64")
+
+
+def onnx_model(parts: ModelParts, input_type: str | None = None) -> onnx.ModelProto:
     """Return normalisation, map, features and linear model as one ONNX graph.
 
-    The input is ``X`` (n, bins) in the precision of the model. A classifier has the outputs ``label`` (n,), in the type
-    of the labels, and ``scores`` (n, classes): the class with the largest score is the label, and with two classes the
-    score of the first is the negated score of the second. A regression has the output ``prediction`` (n,). With several
-    tasks every output has shape (n, t), one column per task in the order of ``tasks`` in the metadata.
+    The input is ``X`` (n, bins), of ``input_type`` or, by default, in the precision of the model. Rows in float64 are
+    computed in float64; the scores and all that follows from them always are, so that classes that nearly tie keep
+    their order.
+
+    A classifier has the outputs that scikit-learn's models have in ONNX, ``label`` (n,), in the type of the labels, and
+    ``probabilities`` (n, classes), and besides them ``scores`` (n, classes): the class with the largest score is the
+    label, and with two classes the score of the first is the negated score of the second. A regression has the output
+    ``prediction`` (n,). With several tasks every output has shape (n, t), one column per task in the order of ``tasks``
+    in the metadata, and probabilities are those of label 1.
 
     The graph does not check its rows: input that chimap rejects (negative bins, NaN) gives meaningless numbers.
 
@@ -32,13 +40,16 @@ def onnx_model(parts: ModelParts) -> onnx.ModelProto:
         If the features or the kernel cannot be expressed in ONNX, or if the graph exceeds the 2 GiB of the format.
     """
     g = Graph()
-    rows = g.info("X", parts.dtype, ["rows", parts.n_bins])
-    x = Value(g, "X", parts.dtype)
+    given = parts.dtype if input_type is None else np.dtype(input_type)
+    rows = g.info("X", given, ["rows", parts.n_bins])
+    x = Value(g, "X", given)
+    if given.kind == "i" or given.itemsize < parts.dtype.itemsize:
+        x = x.cast(parts.dtype)
     if parts.normalize is not None:
         x = parts.normalize.onnx(x, parts.blocks, parts.n_bins)
     if parts.factors is not None:
         x = x * parts.factors
-    outputs = parts.features.onnx(x) @ parts.coef.astype(parts.dtype) + parts.intercept
+    outputs = parts.features.onnx(x).cast(np.float64) @ parts.coef + parts.intercept
     declared = _declare_outputs(g, outputs, parts)
     notes = {name: str(value) for name, value in parts.about.items() if value is not None}
     if parts.tasks is not None:
@@ -56,22 +67,29 @@ def _declare_outputs(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.V
         class_index = (outputs.take(0, 1) > parts.threshold).cast(np.int64)
         g.node("Concat", outputs * -1.0, outputs, name="scores", axis=1)
     else:
-        class_index = g.node("ArgMax", outputs, dtype=np.int64, axis=1, keepdims=0)
+        class_index = outputs.place_of_largest()
         g.node("Identity", outputs, name="scores")
     labels = g.constant(parts.classes)
     g.node("Gather", labels, class_index, name="label", axis=0)
-    return [
-        g.info("label", labels.dtype, ["rows"]),
-        g.info("scores", outputs.dtype, ["rows", parts.classes.size]),
-    ]
+    shape = ["rows", parts.classes.size]
+    return [g.info("label", labels.dtype, ["rows"]), *_declare_numbers(g, outputs, parts, shape)]
+
+
+def _declare_numbers(
+    g: Graph, outputs: Value, parts: ModelParts, shape: list[object]
+) -> list[onnx.ValueInfoProto]:
+    """Declare the probabilities and, of scores that are there, the type and shape."""
+    assert parts.calibration is not None
+    g.node("Identity", parts.calibration.onnx(outputs), name="probabilities")
+    return [g.info(name, outputs.dtype, shape) for name in ("probabilities", "scores")]
 
 
 def _declare_tasks(g: Graph, outputs: Value, parts: ModelParts) -> list[onnx.ValueInfoProto]:
-    """Declare labels 0 and 1 (n, t) and scores (n, t), or predictions (n, t)."""
+    """Declare labels 0 and 1, probabilities and scores, or predictions, each (n, t)."""
     shape = ["rows", parts.n_outputs]
     if parts.classes is None:
         g.node("Identity", outputs, name="prediction")
         return [g.info("prediction", outputs.dtype, shape)]
     g.node("Cast", outputs > 0.0, name="label", to=g.type_of(np.int64))
     g.node("Identity", outputs, name="scores")
-    return [g.info("label", np.dtype(np.int64), shape), g.info("scores", outputs.dtype, shape)]
+    return [g.info("label", np.dtype(np.int64), shape), *_declare_numbers(g, outputs, parts, shape)]

@@ -12,10 +12,11 @@ from chimap._errors import InputError
 from chimap._types import JSON
 from chimap.estimators import CompiledClassifier, CompiledRegressor, LookupClassifier
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.targets import task_names
+from chimap.estimators.targets import answers_of, task_names
 from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
 from chimap.normalizations import Normalization
+from chimap.selection.calibration import Calibration, TaskCalibration
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -48,6 +49,8 @@ class ModelParts:
         their scores differ from the model's by that rounding.
     about : dict
         Kernel, gamma and features in words.
+    calibration : Calibration, TaskCalibration or None, default=None
+        From scores to probabilities; None for a regression.
     threshold : float, default=0.0
         Scores above it mean the second of two classes.
     factors : ndarray of shape (bins,) or None, default=None
@@ -66,6 +69,7 @@ class ModelParts:
     classes: np.ndarray | None
     dtype: np.dtype
     about: JSON
+    calibration: Calibration | TaskCalibration | None = None
     threshold: float = 0.0
     factors: np.ndarray | None = None
     tasks: list[str] | None = None
@@ -126,8 +130,9 @@ def parts_of(model: BaseEstimator) -> ModelParts:
         psi = model.map_
         about = {"kernel": psi.kernel_.name, "gamma": psi.kernel_.gamma, "features": psi.describe()}
         return ModelParts(
-            psi, model.coef_.T, model.intercept_, None, [], model.classes_, np.dtype(np.float64), about
-        )
+            psi, model.coef_.T, model.intercept_, None, [], model.classes_, np.dtype(np.float64), about,
+            answers_of(model).calibration,
+        )  # fmt: skip
     if not isinstance(model, HistogramModel):
         raise InputError(
             "only HistogramClassifier, FourierKernelLearner, MultipleKernelLearner, the corresponding regressors, "
@@ -140,5 +145,6 @@ def parts_of(model: BaseEstimator) -> ModelParts:
     return ModelParts(
         model.features_, model.coef_.T, model.intercept_, preparation.normalize,
         [block.columns for block in preparation.parts], classes, preparation.dtype, model.describe(),
-        float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks, preparation.unit_of_bin,
+        model.fitted.answers.calibration, float(getattr(model, "threshold_", 0.0)), preparation.factors, tasks,
+        preparation.unit_of_bin,
     )  # fmt: skip

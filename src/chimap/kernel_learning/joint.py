@@ -27,9 +27,11 @@ from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
 from chimap.recipe.parts import FeatureBlock, parts_of
-from chimap.selection import of_path
+from chimap.selection.base import OpenSettings
+from chimap.selection.choose import compare
 from chimap.solvers import GroupSolution, LinearSolution, LossProblem, SquareProblem, over
-from chimap.solvers.groups import SEARCH_TOLERANCE, GroupPassesProblem, held_out_errors, largest_alpha
+from chimap.solvers.base import Evidence
+from chimap.solvers.groups import GroupPassesProblem, GroupProblem, largest_alpha
 from chimap.solvers.passes import loss_of, unshifted
 from chimap.solvers.widths import ObjectiveSlopes
 
@@ -226,8 +228,8 @@ class ChannelDesign(WidthDesign):
                 self.weights.open.path_below(largest, GroupPassesProblem.smallest),
                 LARGEST_SHARE_OF_ALPHA * largest,
             )
-            errors = held_out_errors(moments, whole, penalty, alphas, SEARCH_TOLERANCE)
-            return float(of_path(moments, whole, alphas, errors).best["alpha"])
+            problem = GroupProblem(Square.name, Evidence(moments=moments, penalty=penalty))
+            return compare(problem, OpenSettings(tuple(alphas.tolist())))[1]
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""

@@ -34,9 +34,11 @@ from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.moments import FoldMoments, Moments
 from chimap.recipe.parts import FeatureBlock, parts_of
-from chimap.selection import choose_alpha
+from chimap.selection.base import OpenSettings
+from chimap.selection.choose import compare
 from chimap.selection.climb import Scored, Setting, climb
 from chimap.solvers import LinearSolution, ridge
+from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.lbfgs import stop_reason
 from chimap.solvers.widths import ObjectiveSlopes, held_out, total_scatter, training
 
@@ -409,24 +411,15 @@ class WidthRounds(WidthSearch):
         """
         self.objective.evaluations += 1
         moments = self.objective.rows.moments(self.objective.features.at(log_widths), self.objective.dtype)
-        whole, errors = moments.whole(), dict[int, float]()
-        least = np.log(least_alpha(whole, self.objective.dtype))
-
-        def strength(place: int) -> float:
-            return log_alpha + place * np.log(10) / 2
-
-        def error(place: int) -> float:
-            if place not in errors:
-                errors[place] = held_out(moments, whole, float(np.exp(strength(place)))).value
-            return errors[place]
-
-        def better(setting: Setting, best: Setting) -> bool:
-            return strength(setting[0]) >= least and error(setting[0]) < error(best[0])
-
-        steps = [] if self.keeps_alpha else [(-1, 0), (1, 0)]
+        alpha = float(np.exp(log_alpha))
         with self.objective.rows.clock("solve"):
-            place = climb(better, (0, 0), steps)[0]
-            return error(place), strength(place), moments
+            problem = RidgeProblem(moments, spans=False)
+            least = least_alpha(problem.whole, self.objective.dtype)
+            open = OpenSettings((alpha,)) if self.keeps_alpha else OpenSettings(None, near=alpha, least=least)
+            compared, alpha = compare(problem, open)
+        assert compared.result is not None
+        error = float(compared.result.means[compared.result.chosen]) / (compared.result.baseline or 1.0)
+        return error, float(np.log(alpha)), moments
 
     def _slope_rows(self) -> Rows:
         """Return rows evenly spread over those to learn from."""
@@ -596,8 +589,8 @@ class WidthDesign:
         moments = rows.moments(features.at(features.start_), method.dtype)
         whole = moments.whole()
         with rows.clock("choose alpha"):
-            choice = choose_alpha(moments, whole, "auto" if alpha is None else np.asarray(alpha))
-        return max(float(choice.best["alpha"]), least_alpha(whole, method.dtype))
+            _, best = compare(RidgeProblem(moments, spans=False), OpenSettings(alpha))
+        return max(best, least_alpha(whole, method.dtype))
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""

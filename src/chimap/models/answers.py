@@ -6,6 +6,7 @@ What is learned for them comes from outputs of rows that the machine has not see
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -112,6 +113,7 @@ class RealAnswers:
         Variance of the noise; None where it is not known.
     """
 
+    calibration: ClassVar[None] = None
     conformal: Conformal | None = None
     noise: np.ndarray | None = None
 

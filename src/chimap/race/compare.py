@@ -1,7 +1,7 @@
 """The race in full: every kernel or all features of one on the same rows, and which machine to use.
 
 ``compare`` races candidates on a sample, fits the best of each kind as all rows will be fitted, and says how long that
-takes. ``report.compare`` makes it a page.
+takes. ``reports.compare`` makes it a page.
 """
 
 from __future__ import annotations
@@ -209,7 +209,7 @@ def compare(
 ) -> ComparedMachines:
     """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
 
-    See ``report.compare`` for the parameters, and for what is raised.
+    See ``reports.compare`` for the parameters, and for what is raised.
     """
     with clock("read"):
         running = Race.on(asked, source, groups, fit)

@@ -2,7 +2,7 @@
 
 from chimap.selection.base import SelectionResult, fold_count
 from chimap.selection.components import score_leading, score_principal
-from chimap.selection.folds import choose_alpha, of_path, score_path
+from chimap.selection.folds import choose_alpha, score_path
 from chimap.selection.gcv import choose_by_gcv
 from chimap.selection.learning_curve import LearningCurve
 
@@ -12,7 +12,6 @@ __all__ = [
     "choose_alpha",
     "choose_by_gcv",
     "fold_count",
-    "of_path",
     "score_leading",
     "score_path",
     "score_principal",

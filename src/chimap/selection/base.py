@@ -191,12 +191,19 @@ class OpenSettings:
         decades until the machine can be solved.
     n_alphas : int, default=30
         Strengths of a path where they are searched for along one.
+    near : float or None, default=None
+        Strength that a search by folds climbs from in half decades, such as the best one of like features; None where
+        it begins by itself.
+    least : float, default=0.0
+        Strength below which such a search does not go.
     """
 
     alpha: float | Sequence[float] | None
     gamma: bool = False
     is_settled: bool = False
     n_alphas: int = 30
+    near: float | None = None
+    least: float = 0.0
 
     def path_below(self, largest: float, share: float) -> np.ndarray:
         """Return descending strengths: those given, or a path from the largest to a share of it."""

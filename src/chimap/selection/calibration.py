@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import log_expit, log_softmax
 
+from chimap._onnx import Value
 from chimap._types import Shape
 from chimap.model_files import register
 from chimap.moments import of_entries
@@ -121,6 +122,21 @@ class Calibration:
             scores += self.power * _log_sigmoids(outputs, self.sigmoids)
         return _agreeing(np.asarray(log_softmax(scores, axis=1)), np.argmax(outputs, axis=1))
 
+    def onnx(self, outputs: Value) -> Value:
+        """Return the probabilities (n, classes) of outputs (n, t), in float64, as a value of an ONNX graph."""
+        outputs = outputs.cast(np.float64)
+        scores = outputs * self.scale + self.offsets
+        if self.offsets.size == 1:
+            edge = outputs * (_CLOSE * self.scale)
+            scores = (outputs > 0.0).where(scores.at_least(edge), scores.at_most(edge))
+            both = [(scores * -1.0).apply("Sigmoid"), scores.apply("Sigmoid")]
+            return outputs.graph.concatenated(both, 1)
+        if self.sigmoids is not None:
+            of_classes = outputs * self.sigmoids[0] + self.sigmoids[1]
+            tail = ((of_classes.apply("Abs") * -1.0).apply("Exp") + 1.0).apply("Log")
+            scores = scores + (of_classes.at_most(0.0) - tail) * self.power
+        return _onnx_agreeing(outputs.graph.node("Softmax", scores, axis=1), outputs, self.offsets.size)
+
 
 @dataclass(frozen=True)
 class TaskCalibration:
@@ -172,6 +188,12 @@ class TaskCalibration:
         """Return their logarithms, without underflow."""
         return self.logs(outputs)[:, :, 1]
 
+    def onnx(self, outputs: Value) -> Value:
+        """Return the probabilities (n, t) of label 1, in float64, as a value of an ONNX graph."""
+        outputs = outputs.cast(np.float64)
+        scores, edge = outputs * self.scales + self.offsets, outputs * (_CLOSE * self.scales)
+        return (outputs > 0.0).where(scores.at_least(edge), scores.at_most(edge)).apply("Sigmoid")
+
     def logs(self, outputs: np.ndarray) -> np.ndarray:
         """Return logarithms of the probabilities of labels 0 and 1, (n, t, 2)."""
         tasks = zip(outputs.T, self.scales, self.offsets, strict=True)
@@ -193,16 +215,23 @@ def _agreeing(logs: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     ranks = np.arange(rows.size)
     p_chosen = p[ranks, k]
     p[ranks, k] = -1.0
-    order = np.argsort(-p, axis=1)[:, :-1]
-    above = np.take_along_axis(p, order, axis=1)
-    means = (p_chosen[:, None] + above.cumsum(axis=1)) / np.arange(2, logs.shape[1] + 1)
-    before = np.hstack([p_chosen[:, None], means[:, :-1]])
-    pooled = np.logical_and.accumulate(above > before, axis=1)
-    mean = means[ranks, pooled.sum(axis=1) - 1]
-    row, place = np.nonzero(pooled)
-    logs[rows[row], order[row, place]] = np.log(mean[row])
+    others = -np.sort(-p, axis=1)[:, :-1]
+    means = (p_chosen[:, None] + others.cumsum(axis=1)) / np.arange(2, logs.shape[1] + 1)
+    mean = np.maximum(p_chosen, means.max(axis=1))  # it grows as long as the next class exceeds it
+    logs[rows] = np.minimum(logs[rows], np.log(mean)[:, None])
     logs[rows, k] = np.log(mean * (1 + _CLOSE))
     return logs
+
+
+def _onnx_agreeing(p: Value, outputs: Value, n_classes: int) -> Value:
+    """Return probabilities (n, classes) of which that of the largest output is the largest; see ``_agreeing``."""
+    is_chosen = outputs.place_of_largest().expanded(1).equals(np.arange(n_classes))
+    p_chosen = is_chosen.where(p, 0.0).sum(1, keep=True)
+    others = is_chosen.where(p.graph.constant(-1.0), p).descending(n_classes - 1)
+    means = (others.cumulated() + p_chosen) / np.arange(2, n_classes + 1)
+    mean = p_chosen.at_least(means.largest())
+    leading = (mean > p_chosen).where(mean * (1 + _CLOSE), mean)
+    return is_chosen.where(leading, p.at_most(mean))
 
 
 def _log_sigmoids(outputs: np.ndarray, sigmoids: np.ndarray) -> np.ndarray:

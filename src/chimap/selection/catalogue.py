@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from chimap.selection.base import OpenSettings, Selection
-from chimap.selection.components import ComponentFolds
+from chimap.selection.components import ComponentFolds, PrincipalFolds
 from chimap.selection.folds import FoldMachines, Folds, PathFolds
 from chimap.selection.gcv import GeneralisedCrossValidation
 from chimap.selection.holdout import HeldOutMoments, HoldOut, PathHoldOut
@@ -17,6 +17,7 @@ RULES: tuple[type[Selection], ...] = (
     FoldMachines,
     PathFolds,
     PathHoldOut,
+    PrincipalFolds,
     ComponentFolds,
     HeldOutMoments,
     Folds,

@@ -11,7 +11,7 @@ import numpy as np
 
 from chimap._progress import Progress, Stopwatch
 from chimap.losses import Loss
-from chimap.selection.base import OpenSettings, SelectionResult
+from chimap.selection.base import Compared, OpenSettings, SelectionResult
 from chimap.selection.catalogue import rule_of
 from chimap.selection.learning_curve import LearningCurve, curve_of
 from chimap.solvers.base import Asked, Problem
@@ -75,6 +75,45 @@ class ChosenSolution:
         )
 
 
+def compare(
+    problem: Problem,
+    open: OpenSettings,
+    asked: Asked = "folds",
+    clock: Stopwatch | None = None,
+    progress: Progress | None = None,
+) -> tuple[Compared, float]:
+    """Compare what is open by the first rule that serves; return what was found, and the strength to take.
+
+    If there are too few rows for any rule, the strength is the one given, the largest of several, or
+    ``problem.usual_alpha()``.
+
+    Parameters
+    ----------
+    problem, open, asked, clock, progress
+        See ``choose``.
+
+    Returns
+    -------
+    compared : Compared
+        What the rule found; no result where nothing was compared.
+    alpha : float
+        The strength.
+    """
+    clock, progress = clock or Stopwatch(), progress or Progress()
+    rule = rule_of(problem, open, asked, progress.advance)
+    compared = Compared(None, problem)
+    if rule is not None:
+        with clock("choose alpha"):
+            progress.stage("alpha", rule.usual_scores, problem.counts)
+            compared = rule.choose(problem, open)
+    if compared.result is not None:
+        return compared, compared.result.best["alpha"]
+    if compared.alpha is not None:
+        return compared, compared.alpha
+    given = open.alpha
+    return compared, compared.problem.usual_alpha() if given is None else float(np.max(given))
+
+
 def choose(
     problem: Problem,
     open: OpenSettings,
@@ -85,7 +124,7 @@ def choose(
 ) -> ChosenSolution:
     """Choose what is open by the first rule that serves, and solve the problem there.
 
-    If there are too few rows for any rule, the strength is ``problem.usual_alpha()``.
+    ``compare`` says which strength is taken if there are too few rows for any rule.
 
     Parameters
     ----------
@@ -108,16 +147,9 @@ def choose(
         The solution, and how it was chosen.
     """
     clock, progress = clock or Stopwatch(), progress or Progress()
-    rule = rule_of(problem, open, asked, progress.advance)
-    result, solution, alpha = None, None, open.alpha
-    if rule is not None:
-        with clock("choose alpha"):
-            progress.stage("alpha", rule.usual_scores, problem.counts)
-            compared = rule.choose(problem, open)
-        result, problem, solution = compared.result, compared.problem, compared.solution
-        alpha = compared.alpha if result is None else result.best["alpha"]
+    compared, alpha = compare(problem, open, asked, clock, progress)
+    problem, solution = compared.problem, compared.solution
     if solution is None:
-        alpha = alpha if isinstance(alpha, float) else problem.usual_alpha()
         with clock(problem.stage):
             if problem.needs in ("rows", "features"):
                 progress.stage("solving", None, problem.counts)
@@ -128,7 +160,7 @@ def choose(
     return ChosenSolution(
         solution,
         problem.loss,
-        result,
+        compared.result,
         problem.passes,
         problem.n_rows,
         problem.attributes,

@@ -18,13 +18,14 @@ from chimap._validation import DataError
 from chimap.moments import FoldMoments, Moments
 from chimap.moments.symmetric import PANEL
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
+from chimap.selection.climb import Setting, climb
 from chimap.solvers.base import Asked, Problem
 from chimap.solvers.fold import Fold, FoldWeights
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.gram import GramProblem
 from chimap.solvers.groups import GroupProblem
 from chimap.solvers.ridge import Factor
-from chimap.solvers.sparse import SparsePath, held_out_error
+from chimap.solvers.sparse import SparsePath, SparseProblem, held_out_error
 
 # The factorisation of each fold costs D^3/3 operations, and iterating for t targets about 6 * 6 t D^2: from t = D/100
 # on the factorisation is cheaper.
@@ -160,6 +161,27 @@ def _search(scorer: _Scorer, scale: float) -> None:
     best_after(best - 1)
 
 
+def climb_near(
+    folds: FoldMoments, whole: Moments, near: float, least: float, factor: Factor
+) -> SelectionResult:
+    """Score strengths by the folds, climbing from one in half decades until none beside it is better.
+
+    No strength below ``least`` is tried but ``near`` itself.
+    """
+    check_folds(folds, whole)
+    scorer = _Scorer(folds.folds, whole, None, factor)
+
+    def error(setting: Setting) -> float:
+        scorer.score(near * 10 ** (setting[0] / 2))
+        return scorer.mean(near * 10 ** (setting[0] / 2))
+
+    def better(setting: Setting, best: Setting) -> bool:
+        return near * 10 ** (setting[0] / 2) >= least and error(setting) < error(best)
+
+    climb(better, (0, 0), [(-1, 0), (1, 0)])
+    return scorer.result()
+
+
 def rough_alpha(folds: FoldMoments, whole: Moments, left_out: Sequence[int]) -> float:
     """Return roughly the best strength by the error on the folds ``left_out``, to start the search of another loss.
 
@@ -275,6 +297,10 @@ class Folds(Selection):
 
     def choose(self, problem: RidgeProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
+        if open.near is not None:
+            return Compared(
+                climb_near(problem.moments, problem.whole, open.near, open.least, problem.factor), problem
+            )
         result = choose_alpha(
             problem.moments,
             problem.whole,
@@ -342,42 +368,10 @@ def score_path(
         errors.append([held_out_error(fold, solution) for solution in solve(whole - fold, alphas).solutions])
         if on_fold is not None:
             on_fold(k)
-    return of_path(folds, whole, alphas, np.array(errors).T)
-
-
-def of_path(folds: FoldMoments, whole: Moments, alphas: np.ndarray, errors: np.ndarray) -> SelectionResult:
-    """Choose the strength of a path with the smallest mean held-out error.
-
-    Parameters
-    ----------
-    folds : FoldMoments
-        Moments of each fold.
-    whole : Moments
-        Moments of all rows.
-    alphas : array of shape (s,)
-        The strengths.
-    errors : array of shape (s, K)
-        Mean squared error of each strength on each fold.
-
-    Returns
-    -------
-    SelectionResult
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> Z, noise = rng.normal(size=(200, 4)), rng.normal(size=200)
-    >>> y = 3 * Z[:, 0] + noise
-    >>> zero = np.zeros(4), np.zeros(1)  # what the moments are about
-    >>> folds = FoldMoments.of([Moments(4, 1, *zero).update(Z[k::5], y[k::5]) for k in range(5)], Z.dtype)
-    >>> whole = Moments(4, 1, *zero).update(Z, y)
-    >>> of_path(folds, whole, np.array([0.1, 10.0]), np.array([[1.0] * 5, [2.0] * 5])).best
-    {'alpha': 0.1}
-    """
     counts = np.array([fold.count for fold in folds.folds])
-    chosen = int(np.argmin(np.average(errors, axis=1, weights=counts)))
+    chosen = int(np.argmin(np.average(errors, axis=0, weights=counts)))
     total = float(whole.target_scatter().sum()) / whole.count
-    return SelectionResult("folds", {"alpha": alphas}, errors, counts, chosen, baseline=total)
+    return SelectionResult("folds", {"alpha": alphas}, np.array(errors).T, counts, chosen, baseline=total)
 
 
 class FoldMachines(Selection):
@@ -426,11 +420,10 @@ class PathFolds(Selection):
         """See ``Selection``."""
         return problem.follows_path and problem.needs == "moments"
 
-    def choose(self, problem: GroupProblem, open: OpenSettings) -> Compared:
+    def choose(self, problem: SparseProblem | GroupProblem, open: OpenSettings) -> Compared:
         """See ``Selection``."""
         alphas = open.path_below(problem.largest, problem.smallest)
         problem.along(alphas)
         if isinstance(open.alpha, float) or problem.n_folds == 1:
             return Compared(None, problem, alpha=float(alphas[alphas.size // 2]))
-        errors = problem.errors(alphas, self._on_score)
-        return Compared(of_path(problem.moments, problem.whole, alphas, errors), problem)
+        return Compared(score_path(problem.moments, problem.whole, alphas, problem.path_of), problem)

@@ -340,6 +340,8 @@ class Problem(ABC):
         Whether strengths are compared along a path, each solution starting from the one before.
     compares : bool
         Whether a rule is asked even if the strength is given: other settings are open, or rows are left out on the way.
+    learns_components : bool
+        Whether principal components are learned anew from the rows of each solution, and how many is open.
     n_folds : int
         Number of folds of the rows.
     passes : int
@@ -354,6 +356,7 @@ class Problem(ABC):
     leaves_out: ClassVar[bool] = False
     follows_path: ClassVar[bool] = False
     compares: bool = False
+    learns_components: ClassVar[bool] = False
     n_folds: int = 1
     passes: int = 1
     loss: Loss | None = None

@@ -24,7 +24,6 @@ The group solver of skglm (0.5) on equivalent rows (``sparse.equivalent_rows``) 
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, starmap
@@ -38,7 +37,7 @@ from chimap._messages import Message
 from chimap._validation import DataError, check_positive
 from chimap.losses import CATALOGUE, FeatureRows, Loss, LossAt, LossSums, Square
 from chimap.model_files import register
-from chimap.moments import FoldMoments, Moments, Symmetric
+from chimap.moments import Moments, Symmetric
 from chimap.penalties import L2, L21
 from chimap.solvers.base import Evidence, Needs, Problem, Solver, collected
 from chimap.solvers.descent import Descent, ObjectiveValue, descend
@@ -46,7 +45,7 @@ from chimap.solvers.held_out import HeldOut, Witnesses, by_folds
 from chimap.solvers.lbfgs import Rows
 from chimap.solvers.passes import PassesSolver, loss_of, shifted, step_outputs, unshifted
 from chimap.solvers.ridge import LinearSolution, solution
-from chimap.solvers.sparse import SparsePath, held_out_error
+from chimap.solvers.sparse import PathProblem, SparsePath
 
 SWEEPS = 5  # sweeps over the active groups between two evaluations of the gradient of all groups
 _MOST_NEWTON = 60
@@ -351,31 +350,6 @@ def follow(
     return path
 
 
-def held_out_errors(
-    folds: FoldMoments,
-    whole: Moments,
-    penalty: L21,
-    alphas: np.ndarray,
-    tolerance: float,
-    on_solution: Callable[[GroupSolution], None] | None = None,
-) -> np.ndarray:
-    """Return the errors (s, K) of each fold under the solutions for the other folds.
-
-    An error is the mean of |f(z) - y|^2 over the rows of the fold, summed over targets. ``alphas`` (s,) descend;
-    ``on_solution`` is called with each solution. Raises DataError for a fold that holds no rows, or all of them.
-    """
-    errors = np.empty((alphas.size, len(folds.folds)))
-    for k, fold in enumerate(folds.folds):
-        if fold.n_rows in (0, whole.n_rows):
-            raise DataError(
-                f"fold {k} holds {fold.n_rows} of {whole.n_rows} rows: too few to cross-validate."
-            )
-        # One expression keeps no reference to the problem, so its matrices are freed before the next fold's are made.
-        path = follow(SquareProblem(whole - fold, penalty, tolerance), alphas, on_solution)
-        errors[:, k] = [held_out_error(fold, solution) for solution in path]
-    return errors
-
-
 def warn_if_short(residual: float, tolerance: float, alpha: float, evaluations: int) -> None:
     """Issue a ConvergenceWarning if the residual is above the tolerance."""
     if residual > tolerance:
@@ -597,10 +571,8 @@ def largest_group_alpha(moments: Moments, groups: Sequence[np.ndarray]) -> float
     return largest_alpha(moments, penalty) / moments.count
 
 
-class GroupPathProblem(Problem):
-    """The path of strengths of a loss with the norm of groups, of which one strength is chosen.
-
-    A rule gives the strengths of the path to ``along``.
+class GroupPathProblem(PathProblem):
+    """The path of strengths of a loss with the norm of groups.
 
     Attributes
     ----------
@@ -610,39 +582,14 @@ class GroupPathProblem(Problem):
         Place in the path of the chosen strength.
     """
 
-    compares = True
-    follows_path: ClassVar[bool] = True
-    smallest: ClassVar[float]  # end of a path, as a share of the strength at which all weights are zero
-    moments: FoldMoments
-
     def __init__(self, loss: str | Loss, evidence: Evidence):
-        self.moments = collected(evidence.moments, "moments")
+        super().__init__(collected(evidence.moments, "moments"))
         self.penalty = collected(evidence.penalty, "groups of features")
-        self.whole, self.n_folds = self.moments.whole(), len(self.moments.folds)
         self.loss = loss_of(loss, self.whole)
         self._progress, self._held_folds = evidence.progress, evidence.held_folds
         self.path: list[GroupSolution] = []
         self.place = 0
-        self._alphas: np.ndarray | None = None
         self._solution: GroupSolution | None = None
-
-    @property
-    def n_rows(self) -> int:
-        """See ``Problem``."""
-        return self.whole.n_rows
-
-    @property
-    @abstractmethod
-    def largest(self) -> float:
-        """Smallest strength at which all weights are zero."""
-
-    def usual_alpha(self) -> float:
-        """Return the strength in the middle between the largest and the smallest of a path."""
-        return self.largest * self.smallest**0.5
-
-    def along(self, alphas: np.ndarray) -> None:
-        """Take the strengths of the path, descending."""
-        self._alphas = alphas
 
     @property
     def attributes(self) -> dict[str, object]:
@@ -674,14 +621,17 @@ class GroupProblem(GroupPathProblem):
 
     @property
     def largest(self) -> float:
-        """See ``GroupPathProblem``."""
+        """See ``PathProblem``."""
         return largest_alpha(self.whole, self.penalty)
 
-    def errors(self, alphas: np.ndarray, on_solution: Callable[[], None]) -> np.ndarray:
-        """Return the errors (s, K) of descending strengths on each fold, see ``held_out_errors``."""
-        return held_out_errors(
-            self.moments, self.whole, self.penalty, alphas, SEARCH_TOLERANCE, lambda solution: on_solution()
+    def path_of(self, moments: Moments, alphas: np.ndarray) -> SparsePath:
+        """Return the solutions for some of the rows, as near to the minimum as a comparison needs."""
+        path = follow(
+            SquareProblem(moments, self.penalty, SEARCH_TOLERANCE),
+            alphas,
+            lambda solution: self._progress.advance(),
         )
+        return SparsePath(alphas, list[LinearSolution](path), np.array([point.residual for point in path]))
 
     def solve(self, alpha: float) -> GroupSolution:
         """See ``Problem``: the whole path is followed."""
@@ -727,7 +677,7 @@ class GroupPassesProblem(GroupPathProblem):
 
     @property
     def largest(self) -> float:
-        """See ``GroupPathProblem``."""
+        """See ``PathProblem``."""
         return self._everything.largest
 
     def search(self, path_of: Callable[[float], np.ndarray]) -> list[float]:

@@ -13,10 +13,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import ClassVar
 
 import numpy as np
 
-from chimap.moments import PCA, Moments
+from chimap.losses import Loss, Square
+from chimap.moments import PCA, FoldMoments, Moments
+from chimap.solvers.base import Needs, Problem
+from chimap.solvers.held_out import HeldOut, Witnesses, left_out
 from chimap.solvers.ridge import LinearSolution
 
 
@@ -119,6 +123,66 @@ class PrincipalRidge:
             outputs = outputs + coordinates[:, done:p] @ weights[done:p]
             done = p
             yield p, outputs
+
+
+class PrincipalProblem(Problem):
+    """Minimise sum |z'w + b - y|^2 / 2 + alpha/2 |w|^2 over weights in the span of the first p components.
+
+    Parameters
+    ----------
+    moments : FoldMoments
+        Moments of all rows, fold by fold.
+    numbers : sequence of int
+        Numbers of components to choose from; the largest is used where no rule chooses.
+    device : str, default="cpu"
+        Device that decomposes. See ``PCA.of``.
+    """
+
+    needs: ClassVar[Needs] = "moments"
+    compares = True
+    learns_components: ClassVar[bool] = True
+
+    def __init__(self, moments: FoldMoments, numbers: Sequence[int], device: str = "cpu"):
+        self.moments, self.numbers, self.device = moments, numbers, device
+        self.whole, self.n_folds = moments.whole(), len(moments.folds)
+        self.loss: Loss = Square()
+
+    def of_components(self, number: int) -> PrincipalProblem:
+        """Return the problem of one number of components."""
+        return PrincipalProblem(self.moments, [number], self.device)
+
+    @property
+    def n_rows(self) -> int:
+        """See ``Problem``."""
+        return self.whole.n_rows
+
+    def usual_alpha(self) -> float:
+        """Return the mean scatter of a feature."""
+        return float(self.whole.scatter_diagonal().mean()) or 1.0
+
+    def solve(self, alpha: float) -> LinearSolution:
+        """See ``Problem``."""
+        number = max(self.numbers)
+        model = PrincipalRidge.of(self.whole, number, self.device)
+        self._pca, self._number = model.pca, number
+        return model.solution(number, alpha)
+
+    def held_out(self, solution: LinearSolution, witnesses: Witnesses | None) -> HeldOut | None:
+        """See ``Problem``: each row is left out alone, of machines with the same components."""
+        if witnesses is None:
+            return None
+        shift, target_shift = self.whole.shifts
+        outputs = witnesses.Z @ solution.coef + (solution.intercept + shift @ solution.coef - target_shift)
+        coordinates = self._pca.transform(witnesses.Z + shift)[:, : self._number]
+        scatters = self._pca.scatters[: self._number]
+        h = np.square(coordinates) @ (1 / (scatters + solution.alpha)) + 1 / self.whole.count
+        h = h if witnesses.weights is None else h * witnesses.weights
+        return HeldOut(witnesses.rows, left_out(self.loss, witnesses.Y, outputs, h) + target_shift)
+
+    @property
+    def attributes(self) -> dict[str, object]:
+        """See ``Problem``."""
+        return {"n_components_": self._number, "pca_": self._pca}
 
 
 def leading(borders: np.ndarray, n_components: int) -> np.ndarray:

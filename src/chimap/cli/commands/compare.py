@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from chimap.data import Source
     from chimap.engines import Progress
     from chimap.race.compare import Entrant
-    from chimap.report import Comparison, KernelErrors
+    from chimap.reports import Comparison, KernelErrors
 
 
 class ComparedPrecision(StrEnum):
@@ -142,7 +142,7 @@ class CompareSettings:
         """Run the race on rows with labels."""
         from chimap.cli.data_rows import decide_task
         from chimap.data.labelling import labels_of, with_numbers
-        from chimap.report import compare
+        from chimap.reports import compare
 
         y = labels_of(source)
         task, _ = decide_task(y, self.task, source.name)
@@ -240,7 +240,7 @@ def compare(
     from chimap._validation import DataError
     from chimap.cli import data_rows, held_out_rows
     from chimap.data.labelling import labels_of
-    from chimap.report import write_comparison
+    from chimap.reports import ComparisonPage
 
     outputs.check_outputs({"--output": output}, (data, labels), overwrite)
     settings.check()
@@ -264,7 +264,7 @@ def compare(
     if output is not None:
         with show.busy("drawing the page"):
             command = next(iter(commands.values()), None)
-            write_comparison(result, output, command=command, errors=errors_by_kernel, overwrite=overwrite)
+            ComparisonPage(result, command, errors_by_kernel).save(output, overwrite=overwrite)
         messages.written.append(str(output))
     if json:
         show.as_json(
@@ -412,7 +412,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 def _cells(comparison: Comparison, e: Entrant) -> list[str]:
     from chimap import _formatting
-    from chimap.report.comparison import STANDARD_ERRORS
+    from chimap.reports.comparison import STANDARD_ERRORS
 
     run, is_share = e.last, comparison.measure == "accuracy"
     half = STANDARD_ERRORS * run.standard_error

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from chimap.cli.held_out_rows import Chosen
-    from chimap.report import (
+    from chimap.reports import (
         ClassificationMetrics,
         Evaluation,
         Insight,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         SplitScores,
         TaskMetrics,
     )
-    from chimap.report.score import Score
+    from chimap.reports.score import Score
 
 
 class Evaluated(NamedTuple):
@@ -38,7 +38,7 @@ class Evaluated(NamedTuple):
 
 def page_of(evaluated: Evaluated) -> Evaluation:
     """Return everything that the page and ``--json`` show."""
-    from chimap.report.evaluation import evaluation_of
+    from chimap.reports.evaluation import evaluation_of
 
     chosen = evaluated.chosen
     return evaluation_of(
@@ -138,9 +138,9 @@ def measure(
     from chimap._validation import DataError
     from chimap.cli import data_rows, held_out_rows
     from chimap.data.labelling import present
-    from chimap.report import repeated_splits, write_report
-    from chimap.report.score import as_answers, score_of, true_answers
-    from chimap.report.splits import check_splits, splits_of
+    from chimap.reports import repeated_splits
+    from chimap.reports.score import as_answers, score_of, true_answers
+    from chimap.reports.splits import check_splits, splits_of
 
     flag_values.check_least(splits, "--splits")
     flag_values.check_least(per_class, "--per-class")
@@ -186,20 +186,20 @@ def measure(
             rows, y = source.take(np.arange(source.n_rows)), true_answers(fitted, source)
             evaluated = evaluated._replace(splits=repeated_splits(fitted, rows, y, drawn, groups))
     if output is not None:
-        from chimap.report.insight import insight_of
+        from chimap.reports.insight import insight_of
 
         with show.busy("drawing the report"):
             evaluated = evaluated._replace(
                 insight=insight_of(fitted, chosen.source, evaluated.score, chosen.training)
             )
-            write_report(page_of(evaluated), output, overwrite=overwrite)
+            page_of(evaluated).save(output, overwrite=overwrite)
         messages.written.append(str(output))
     return evaluated
 
 
 def summary(evaluated: Evaluated, output: Path | None) -> dict[str, str | None]:
     """Return the lines of the terminal summary of an evaluation."""
-    from chimap.report import TaskMetrics
+    from chimap.reports import TaskMetrics
 
     metrics, score = evaluated.score.metrics, evaluated.score
     left_out = evaluated.chosen.source.n_left_out
@@ -234,7 +234,7 @@ def _splits_lines(splits: SplitScores) -> str:
 def _metric_lines(
     metrics: ClassificationMetrics | RegressionMetrics, ranking: RankingMetrics | None
 ) -> dict[str, str | None]:
-    from chimap.report import ClassificationMetrics
+    from chimap.reports import ClassificationMetrics
 
     if not isinstance(metrics, ClassificationMetrics):
         sizes = {"R²": (metrics.r2, metrics.r2_interval), "RMSE": (metrics.rmse, metrics.rmse_interval)}
@@ -269,7 +269,7 @@ def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
     """Return the classes with the lowest recall, each with the class that it is most often mistaken for."""
     import numpy as np
 
-    from chimap.report import most_confused
+    from chimap.reports import most_confused
 
     order = [i for i in np.argsort(metrics.recall, kind="stable") if metrics.recall[i] < 1][:n]
     # most rows first, so reversed: the last entry stays
@@ -284,7 +284,7 @@ def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
 
 
 def _baseline_line(score: Score) -> str:
-    from chimap.report import ClassificationMetrics, TaskMetrics
+    from chimap.reports import ClassificationMetrics, TaskMetrics
 
     if isinstance(score.metrics, ClassificationMetrics):
         return f"{show.percent(score.baseline.value)}, {score.baseline.name}"
@@ -295,7 +295,7 @@ def _baseline_line(score: Score) -> str:
 
 def score_line(score: Score) -> str:
     """Return the score with its interval and the baseline on one line."""
-    from chimap.report import ClassificationMetrics, TaskMetrics
+    from chimap.reports import ClassificationMetrics, TaskMetrics
 
     metrics = score.metrics
     if isinstance(metrics, TaskMetrics):

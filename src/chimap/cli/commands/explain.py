@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chimap._types import JSON
     from chimap.data import Source
     from chimap.explain import Explanation
-    from chimap.report import ExplainedRow, ModelExplanation
+    from chimap.reports import ExplainedRow, ModelExplanation
 
 KINDS = ("auto", *names("importances"))
 _ARRAY_ENDINGS = (".npz",)
@@ -78,8 +78,8 @@ def explain(
     from chimap import load
     from chimap._validation import check_choice
     from chimap.cli import data_rows, held_out_rows
-    from chimap.report import explanation as explained
-    from chimap.report.score import as_answers, true_answers
+    from chimap.reports import explanation as explained
+    from chimap.reports.score import as_answers, true_answers
 
     check_choice(kind, "--kind", KINDS)
     _check_output(output)
@@ -151,7 +151,7 @@ def _chosen(
     """Return the places of the rows to explain, and a sentence that says which rows these are."""
     import numpy as np
 
-    from chimap.report import explanation as explained
+    from chimap.reports import explanation as explained
 
     if rows is not None:
         return explained.named_rows(source, flag_values.listed(rows)), "The rows named with --rows."
@@ -171,7 +171,7 @@ def _pixels(model: BaseEstimator, shape: str | None, sample: Source | None) -> t
     """
     import numpy as np
 
-    from chimap.report.pictures import check_shape, picture_shape
+    from chimap.reports.pictures import check_shape, picture_shape
 
     if shape is not None:
         sizes = re.fullmatch(r"(\d+)[x×](\d+)", shape.strip())
@@ -194,13 +194,12 @@ def _write(
     import numpy as np
 
     from chimap._files import replacing
-    from chimap.report import write_explanation
 
     if output is None:
         return
     if output.suffix.lower() not in _ARRAY_ENDINGS:
         with show.busy("drawing the page"):
-            write_explanation(page, output, overwrite=overwrite)
+            page.save(output, overwrite=overwrite)
     else:
         ranked = page.importance
         arrays: JSON = {

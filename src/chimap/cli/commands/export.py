@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Format = StrEnum("Format", [(name, name) for name in names("formats of export")])  # type: ignore[misc]
 """The format of the exported file."""
+InputType = StrEnum("InputType", [(name, name) for name in names("input types of export")])  # type: ignore[misc]
+"""The type of the rows that an ONNX graph takes."""
 
 
 def export(
@@ -23,6 +25,7 @@ def export(
     output: Path,
     format: Format | None = None,
     tolerance: float = default("tolerance", "export_model"),
+    input_type: InputType | None = None,
     check: bool = True,
     overwrite: options.Overwrite = False,
     json: options.Json = False,
@@ -39,12 +42,15 @@ def export(
         What to write. By default, the ending of FILE decides.
     tolerance : T
         Error allowed in tables, relative to the largest values of the bin functions.
+    input_type
+        Type of the rows of an ONNX graph. By default, the precision of the model.
     check
         Compare the file with the model. ONNX files need onnxruntime for this; weights are not compared.
 
     \b
     onnx     Map, features and linear model as one graph. The input is X (rows,
-             bins); the outputs are label and scores, or prediction.
+             bins); the outputs are label, probabilities and scores, or
+             prediction.
     tables   For additive kernels such as chi2: the function of each bin at
              knots, with straight lines between them.
     weights  Coefficients and intercepts only.
@@ -52,6 +58,7 @@ def export(
     \b
     Examples:
       chimap export my.model --output my.onnx
+      chimap export my.model --output my.onnx --input-type int64
       chimap export my.model --output tables.csv --tolerance 1e-4
       chimap export my.model --output weights.safetensors
       chimap export my.model --output weights.npz --format weights
@@ -62,8 +69,9 @@ def export(
     outputs.check_outputs({"--output": output}, (model,), overwrite)
     chosen = None if format is None else str(format)
     done = export_model(
-        load(model, kind="model"), output, chosen, tolerance=tolerance, overwrite=True, check=check
-    )
+        load(model, kind="model"), output, chosen, tolerance=tolerance,
+        input_type=None if input_type is None else str(input_type), overwrite=True, check=check,
+    )  # fmt: skip
     messages.written.append(str(output))
     if json:
         show.as_json(_found(model, done))
@@ -93,9 +101,11 @@ def _lines(done: Exported, check: bool) -> list[str]:
         compared = done.comparison
         n = compared.differing
         labels = f", {n} label{'s differ' if n > 1 else ' differs'}" if n else ""
+        p = compared.probabilities
+        probabilities = "" if p is None else f", probabilities by at most {p:.2g}"
         lines.append(
             f"compared with the model on {compared.rows} synthetic rows: scores differ by at most "
-            f"{compared.difference:.2g} (largest score {compared.size:.2g}){labels}"
+            f"{compared.difference:.2g} (largest score {compared.size:.2g}){probabilities}{labels}"
         )
     elif done.format == "onnx" and check:
         lines.append('not compared with the model: install onnxruntime with pip install "chimap[onnx]"')

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from chimap._types import JSON, Parameters
     from chimap.cli.training import FittedModel
-    from chimap.report import LearnedKernel
-    from chimap.report.kernel import ChannelPath, ChannelWeights
+    from chimap.reports import LearnedKernel
+    from chimap.reports.kernel import ChannelPath, ChannelWeights
 
 
 class KernelMethod(StrEnum):
@@ -276,10 +276,8 @@ def learn_kernel(
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
     learned_kernel = learned(fitted)
     if page is not None:
-        from chimap.report import write_learned_kernel
-
         with show.busy("drawing the page"):
-            write_learned_kernel(learned_kernel, page, overwrite=overwrite)
+            learned_kernel.save(page, overwrite=overwrite)
         messages.written.append(str(page))
     if json:
         about = {"command": "learn-kernel", "model": str(output), "page": page and str(page)}
@@ -294,7 +292,7 @@ def learned(fitted: FittedModel) -> LearnedKernel:
     """Return everything that the page and ``--json`` show."""
     from chimap._formatting import counted
     from chimap.kernel_learning.widths import tune_components
-    from chimap.report import LearnedKernel, StrengthCurve, Widths, package_versions
+    from chimap.reports import LearnedKernel, StrengthCurve, Widths, package_versions
 
     model, source = fitted.model, fitted.source
     is_classifier = hasattr(model, "classes_")
@@ -343,7 +341,7 @@ def learned(fitted: FittedModel) -> LearnedKernel:
 
 def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
     """Return the weights and the regularisation path of a model of several kernels."""
-    from chimap.report import ChannelPath, ChannelWeights
+    from chimap.reports import ChannelPath, ChannelWeights
 
     n_outputs = model.kernel_weights_.shape[0]
     names = [str(c) for c in model.classes_] if n_outputs > 1 else ["all"]

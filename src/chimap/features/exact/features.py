@@ -205,39 +205,40 @@ class ExactFeatures(Features):
         """
         out = np.zeros((rows.shape[0], weights.shape[1]))
         if self.map_ is None:
-            self._add_outputs_of(rows, weights, out, self._n_features_out)
+            self._add_outputs_of(rows, weights, out, slice(0, self._n_features_out))
         else:
             others = self.rows_.others(self.map_.mapped(rows))
             self.rows_.add_outputs(others, self._gamma, weights, out)
         return out
 
-    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add the outputs of the training rows at ``places``, by the first ``stop`` of them, to ``out``, float64.
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of the training rows at ``places``, by those at ``by``, to ``out``, float64.
 
-        ``weights`` are (stop, t). For additive kernels the means are subtracted, as in ``gram_into``.
+        ``weights`` are (rows of ``by``, t). For additive kernels the means are subtracted, as in ``gram_into``.
         """
         if self.map_ is None:
-            self._add_outputs_of(_arrays.take_rows(self.rows_, places), weights, out, stop)
+            self._add_outputs_of(_arrays.take_rows(self.rows_, places), weights, out, by)
         else:
-            self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, stop)
+            self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, by)
 
     def add_outputs_of(self, others: ExactFeatures, weights: np.ndarray, out: np.ndarray) -> None:
         """Add the outputs of the training rows of the same features with others, by these; see ``add_outputs``."""
         if self.map_ is None:
-            self._add_outputs_of(others.rows_, weights, out, self._n_features_out)
+            self._add_outputs_of(others.rows_, weights, out, slice(0, self._n_features_out))
         else:
             self.rows_.add_outputs(others.rows_.at(slice(None)), self._gamma, weights, out)
 
-    def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, stop: int) -> None:
-        """Add sum_{j < stop} K(x, x_j) weights_j for rows x (m, bins), where the kernel has no map."""
+    def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, by: slice) -> None:
+        """Add sum_j K(x, x_j) weights_j for rows x (m, bins) and j at ``by``, where the kernel has no map."""
 
         def part(block: slice) -> None:
             some = _arrays.take_rows(rows, block)
-            for first in range(0, stop, _ROWS):
-                tile = slice(first, min(first + _ROWS, stop))
-                out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ weights[tile]
+            for first in range(0, by.stop - by.start, _ROWS):
+                own = weights[first : first + _ROWS]
+                tile = slice(by.start + first, by.start + first + own.shape[0])
+                out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ own
 
-        _threads.over_rows(rows.shape[0], stop, part)
+        _threads.over_rows(rows.shape[0], by.stop - by.start, part)
 
     def extend(self, rows: Rows) -> None:
         """Add checked rows (m, bins) to the training rows; map and gamma stay."""

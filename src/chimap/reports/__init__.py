@@ -1,0 +1,106 @@
+"""Results as numbers, as JSON and as a single HTML page.
+
+Three steps, a file each for what they are about:
+
+- measures: ``measures``, ``ranking`` and ``splits`` compare predictions with the truth.
+- values: ``Evaluation``, ``ModelExplanation``, ``LearnedKernel``, ``Comparison`` and ``KernelErrors`` hold everything
+  that a page shows. Each gives its numbers as JSON with ``as_dict``.
+- pages: the values are ``Page``s, that notebooks show and ``save`` writes. ``figures`` turns figures of matplotlib
+  into SVG, and ``templates`` holds the HTML.
+
+matplotlib and jinja2 are imported only when a page is drawn.
+
+>>> metrics = classification_metrics(["cat", "dog", "dog"], ["cat", "dog", "cat"])
+>>> page = Evaluation("Pets", "HistogramClassifier", data={"file": "pets.npz"}, metrics=metrics)
+>>> page.save("pets.html")  # doctest: +SKIP
+PosixPath('pets.html')
+"""
+
+from __future__ import annotations
+
+from chimap.features.kernel_errors import KernelErrors
+from chimap.reports.comparison import Comparison, ComparisonPage, compare
+from chimap.reports.evaluation import Evaluation
+from chimap.reports.explanation import ExplainedRow, Likeness, ModelExplanation
+from chimap.reports.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
+from chimap.reports.kernel import (
+    ChannelPath,
+    ChannelWeights,
+    LearnedKernel,
+    Widths,
+)
+from chimap.reports.measures import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    Reliability,
+    TaskMetrics,
+    accuracy,
+    classification_metrics,
+    majority_baseline,
+    mean_baseline,
+    most_confused,
+    regression_metrics,
+    task_metrics,
+    wilson_interval,
+)
+from chimap.reports.page import Page, package_versions
+from chimap.reports.pictures import Example, ExampleRow, Examples, examples
+from chimap.reports.ranking import (
+    PrecisionRecall,
+    RankingMetrics,
+    average_precision,
+    precision_recall,
+    ranking_metrics,
+)
+from chimap.reports.selection import ComponentScores, SelectionPage, StrengthCurve
+from chimap.reports.splits import SplitScores, repeated_splits
+
+__all__ = [
+    "accuracy",
+    "wilson_interval",
+    "classification_metrics",
+    "ClassificationMetrics",
+    "most_confused",
+    "average_precision",
+    "precision_recall",
+    "PrecisionRecall",
+    "ranking_metrics",
+    "RankingMetrics",
+    "repeated_splits",
+    "SplitScores",
+    "TaskMetrics",
+    "task_metrics",
+    "regression_metrics",
+    "RegressionMetrics",
+    "Reliability",
+    "Baseline",
+    "majority_baseline",
+    "mean_baseline",
+    "ComponentScores",
+    "Evaluation",
+    "StrengthCurve",
+    "Examples",
+    "ExampleRow",
+    "Example",
+    "examples",
+    "package_versions",
+    "Comparison",
+    "compare",
+    "KernelErrors",
+    "ComparisonPage",
+    "ChannelPath",
+    "ChannelWeights",
+    "LearnedKernel",
+    "Widths",
+    "SelectionPage",
+    "Page",
+    "Insight",
+    "Mistake",
+    "TwoClasses",
+    "worst_errors",
+    "worst_mistakes",
+    "ExplainedRow",
+    "Likeness",
+    "ModelExplanation",
+]

@@ -1,0 +1,693 @@
+"""The race of kernels as the user reads it: entrants, recommendation, figures and page."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chimap import _formatting
+from chimap._formatting import measure_in_words, number, one_line, percent, plain, seconds
+from chimap._memory import format_bytes, parse_memory
+from chimap._threads import threads
+from chimap._types import JSON, Parameters
+from chimap._validation import DataError
+from chimap.data import Source
+from chimap.engines import Progress, Stopwatch
+from chimap.features.kernel_errors import FeatureError, KernelErrors
+from chimap.race.compare import SIZES, Entrant, Run, differences, recommended
+from chimap.race.compare import compare as run_comparison
+from chimap.reports.figures import (
+    CURVE_SIZE,
+    INK,
+    LINES,
+    MARKERS,
+    MUTED,
+    RULE,
+    drawing,
+    legend_below,
+    log_axis,
+    to_svg,
+)
+from chimap.reports.page import (
+    ROWS_LISTED,
+    Page,
+    captioned,
+    date_in_words,
+    now,
+    package_versions,
+    render,
+)
+from chimap.selection.jackknife import standard_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
+
+
+def compare(
+    model: BaseEstimator,
+    source: Source,
+    *,
+    kernel: str | None = None,
+    gamma: float | str = "auto",
+    normalize: str | Sequence[str | None] | None = None,
+    sizes: Sequence[int] = SIZES,
+    groups: np.ndarray | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Race all kernels, or all features of one kernel, on a sample of a source, and recommend a machine.
+
+    Parameters
+    ----------
+    model : HistogramClassifier or HistogramRegressor
+        Unfitted, with kernel="auto". The race uses its memory, precision, scoring, seed and threads.
+    source : Source
+        Rows with labels.
+    kernel : str or None, default=None
+        The kernel whose features are compared; None compares every kernel that suits the rows.
+    gamma : float or str, default="auto"
+        Gamma of an exponential ``kernel``; with "auto" each fit chooses it.
+    normalize : str, sequence of str or None, default=None
+        The normalisation for ``kernel``; None tries those that suit the rows.
+    sizes : sequence of int, default=(256, 1024)
+        Numbers of landmarks and of random features to try with ``kernel``.
+    groups : array of shape (n_rows,) or None, default=None
+        Rows of one group are held out together.
+    progress : Progress or None, default=None
+        Informed of each stage and step.
+
+    Returns
+    -------
+    Comparison
+        All machines that were tried, with scores and times.
+
+    Raises
+    ------
+    DataError
+        If rows have no labels or are invalid, if there are too few rows or groups to hold any out, or if no machine can
+        be fitted.
+    MemoryBudgetError
+        If the kernel matrix of the race does not fit in the memory.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from chimap import HistogramClassifier
+    >>> from chimap.data import ArraySource
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model, source = HistogramClassifier(random_state=0), ArraySource(X[:300], y[:300])
+    >>> result = compare(model, source, kernel="exp-chi2", sizes=[64])
+    >>> sorted({e.method for e in result.ranked})
+    ['64 landmarks', '64 random features', 'exact', 'ridge']
+    """
+    from chimap.fit.fit import fit_candidate
+    from chimap.recipe import Recipe, is_auto
+    from chimap.recipe.task import Task
+
+    if not source.has_labels:
+        raise DataError(f"{source.name} has no labels to compare machines by. Name them.")
+    clock = Stopwatch()
+    with threads(model.n_jobs), progress or Progress() as shown:
+        with clock("read"):
+            shown.stage("reading", None)
+            asked = Recipe.of(model)
+            _, source, groups = Task.of(source, asked, groups)
+        found = run_comparison(
+            asked,
+            source,
+            groups,
+            fit_candidate,
+            shown,
+            clock,
+            kernel=kernel,
+            gamma=gamma,
+            normalize=normalize,
+            sizes=sizes,
+        )
+    blocks = found.blocks
+    return Comparison(
+        entrants=found.entrants,
+        measure=found.measure,
+        floor=found.floor,
+        n_held_out=found.n_held_out,
+        data={
+            "file": source.name,
+            "rows": source.n_rows,
+            "training rows": found.n_rows,
+            "held-out rows": found.n_held_out,
+            "bins": source.n_features,
+            "groups": None if groups is None else int(np.unique(groups).size),
+            "learned rows": None if blocks is None else blocks.n_rows,
+            "block rows": None if blocks is None else blocks.block_rows,
+        },
+        fit_seconds={found.chosen.name: found.fit_seconds},
+        settings={
+            "kernel": kernel or "all",
+            "memory": format_bytes(parse_memory(model.memory)),
+            "precision": "float32" if is_auto(asked.precision) else asked.precision,
+            "random_state": str(model.random_state),
+        },
+        stages=clock.seconds,
+    )
+
+
+def entrant_as_dict(e: Entrant) -> Parameters:
+    """Return an entrant as JSON types, with the numbers of its last round."""
+    return {
+        "name": e.name,
+        "kernel": e.kernel,
+        "method": e.method,
+        "settings": dict(e.settings),
+        "is_linear": e.is_linear,
+        "fits": e.fits,
+        "error": e.error,
+        "score": e.last.score if e.runs else None,
+        "standard_error": e.last.standard_error if e.runs else None,
+        "n_rows": e.last.n_rows if e.runs else None,
+        "seconds": e.last.seconds if e.runs else None,
+        "predict_seconds": e.last.predict_seconds if e.runs else None,
+        "runs": [dataclasses.asdict(run) for run in e.runs],
+    }
+
+
+STANDARD_ERRORS = 1.96  # standard errors to the end of a 95 % interval
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The recommended entrant and the reason.
+
+    Parameters
+    ----------
+    chosen : Entrant
+        The recommended entrant.
+    best : Entrant
+        The entrant with the best score, which may be another one.
+    sentence : str
+        The recommendation and its reason, in one sentence.
+    note : str or None
+        A caveat, if there is one.
+    """
+
+    chosen: Entrant
+    best: Entrant
+    sentence: str
+    note: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison(Page):
+    """All results of a race. The page depends on this value alone.
+
+    Parameters
+    ----------
+    entrants : tuple of Entrant
+        All entrants, including those that failed; see ``ranked`` for an order.
+    measure : str
+        Name of the score.
+    floor : float or None
+        Score of a prediction that uses no bins: the most frequent class, the mean, or chance; None if it is unknown.
+    n_held_out : int
+        Number of held-out rows in the last round.
+    data : mapping of str to object
+        Facts about the rows by name.
+    fit_seconds : mapping of str to float, optional
+        Expected time of a fit on all rows, by the name of the entrant; by default empty.
+    settings : dict, optional
+        Settings of the race by name; by default empty.
+    stages : mapping of str to float, optional
+        Seconds of each stage; by default empty.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the comparison, with its time zone; by default now.
+    """
+
+    entrants: tuple[Entrant, ...]
+    measure: str
+    floor: float | None
+    n_held_out: int
+    data: Mapping[str, object]
+    fit_seconds: Mapping[str, float] = field(default_factory=dict)
+    settings: Parameters = field(default_factory=dict)
+    stages: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @property
+    def ranked(self) -> tuple[Entrant, ...]:
+        """The entrants that did not fail: those of the last round first, each round by descending score."""
+        scored = [e for e in self.entrants if not e.error and e.runs]
+        return tuple(sorted(scored, key=lambda e: (-e.last.n_rows, -e.last.score)))
+
+    @property
+    def finalists(self) -> tuple[Entrant, ...]:
+        """The entrants of the last round, best first."""
+        return tuple(e for e in self.ranked if e.last.n_rows == self.ranked[0].last.n_rows)
+
+    @property
+    def failed(self) -> tuple[Entrant, ...]:
+        """The entrants that failed with an error."""
+        return tuple(e for e in self.entrants if e.error)
+
+    @property
+    def metric(self) -> str:
+        """Display name of the score."""
+        return measure_in_words(self.measure)
+
+    @property
+    def recommendation(self) -> Recommendation:
+        """The recommended entrant with the reason, by the rule of ``chimap.reports.comparison.recommended``."""
+        best, chosen = recommended(self.finalists)
+        score = f"{self.score_words(chosen.last.score)} {self.metric}"
+        linear = next((e for e in self.finalists if e.is_linear), None)
+        linear_score = (
+            "" if linear is None or linear is chosen else f"; linear {self.score_words(linear.last.score)}"
+        )
+        if chosen is best:
+            reason = f"{score}, the best of all{linear_score}"
+        else:
+            speedup = best.last.predict_seconds / max(chosen.last.predict_seconds, 1e-12)
+            gap = self.gap_words(best.last.score - chosen.last.score)
+            reason = (
+                f"{score}, within {gap} of the best ({best.words}), which may be chance, and predicts {speedup:.0f} "
+                f"times as fast{linear_score}"
+            )
+        return Recommendation(chosen, best, f"Use {chosen.words}: {reason}.", self._note(chosen, linear))
+
+    @property
+    def time_words(self) -> str | None:
+        """Expected time of a fit of the recommended model on all rows, in words; None if it is unknown."""
+        chosen = self.recommendation.chosen
+        expected = self.fit_seconds.get(chosen.name)
+        if expected is None:
+            return None
+        n = self.data.get("rows", chosen.last.n_rows)
+        time = f"about {seconds(float(f'{expected:.1g}' if expected < 10 else f'{expected:.2g}'))}"
+        learned, block_rows = self.data.get("learned rows"), self.data.get("block rows")
+        if learned is None:
+            return f"{time} for all {n:,} rows"
+        rows = f"all {n:,} rows" if learned == n else f"{learned:,} of {n:,} rows"
+        return f"{time} for {rows}, in blocks of up to {block_rows:,}"
+
+    def _note(self, chosen: Entrant, linear: Entrant | None) -> str | None:
+        notes = []
+        if linear is not None and linear is not chosen:
+            error = standard_error(differences(chosen, linear))
+            if chosen.last.score - linear.last.score <= error:
+                notes.append(
+                    "A linear model scores as well within one standard error: these rows may not need a kernel."
+                )
+        if linear is not None and linear is chosen and chosen is self.finalists[0]:
+            notes.append("No model beats the linear one: these rows may not need a kernel.")
+        low = chosen.last.score - STANDARD_ERRORS * chosen.last.standard_error
+        if self.floor is not None and low <= self.floor:
+            notes.append(
+                f"Predicting without any bins scores {self.score_words(self.floor)}: the bins are not shown to "
+                "predict the labels."
+            )
+        return " ".join(notes) or None
+
+    def score_words(self, value: float) -> str:
+        """Return a score as text: '93.1 %' for accuracy, '0.931' for any other measure.
+
+        Parameters
+        ----------
+        value : float
+            The score.
+        """
+        return f"{100 * value:.1f} %" if self.measure == "accuracy" else number(value, 3)
+
+    def gap_words(self, value: float) -> str:
+        """Return a difference of scores as text: '0.5 points' for accuracy, '0.005' for any other measure.
+
+        Parameters
+        ----------
+        value : float
+            The difference.
+        """
+        return f"{100 * value:.1f} points" if self.measure == "accuracy" else number(value, 2)
+
+    def to_html(self) -> str:
+        """Return the page as text, without a command and kernel errors; see ``ComparisonPage``."""
+        return ComparisonPage(self).to_html()
+
+    def as_dict(self) -> Parameters:
+        """Return the comparison as JSON types, nested like the fields, with the recommendation; best entrants first."""
+        advice, facts = self.recommendation, {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        entrants = (*self.ranked, *self.failed)
+        facts |= {
+            "created": self.created.isoformat(),
+            "metric": self.metric,
+            "entrants": [entrant_as_dict(e) for e in entrants],
+            "recommendation": {
+                "name": advice.chosen.name,
+                "best": advice.best.name,
+                "sentence": advice.sentence,
+                "note": advice.note,
+                "settings": dict(advice.chosen.fit_settings or {}),
+                "fit_seconds": self.fit_seconds.get(advice.chosen.name),
+            },
+        }
+        return plain(facts)
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonPage(Page):
+    """A comparison, kernel errors or both, as a page.
+
+    Parameters
+    ----------
+    comparison : Comparison or None
+        The comparison to show.
+    command : str or None, default=None
+        The command that fits the recommended model.
+    errors : KernelErrors or None, default=None
+        The kernel errors to show.
+    """
+
+    comparison: Comparison | None
+    command: str | None = None
+    errors: KernelErrors | None = None
+
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+        comparison, errors = self.comparison, self.errors
+        facts: JSON = {
+            "data": {},
+            "settings": {},
+            "versions": {},
+            "stages": {},
+            "created": "",
+            "advice": None,
+            "figures": [],
+        }
+        if comparison is not None:
+            facts = {
+                "data": plain({k: v for k, v in comparison.data.items() if v is not None}),
+                "settings": plain(comparison.settings),
+                "versions": plain(comparison.versions),
+                "stages": {name: _formatting.seconds(time) for name, time in comparison.stages.items()},
+                "created": date_in_words(comparison.created),
+                "advice": comparison.recommendation,
+                "figures": _figures(comparison),
+            }
+        return render(
+            "comparison.html",
+            title=_title(comparison, errors),
+            comparison=comparison,
+            errors=errors,
+            listed=ROWS_LISTED,
+            command=self.command,
+            error_figures=[] if errors is None else _error_figures(errors),
+            has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
+            score=lambda value: _score(comparison, value),
+            between=lambda entrant: _between(comparison, entrant),
+            stored=_stored,
+            **facts,
+        )
+
+
+def _title(comparison: Comparison | None, errors: KernelErrors | None) -> str:
+    if comparison is not None:
+        return f"Kernels on {comparison.data.get('file', 'rows')}"
+    assert errors is not None
+    return f"Features of {errors.kernel}"
+
+
+def _figures(comparison: Comparison) -> list[JSON]:
+    """Return the figures of the race."""
+    name = comparison.metric[0].upper() + comparison.metric[1:]
+    caption = (
+        "The line joins the models that no other beats in both score and speed. The ring marks the recommended "
+        "one."
+    )
+    figures = [captioned(f"{name} by prediction time", score_by_prediction(comparison), caption)]
+    if max(len(e.runs) for e in comparison.ranked) > 1:
+        caption = (
+            "Each line is a model, each point a round; models that did not reach the last round are grey. The bars are "
+            "one standard error."
+        )
+        figures.insert(0, captioned(f"{name} by rows", score_by_rows(comparison), caption))
+    return figures
+
+
+def _error_figures(errors: KernelErrors) -> list[JSON]:
+    of_matrix = f"Relative Frobenius error of the kernel matrix of {errors.n_gram_rows:,} rows."
+    if errors.bound_of == "values":
+        caption = (
+            "Relative error over pairs of non-zero entries. No map that is the same in every bin can be below the "
+            "dashed line (Eckart and Young)."
+        )
+        return [
+            captioned("Kernel error by terms", value_error(errors), caption),
+            captioned("Error of the kernel matrix", gram_error(errors), of_matrix),
+        ]
+    caption = (
+        f"{of_matrix} No features of any kind can be below the dashed line (Eckart and Young), which is drawn where it "
+        "is not zero."
+    )
+    return [captioned("Kernel error by features", gram_error(errors), caption)]
+
+
+def _score(comparison: Comparison | None, value: float) -> str:
+    is_share = comparison is not None and comparison.measure == "accuracy"
+    return _formatting.percent(value) if is_share else _formatting.number(value, 3)
+
+
+def _between(comparison: Comparison | None, entrant: Entrant) -> str:
+    """Return the 95 % interval as text: '92.8 – 96.6'."""
+    unit, digits = (100, 1) if comparison is not None and comparison.measure == "accuracy" else (1, 3)
+    run = entrant.last
+    if run.standard_error != run.standard_error:
+        return "–"
+    ends = (
+        run.score - STANDARD_ERRORS * run.standard_error,
+        min(1.0, run.score + STANDARD_ERRORS * run.standard_error),
+    )
+    return " – ".join(f"{unit * end:.{digits}f}" for end in ends)
+
+
+def _stored(n_bytes: float | None) -> str:
+    """Return the bytes of a row as text, with a unit."""
+    return "–" if n_bytes is None else format_bytes(n_bytes).replace(" ", _formatting.NARROW_SPACE)
+
+
+_MOST_COLOURED = 8  # largest number of finalists that are drawn in colour
+
+
+def score_by_rows(comparison: Comparison) -> str:
+    """Draw the score over the number of training rows, round by round."""
+    from matplotlib.ticker import NullLocator
+
+    with drawing(*CURVE_SIZE) as (figure, axes):
+        axes.set_xscale("log")
+        coloured = styled(comparison)
+        names = {entrant.name for entrant, _ in coloured}
+        others = [e for e in comparison.ranked if e.name not in names]
+        for i, entrant in enumerate(others):
+            label = "others" if i == 0 else None
+            x, y = _points(entrant.runs, _rows)
+            axes.plot(x, y, color=RULE, marker=".", linewidth=1.2, zorder=1, label=label)
+        for entrant, style in coloured:
+            x, y = _points(entrant.runs, _rows)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **style)
+            error = entrant.last.standard_error
+            if np.isfinite(error):
+                axes.errorbar(x[-1:], y[-1:], error, fmt="none", ecolor=style["color"], elinewidth=1)
+        rounds = sorted({run.n_rows for e in comparison.ranked for run in e.runs})
+        _wide(axes, rounds)
+        axes.set_xticks(rounds, [f"{n:,}" for n in rounds])
+        axes.xaxis.set_minor_locator(NullLocator())
+        return _finished(figure, axes, comparison, "rows", "training rows")
+
+
+def score_by_prediction(comparison: Comparison) -> str:
+    """Draw the score of the finalists over their prediction time, with the Pareto front of both."""
+    with drawing(*CURVE_SIZE) as (figure, axes):
+        axes.set_xscale("log")
+        for entrant, style in styled(comparison):
+            x, y = _points([entrant.last], lambda run: 1e6 * run.predict_seconds)
+            axes.plot(x, y, label=one_line(entrant.words, 60), **(style | {"linestyle": "none"}))
+        front = pareto_front(comparison.finalists)
+        x, y = _points([e.last for e in front], lambda run: 1e6 * run.predict_seconds)
+        axes.plot(x, y, color=MUTED, linewidth=1.2, zorder=1, drawstyle="steps-post")
+        chosen = comparison.recommendation.chosen.last
+        axes.plot(
+            [1e6 * max(chosen.predict_seconds, 1e-9)],
+            [chosen.score],
+            "o",
+            markersize=15,
+            markerfacecolor="none",
+            markeredgecolor=INK,
+            markeredgewidth=1.6,
+            label="recommended",
+        )
+        log_axis(axes.xaxis, *_wide(axes, [1e6 * e.last.predict_seconds for e in comparison.finalists]))
+        return _finished(figure, axes, comparison, "prediction", "prediction time per row (µs)")
+
+
+def pareto_front(entrants: Sequence[Entrant]) -> list[Entrant]:
+    """Return the entrants that no other beats in both score and prediction time, fastest first."""
+    front: list[Entrant] = []
+    for e in sorted(entrants, key=lambda e: (e.last.predict_seconds, -e.last.score)):
+        if not front or e.last.score > front[-1].last.score:
+            front.append(e)
+    return front
+
+
+def styled(comparison: Comparison) -> list[tuple[Entrant, Parameters]]:
+    """Return the best finalists with their colour and marker."""
+    return [
+        (
+            entrant,
+            {
+                "color": LINES[i % len(LINES)],
+                "marker": MARKERS[i % len(MARKERS)],
+                "markersize": 6,
+                "linewidth": 1.7,
+                "linestyle": ":" if entrant.is_linear else "-",
+            },
+        )
+        for i, entrant in enumerate(comparison.finalists[:_MOST_COLOURED])
+    ]
+
+
+def _rows(run: Run) -> float:
+    return run.n_rows
+
+
+def _points(runs: Sequence[Run], x_of: Callable[[Run], float]) -> tuple[list[float], list[float]]:
+    return [max(x_of(run), 1e-6) for run in runs], [run.score for run in runs]
+
+
+def _wide(axes: Axes, values: Sequence[float]) -> tuple[float, float]:
+    """Set the limits of the horizontal axis slightly beyond the values, and return them."""
+    low, high = max(min(values), 1e-6), max(max(values), 1e-6)
+    margin = max(1.2, (high / low) ** 0.06)
+    axes.set_xlim(low / margin, high * margin)
+    return low / margin, high * margin
+
+
+def _finished(figure: Figure, axes: Axes, comparison: Comparison, name: str, x_label: str) -> str:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+    is_share = comparison.measure == "accuracy"
+    low, high = axes.get_ylim()
+    digits = 0 if high - low > 0.05 else 1
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: percent(value, digits) if is_share else number(value, 4))
+    )
+    axes.grid(axis="y")
+    y_label = f"{comparison.metric} on held-out rows"
+    axes.set(xlabel=x_label, ylabel=y_label)
+    legend_below(axes)
+    listed = ", ".join(one_line(e.words) for e in comparison.ranked)
+    return to_svg(figure, f"comparison-{name}", f"{y_label} over {x_label}: {listed}.")
+
+
+_SMALLEST_ERROR = 1e-16  # smaller errors are rounding
+
+
+def value_error(errors: KernelErrors) -> str:
+    """Draw the relative error over pairs of values by number of terms (logarithmic), with the bound."""
+    return _error_figure(
+        errors, lambda m: m.value_error, "values", "relative error over pairs of values", True
+    )
+
+
+def gram_error(errors: KernelErrors) -> str:
+    """Draw the relative error of the kernel matrix by size (logarithmic), with the bound if it is one of the matrix."""
+    has_bound = errors.bound_of == "gram"
+    return _error_figure(
+        errors, lambda m: m.error_relative, "matrix", "relative error of the kernel matrix", has_bound
+    )
+
+
+def _error_figure(
+    errors: KernelErrors,
+    error: Callable[[FeatureError], float | None],
+    name: str,
+    y_label: str,
+    has_bound: bool,
+) -> str:
+    unit = "terms" if errors.bound_of == "values" else "features"
+    with drawing(*CURVE_SIZE) as (figure, axes):
+        sizes: list[int] = []
+        heights: list[float] = []
+        for family, style in _styles(errors).items():
+            points = [
+                (m.size, max(e, _SMALLEST_ERROR))
+                for m in errors.measured
+                if m.family == family and m.unit == unit and (e := error(m)) is not None
+            ]
+            if points:
+                x, y = zip(*sorted(points), strict=True)
+                axes.plot(x, y, label=one_line(family, 60), **style)
+                sizes += x
+                heights += y
+        bound = [(size, e) for size, e in sorted(errors.bounds.items()) if e > _SMALLEST_ERROR]
+        if has_bound and bound:
+            x, y = zip(*bound, strict=True)
+            axes.plot(
+                x, y, color=INK, linewidth=1.4, dashes=(4, 3), marker="_", label="smallest possible", zorder=5
+            )
+            heights += y
+        axes.set_yscale("log")
+        if unit == "terms":
+            axes.set_xticks(sorted(set(sizes)))
+        else:
+            axes.set_xscale("log")
+            _features_axis(axes, sizes)
+        if heights:
+            axes.set_ylim(min(heights) / 2, max(heights) * 2)
+            log_axis(axes.yaxis, *axes.get_ylim())
+        x_label = "terms per bin" if unit == "terms" else "number of features"
+        return _with_legend(figure, axes, errors, name, x_label, y_label)
+
+
+def _styles(errors: KernelErrors) -> dict[str, JSON]:
+    """Return colour and marker of each family, in the order of measurement."""
+    families = list(dict.fromkeys(m.family for m in errors.measured))
+    return {
+        family: {
+            "color": LINES[i % len(LINES)],
+            "marker": MARKERS[(i + i // len(LINES)) % len(MARKERS)],
+            "markersize": 6,
+            "linewidth": 1.7,
+            "linestyle": "-" if i < len(LINES) else ":",
+        }
+        for i, family in enumerate(families)
+    }
+
+
+def _features_axis(axes: Axes, sizes: Sequence[int]) -> None:
+    """Set ticks at the sizes if they are few and far apart, else as on any logarithmic axis."""
+    from matplotlib.ticker import NullLocator
+
+    ticks = sorted(set(sizes))
+    low, high = ticks[0] / 1.2, ticks[-1] * 1.2
+    axes.set_xlim(low, high)
+    if len(ticks) > 5 or any(b < 1.6 * a for a, b in pairwise(ticks)):
+        log_axis(axes.xaxis, low, high)
+        return
+    axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _with_legend(
+    figure: Figure, axes: Axes, errors: KernelErrors, name: str, x_label: str, y_label: str
+) -> str:
+    axes.grid(axis="y")
+    axes.set(xlabel=x_label, ylabel=y_label)
+    legend_below(axes)
+    listed = ", ".join(one_line(m.name) for m in errors.ranked)
+    return to_svg(figure, f"errors-{name}", f"{y_label} by {x_label}: {listed}.")

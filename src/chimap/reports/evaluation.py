@@ -1,0 +1,354 @@
+"""``Evaluation``: everything that a report shows as one frozen value, how it is found for a model, and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from chimap._formatting import measure_in_words, plain
+from chimap._types import JSON
+from chimap.reports.evaluation_figures import (
+    MOST_CLASSES_NAMED,
+    MOST_DOTS,
+    calibration_figure,
+    classes_a_cell,
+    confusion_heat_map,
+    learning_curve,
+    precision_recall_figure,
+    predicted_against_true,
+    reliability_figure,
+    residual_histogram,
+    roc_figure,
+    stage_times,
+)
+from chimap.reports.insight import Insight
+from chimap.reports.measures import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    Reliability,
+    TaskMetrics,
+    most_confused,
+)
+from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
+from chimap.reports.pictures import Examples, examples, images_of
+from chimap.reports.ranking import RankingMetrics
+from chimap.reports.score import Score
+from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
+from chimap.reports.splits import SplitScores
+
+if TYPE_CHECKING:
+    from chimap.data import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Page):
+    """The evaluation of a model on some rows. The page depends on this value alone.
+
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    model_name : str
+        Name of the estimator, such as "HistogramClassifier".
+    data : mapping of str to object
+        Facts about the rows by name: file, rows, bins, which rows ("held-out 20 %").
+    metrics : ClassificationMetrics, RegressionMetrics or TaskMetrics
+        Measures of the predictions.
+    baseline : Baseline or None, default=None
+        Score of a prediction that does not use the histograms.
+    curve : StrengthCurve or None, default=None
+        Scores from which the strength of the penalty was chosen.
+    components : ComponentScores or None, default=None
+        Scores from which the number of principal components was chosen.
+    stages : mapping of str to float, optional
+        Seconds of each stage, in the order of the stages; by default empty.
+    settings : mapping of str to object, optional
+        Parameters of the model by name; by default empty.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    ranking : RankingMetrics or None, default=None
+        Precision and recall of the scores of each class.
+    examples : Examples or None, default=None
+        Images to show.
+    splits : SplitScores or None, default=None
+        Scores of the model retrained on random splits.
+    insight : Insight or None, default=None
+        Linear baseline, learning curve, most important bins and worst mistakes.
+    reliability : Reliability or None, default=None
+        Calibration of the class probabilities.
+    created : datetime, optional
+        Time of the evaluation, with its time zone; by default now.
+    """
+
+    title: str
+    model_name: str
+    data: Mapping[str, object]
+    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
+    baseline: Baseline | None = None
+    curve: StrengthCurve | None = None
+    components: ComponentScores | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+    settings: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    ranking: RankingMetrics | None = None
+    examples: Examples | None = None
+    splits: SplitScores | None = None
+    insight: Insight | None = None
+    reliability: Reliability | None = None
+    created: datetime = field(default_factory=now)
+
+    def to_html(self) -> str:
+        """Return the page as text; equal evaluations give equal text."""
+        metrics = self.metrics
+        if isinstance(metrics, ClassificationMetrics):
+            parts = _classification_parts(self, metrics)
+        elif isinstance(metrics, TaskMetrics):
+            parts = _task_parts(metrics)
+        else:
+            parts = _regression_parts(self, metrics)
+        if self.insight is not None:
+            parts |= _insight_parts(self.insight, getattr(metrics, "auc", None))
+        return render("evaluation.html", evaluation=self, **parts, **_common_parts(self))
+
+    def as_dict(self) -> JSON:
+        """Return the evaluation as JSON types, nested like the fields; images are left out."""
+        return {
+            "title": self.title,
+            "model": self.model_name,
+            "created": self.created.isoformat(),
+            "data": plain(self.data),
+            "metrics": self.metrics.as_dict(),
+            "ranking": self.ranking and self.ranking.as_dict(),
+            "splits": self.splits and self.splits.as_dict(),
+            "insight": self.insight and self.insight.as_dict(),
+            "reliability": self.reliability and self.reliability.as_dict(),
+            "baseline": self.baseline and self.baseline.as_dict(),
+            "curve": self.curve and self.curve.as_dict(),
+            "components": self.components and self.components.as_dict(),
+            "stages": plain(self.stages),
+            "settings": plain(self.settings),
+            "versions": plain(self.versions),
+        }
+
+
+def evaluation_of(
+    model: Any,
+    source: Source,
+    score: Score,
+    which: str,
+    *,
+    splits: SplitScores | None = None,
+    insight: Insight | None = None,
+) -> Evaluation:
+    """Return everything that the page of an evaluation shows.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    source : Source
+        Rows that the model was scored on.
+    score : Score
+        Its score on them; see ``score_of``.
+    which : str
+        Which rows these are, in words.
+    splits : SplitScores or None, default=None
+        Scores of the model retrained on random splits.
+    insight : Insight or None, default=None
+        What is known besides the score; see ``insight_of``.
+
+    Returns
+    -------
+    Evaluation
+    """
+    # for a compiled model: the model that it was made from, if it was kept
+    fitted = getattr(model, "exact_", model)
+    training = getattr(model, "training_", None) or {}
+    seconds = {f"fit: {name}": time for name, time in getattr(fitted, "stage_seconds_", {}).items()}
+    data = {
+        "file": source.name.partition(",")[0],
+        "rows": source.n_rows,
+        "which rows": which,
+        "rows left out, without a label": source.n_left_out or None,
+        "bins": source.n_features,
+        "rows trained on": getattr(fitted, "n_rows_", None),
+        "trained on": training.get("file"),
+        "trained at": training.get("date"),
+    }
+    selection = None if fitted is None else fitted.selection_
+    return Evaluation(
+        title=f"{model.describe()['kernel']} on {data['file']}",
+        model_name=type(model).__name__,
+        data={name: value for name, value in data.items() if value is not None},
+        metrics=score.metrics,
+        baseline=score.baseline,
+        curve=StrengthCurve.of(selection, fitted is not None and isinstance(fitted.alpha, str)),
+        components=ComponentScores.of(selection),
+        stages=seconds | {"predict": score.seconds},
+        settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
+        ranking=score.ranking,
+        examples=_examples(source, score),
+        splits=splits,
+        insight=insight,
+        reliability=score.reliability,
+    )
+
+
+def _examples(source: Source, score: Score) -> Examples | None:
+    """Return the most confused images and the top-ranked images of each class, or None if the rows are not images."""
+    images = images_of(source)
+    if not isinstance(score.metrics, ClassificationMetrics) or score.ranking is None or score.outcome is None:
+        return None
+    return (
+        None if images is None else examples(score.metrics, score.ranking, *score.outcome, read=images.read)
+    )
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """Return the parameters of the estimator, with learned values in place of instructions such as "auto"."""
+    parameters = model.get_params(deep=False)
+    left_out = ("verbose", "kernel", "gamma", "alpha", "map")
+    learned = {
+        "kernel": model.kernel_.name,
+        "gamma": getattr(model.kernel_, "gamma", None),
+        "alpha": model.alpha_,
+        "features": model.coef_.shape[1],
+    }
+    return learned | {name: value for name, value in parameters.items() if name not in left_out}
+
+
+EXTREME_CLASSES = 8  # best classes, and worst classes, listed by average precision
+
+
+def _common_parts(evaluation: Evaluation) -> JSON:
+    stages = {name: float(time) for name, time in evaluation.stages.items()}
+    return {
+        "data": plain(evaluation.data),
+        "settings": {k: v for k, v in plain(evaluation.settings).items() if v is not None},
+        "versions": plain(evaluation.versions),
+        "created": date_in_words(evaluation.created),
+        "stages": stages,
+        "stages_total": sum(stages.values()),
+        "stages_svg": as_markup(stage_times(stages)) if stages else None,
+        "curve_svg": as_markup(strength_curve(evaluation.curve)) if evaluation.curve else None,
+        "components_svg": as_markup(_components_svg(evaluation.components))
+        if evaluation.components
+        else None,
+    }
+
+
+def _components_svg(scores: ComponentScores) -> str:
+    return scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", scores.chosen)
+
+
+def _classification_parts(evaluation: Evaluation, metrics: ClassificationMetrics) -> JSON:
+    rows = _class_rows(metrics)
+    return {
+        "task": "classification",
+        "metrics": metrics,
+        "digits": 2 if metrics.n_rows >= 10_000 else 1,
+        "beats_baseline": evaluation.baseline is None or metrics.interval[0] > evaluation.baseline.value,
+        "first_rows": rows[:ROWS_LISTED],
+        "further_rows": rows[ROWS_LISTED:],
+        "classes_a_cell": classes_a_cell(len(rows)),
+        "least": 0.6 if len(rows) <= 12 else 0.85 if len(rows) <= MOST_CLASSES_NAMED else 0.6,
+        "numbered": len(rows) > MOST_CLASSES_NAMED,
+        "pairs": most_confused(metrics, 20 if len(rows) > MOST_CLASSES_NAMED else 10),
+        "confusion_svg": as_markup(confusion_heat_map(metrics)),
+        "is_unequal": metrics.is_unequal,
+        "ranking": None if _has_roc(evaluation) else evaluation.ranking,
+        "examples": evaluation.examples,
+        **_calibration_parts(evaluation),
+        **(_ranking_parts(evaluation.ranking) if evaluation.ranking else {}),
+    }
+
+
+def _has_roc(evaluation: Evaluation) -> bool:
+    """Return whether two classes have a ROC curve in place of a ranking; pages with images always show the ranking."""
+    return (
+        evaluation.insight is not None and evaluation.insight.two is not None and evaluation.examples is None
+    )
+
+
+def _insight_parts(insight: Insight, auc: float | None) -> JSON:
+    """Return figures and tables of the ROC curve, the reliability and the learning curve, as far as they are known."""
+    two, curve = insight.two, insight.curve
+    bands = [] if two is None else two.reliability()
+    return {
+        "roc_svg": None if two is None or auc is None else as_markup(roc_figure(two, auc)),
+        "reliability": bands,
+        "reliability_svg": as_markup(reliability_figure(two)) if two is not None and bands else None,
+        "learning_svg": None if curve is None else as_markup(learning_curve(curve)),
+        "steps": [] if curve is None else list(zip(curve.rows.tolist(), curve.scores, strict=True)),
+    }
+
+
+def _calibration_parts(evaluation: Evaluation) -> JSON:
+    """Return the calibration error, with figure and table unless the section of two classes shows the reliability."""
+    reliability, insight = evaluation.reliability, evaluation.insight
+    is_shown = insight is not None and insight.two is not None and bool(insight.two.reliability())
+    drawn = None if is_shown else reliability
+    return {
+        "calibration": None if reliability is None else reliability.error,
+        "calibration_svg": None if drawn is None else as_markup(calibration_figure(drawn)),
+        "calibration_bands": [] if drawn is None else drawn.bands(),
+    }
+
+
+def _ranking_parts(ranking: RankingMetrics) -> JSON:
+    """Return the figure and the best and worst classes; if there are few, all of them count as best."""
+    order = ranking.ordered()
+    values = [(ranking.classes[k], float(ranking.average_precision[k])) for k in order]
+    all_fit = len(values) <= 2 * EXTREME_CLASSES
+    return {
+        "precision_svg": as_markup(precision_recall_figure(ranking)),
+        "best_found": values if all_fit else values[:EXTREME_CLASSES],
+        "worst_found": [] if all_fit else values[: -EXTREME_CLASSES - 1 : -1],
+    }
+
+
+def _class_rows(metrics: ClassificationMetrics) -> list[JSON]:
+    """Return a table row per class, by ascending recall; classes without rows come last."""
+    recall = np.where(np.isnan(metrics.recall), np.inf, metrics.recall)
+    return [
+        {
+            "number": int(i) + 1,
+            "name": metrics.classes[i],
+            "recall": float(metrics.recall[i]),
+            "precision": float(metrics.precision[i]),
+            "f1": float(metrics.f1[i]),
+            "support": int(metrics.support[i]),
+        }
+        for i in np.argsort(recall, kind="stable")
+    ]
+
+
+def _task_parts(metrics: TaskMetrics) -> JSON:
+    places = metrics.weakest_first().tolist()
+    unmeasured = int(np.isnan(metrics.measures[metrics.first]).sum())
+    return {
+        "task": "tasks",
+        "metrics": metrics,
+        "noun": "target" if metrics.n_positive is None else "task",
+        "in_words": {name: measure_in_words(name) for name in metrics.measures},
+        "first_tasks": places[:ROWS_LISTED],
+        "further_tasks": places[ROWS_LISTED:],
+        "unmeasured": unmeasured,
+        "unknown": (np.nan, np.nan),
+    }
+
+
+def _regression_parts(evaluation: Evaluation, metrics: RegressionMetrics) -> JSON:
+    return {
+        "task": "regression",
+        "metrics": metrics,
+        "beats_baseline": evaluation.baseline is None or metrics.rmse_interval[1] < evaluation.baseline.value,
+        "dotted": metrics.n_rows <= MOST_DOTS,
+        "predicted_svg": as_markup(predicted_against_true(metrics)),
+        "residuals_svg": as_markup(residual_histogram(metrics)),
+    }

@@ -1,0 +1,347 @@
+"""What an evaluation shows besides the score: linear baseline, learning curve, important bins, worst mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from sklearn.metrics import roc_curve
+
+from chimap._formatting import measure_in_words, plain
+from chimap._types import JSON
+from chimap.data import ArraySource
+from chimap.data.source import choose_rows
+from chimap.reports.explanation import importance_of, row_names, sample_of, taken
+from chimap.reports.measures import ClassificationMetrics, RegressionMetrics, bands_of
+from chimap.reports.score import Score
+from chimap.selection import LearningCurve
+from chimap.selection.learning_curve import curve_of
+from chimap.selection.scoring import HeldOutScore
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap._types import Rows
+    from chimap.data import Source
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A row that is predicted wrongly.
+
+    Parameters
+    ----------
+    row : str
+        Id or number of the row.
+    true : object
+        Its label or target.
+    predicted : object
+        Its predicted label or target.
+    margin : float
+        For classes, the score of the predicted class minus the score of the true one; for numbers, the absolute error.
+    """
+
+    row: str
+    true: object
+    predicted: object
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class TwoClasses:
+    """Labels and scores of rows of two classes.
+
+    Parameters
+    ----------
+    of_second : ndarray of shape (n,), bool
+        Whether each row is of the second class.
+    scores : ndarray of shape (n,)
+        Scores that are higher for the second class.
+    probabilities : ndarray of shape (n,) or None, default=None
+        Predicted probabilities of the second class.
+    """
+
+    of_second: np.ndarray
+    scores: np.ndarray
+    probabilities: np.ndarray | None = None
+
+    def roc(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ROC curve: the false positive rates and the true positive rates, both ascending."""
+        false_positives, true_positives, _ = roc_curve(self.of_second, self.scores)
+        return false_positives, true_positives
+
+    def reliability(self) -> list[tuple[float, float, int]]:
+        """Return mean probability, share of the second class and number of rows for each band of 0.1 that has rows."""
+        if self.probabilities is None:
+            return []
+        return bands_of(self.probabilities, self.of_second)
+
+
+@dataclass(frozen=True, eq=False)
+class Insight:
+    """What an evaluation shows beyond the score; unknown parts are None or empty.
+
+    Parameters
+    ----------
+    linear : float or None, default=None
+        Score of a linear model on the same rows.
+    linear_rows : int or None, default=None
+        Number of rows the linear model was fitted on.
+    linear_measure : str, default="accuracy"
+        Name of that score.
+    curve : LearningCurve or None, default=None
+        Held-out scores over the number of training rows.
+    importance : sequence of tuple of str and float, default=()
+        Name and importance of the most important bins.
+    mistakes : sequence of Mistake, optional
+        The worst mistakes; by default empty.
+    two : TwoClasses or None, default=None
+        Labels and scores, if there are two classes.
+    """
+
+    linear: float | None = None
+    linear_rows: int | None = None
+    linear_measure: str = "accuracy"
+    curve: LearningCurve | None = None
+    importance: Sequence[tuple[str, float]] = ()
+    mistakes: Sequence[Mistake] = field(default_factory=tuple)
+    two: TwoClasses | None = None
+
+    def as_dict(self) -> JSON:
+        """Return the insight as JSON types, without the rows of ``two``."""
+        return {
+            "linear": plain(self.linear),
+            "linear_measure": None if self.linear is None else self.linear_measure,
+            "learning_curve": self.curve and plain(vars(self.curve)),
+            "top_bins": [{"name": name, "importance": value} for name, value in self.importance],
+            "worst_mistakes": [plain(vars(mistake)) for mistake in self.mistakes],
+        }
+
+
+def worst_mistakes(
+    names: np.ndarray,
+    y_true: np.ndarray,
+    y_pred: np.ndarray,
+    scores: np.ndarray,
+    classes: Sequence[object],
+    k: int = 10,
+) -> list[Mistake]:
+    """Return the k misclassified rows with the largest margins, in descending order.
+
+    The margin is the score of the predicted class minus the score of the true class.
+
+    Parameters
+    ----------
+    names : ndarray of shape (n,)
+        Names of the rows.
+    y_true : ndarray of shape (n,)
+        True labels.
+    y_pred : ndarray of shape (n,)
+        Predicted labels.
+    scores : ndarray of shape (n, n_classes)
+        Scores of the classes.
+    classes : sequence
+        The classes, in the order of the columns of ``scores``.
+    k : int, default=10
+        Number of rows to return.
+
+    Returns
+    -------
+    list of Mistake
+        At most k mistakes.
+
+    Examples
+    --------
+    >>> mistakes = worst_mistakes(np.array(["a", "b"]), np.array([0, 1]), np.array([1, 1]), np.eye(2)[[1, 1]], [0, 1])
+    >>> [(mistake.row, mistake.margin) for mistake in mistakes]
+    [('a', 1.0)]
+    """
+    column = {name: i for i, name in enumerate(classes)}
+    wrong = np.flatnonzero(y_true != y_pred)
+    true = np.array([column[y] for y in y_true[wrong].tolist()], dtype=int)
+    predicted = np.array([column[y] for y in y_pred[wrong].tolist()], dtype=int)
+    margin = scores[wrong, predicted] - scores[wrong, true]
+    order = np.argsort(-margin, kind="stable")[:k]
+    return [
+        Mistake(str(names[wrong[i]]), classes[true[i]], classes[predicted[i]], float(margin[i]))
+        for i in order
+    ]
+
+
+def worst_errors(names: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, k: int = 10) -> list[Mistake]:
+    """Return the k rows with the largest absolute errors, in descending order.
+
+    Parameters
+    ----------
+    names : ndarray of shape (n,)
+        Names of the rows.
+    y_true : ndarray of shape (n,)
+        Targets.
+    y_pred : ndarray of shape (n,)
+        Predictions.
+    k : int, default=10
+        Number of rows to return.
+
+    Returns
+    -------
+    list of Mistake
+        At most k rows, whose margin is the absolute error.
+
+    Examples
+    --------
+    >>> worst = worst_errors(np.array(["a", "b"]), np.array([0.0, 1.0]), np.array([0.5, -1.0]))
+    >>> [(mistake.row, mistake.margin) for mistake in worst]
+    [('b', 2.0), ('a', 0.5)]
+    """
+    errors = np.abs(y_pred - y_true)
+    order = np.argsort(-errors, kind="stable")[:k]
+    return [Mistake(str(names[i]), float(y_true[i]), float(y_pred[i]), float(errors[i])) for i in order]
+
+
+_MOST_ROWS_LEARNED, _MOST_ROWS_SCORED = (
+    10_000,
+    5000,
+)  # most rows that a linear model is fitted to and scored on
+_MOST_ROWS_OF_CURVE = 1500  # most rows of a learning curve, whose fits run one after the other
+_MOST_ENTRIES = 2**25  # most entries in these rows
+_FEWEST_ROWS_OF_CURVE = 60  # fewest training rows for a learning curve
+_POINTS_OF_CURVE = 3
+_MOST_BINS = 10
+_OF_THE_MACHINE = ("kernel", "normalize", "loss")
+
+
+def insight_of(model: BaseEstimator, source: Source, score: Score, training: Source | None) -> Insight:
+    """Return what an evaluation shows besides the score.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted model.
+    source : Source
+        Rows that it was scored on.
+    score : Score
+        The score.
+    training : Source or None
+        Rows that it learned from; None if they are not known.
+
+    Returns
+    -------
+    Insight
+    """
+    exact = getattr(model, "exact_", model)
+    importance = []
+    if exact is not None and hasattr(exact, "importance"):
+        sample, _ = sample_of(source, 300)
+        importance = importance_of(exact, sample, None, "auto").top(_MOST_BINS)
+    names, two, measure = row_names(source), None, "accuracy"
+    curve = getattr(model, "learning_curve_", None)
+    if isinstance(score.metrics, RegressionMetrics):
+        y, measure = score.metrics.targets, "r2"
+        mistakes = worst_errors(names, y, score.metrics.predictions)
+    elif score.outcome is not None:
+        y, predicted, scores = score.outcome
+        metrics = cast("ClassificationMetrics", score.metrics)
+        two = _two(model, y, scores, metrics.classes)
+        if metrics.is_unequal:
+            measure = "balanced_accuracy" if two is None else "roc_auc"
+            # accuracy hides rare classes
+            curve = curve if curve is None or curve.measure != "accuracy" else None
+        mistakes = worst_mistakes(names, y, predicted, scores, metrics.classes)
+    else:
+        return Insight(importance=importance, curve=curve)
+    nested = _Nested.of(model, training, source, y, measure)
+    return Insight(
+        linear=None if nested is None else nested.linear(),
+        linear_rows=None if nested is None else nested.n_rows,
+        linear_measure=measure_in_words(measure),
+        curve=nested.curve() if curve is None and nested is not None else curve,
+        importance=importance,
+        mistakes=mistakes,
+        two=two,
+    )
+
+
+def _two(
+    model: BaseEstimator, y: np.ndarray, scores: np.ndarray, classes: Sequence[object] | np.ndarray
+) -> TwoClasses | None:
+    """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
+    if len(classes) != 2 or np.unique(y).size < 2:
+        return None
+    f = scores[:, 1].astype(np.float64)
+    return TwoClasses(y == classes[1], f, model.probabilities_of(f[:, None])[:, 1])
+
+
+@dataclass(frozen=True)
+class _Nested:
+    """Fits on a sample of the training rows, in random order, scored by one measure on held-out rows."""
+
+    model: BaseEstimator
+    X: Rows
+    labels: np.ndarray
+    held_out: Source
+    y: np.ndarray
+    measure: str
+
+    @classmethod
+    def of(
+        cls, model: BaseEstimator, training: Source | None, source: Source, y: np.ndarray, measure: str
+    ) -> _Nested | None:
+        """Draw the sample, small enough that the fits take seconds.
+
+        Return None if the model is of another type, if there are too few training rows, and for images.
+        """
+        from chimap import HistogramClassifier, HistogramRegressor
+
+        is_known = isinstance(model, HistogramClassifier | HistogramRegressor)
+        if training is None or training.n_rows < _FEWEST_ROWS_OF_CURVE or not is_known:
+            return None
+        if getattr(model, "histograms_", None) is not None:  # images would have to be described again
+            return None
+        most = max(_FEWEST_ROWS_OF_CURVE, _MOST_ENTRIES // source.n_features)
+        learned, places = sample_of(training, min(_MOST_ROWS_LEARNED, most))
+        labels = training.labels()
+        assert labels is not None
+        order = np.random.default_rng(0).permutation(places.size)
+        held = choose_rows(source.n_rows, min(_MOST_ROWS_SCORED, most, source.n_rows), 0)
+        rows = learned.block(0, learned.n_rows).X[order]
+        return cls(model, rows, labels[places][order], taken(source, held), y[held], measure)
+
+    def linear(self) -> float:
+        """Return the score of a linear model fitted to the whole sample."""
+        return self._score(
+            type(self.model)("linear", normalize=self.model.normalize_, random_state=0), self.n_rows
+        )
+
+    def curve(self) -> LearningCurve | None:
+        """Return the learning curve of the same kind of model on growing parts of the sample."""
+        last = min(_MOST_ROWS_OF_CURVE, self.n_rows)
+        sizes = np.unique(
+            np.geomspace(
+                max(_FEWEST_ROWS_OF_CURVE // 2, last / 2 ** (_POINTS_OF_CURVE - 1)), last, _POINTS_OF_CURVE
+            ).astype(int)
+        ).tolist()
+        machine = self._chosen()
+        points = [(n, self._score(machine, n)) for n in sizes if np.unique(self.labels[:n]).size > 1]
+        return curve_of(self.measure, points)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows to learn from."""
+        return int(self.labels.size)
+
+    def _chosen(self) -> BaseEstimator:
+        """Return an unfitted model with the settings of the race or the user; only the strength is chosen again."""
+        from sklearn.base import clone
+
+        chosen = {name: value for name, value in self.model.chosen_.items() if name in _OF_THE_MACHINE}
+        return clone(self.model).set_params(**chosen, bin_weights=self.model.bin_weights_)
+
+    def _score(self, machine: BaseEstimator, n_rows: int) -> float:
+        from sklearn.base import clone
+
+        rows = ArraySource(self.X[:n_rows], self.labels[:n_rows], column_names=self.held_out.column_names)
+        fitted = clone(machine).fit_source(rows)
+        score = HeldOutScore(self.y, getattr(fitted, "classes_", None), self.measure)
+        return score(fitted.predict_source(self.held_out))

@@ -1,0 +1,401 @@
+"""The result of kernel learning, its figures and its page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chimap import _formatting
+from chimap._formatting import number, one_line, percent, plain
+from chimap._types import JSON
+from chimap.reports.figures import (
+    BAD,
+    GOOD,
+    INK,
+    LINES,
+    MUTED,
+    drawing,
+    horizontal_bars,
+    house_style,
+    log_axis,
+    new_figure,
+    to_svg,
+)
+from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, render
+from chimap.reports.selection import StrengthCurve, strength_curve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Widths:
+    """Inverse widths of a kernel before and after learning.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the r groups of columns.
+    start : ndarray of shape (r,)
+        Inverse widths at the start.
+    found : ndarray of shape (r,)
+        Learned inverse widths.
+    """
+
+    names: Sequence[str]
+    start: np.ndarray
+    found: np.ndarray
+
+    @property
+    def ratios(self) -> np.ndarray:
+        """Factor by which the kernel has become narrower in each group, (r,); below 1 it is wider."""
+        return np.asarray(self.found) / np.asarray(self.start)
+
+
+@dataclass(frozen=True)
+class ChannelWeights:
+    """Weights of the channels' kernels.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the r channels.
+    weights : ndarray of shape (t, r)
+        Weights, one row per output.
+    outputs : sequence of str
+        Names of the t outputs.
+    """
+
+    names: Sequence[str]
+    weights: np.ndarray
+    outputs: Sequence[str]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Share of each channel in the sum of all weights, (r,)."""
+        totals = np.asarray(self.weights).sum(axis=0)
+        return totals / (totals.sum() or 1.0)
+
+
+@dataclass(frozen=True)
+class ChannelPath:
+    """The regularisation path of the channels' weights.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the r channels.
+    alphas : ndarray of shape (s,)
+        Strengths of the penalty, descending.
+    totals : ndarray of shape (s, r)
+        Weight of each channel, summed over all outputs.
+    errors : ndarray of shape (s,) or None
+        Errors on held-out rows.
+    chosen : int
+        Index of the chosen strength.
+    """
+
+    names: Sequence[str]
+    alphas: np.ndarray
+    totals: np.ndarray
+    errors: np.ndarray | None
+    chosen: int
+
+
+@dataclass(frozen=True)
+class LearnedKernel(Page):
+    """Everything that a page on kernel learning shows; parts that a method lacks are None or empty.
+
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    method : str
+        What was learned, in one sentence.
+    metric : str
+        Name of the score on validation rows.
+    data : dict
+        Facts about the rows by name.
+    settings : dict
+        Parameters of the model by name.
+    widths : Widths or None, default=None
+        Inverse widths before and after learning.
+    history : sequence of dict, default=()
+        One dict per iteration with "iteration", "objective", "validation_score", "validation_error", "strength" and
+        "seconds".
+    stopped : str or None, default=None
+        Why the iteration stopped.
+    channels : ChannelWeights or None, default=None
+        Weights of the channels.
+    path : ChannelPath or None, default=None
+        Weights of the channels by strength of the penalty.
+    curve : StrengthCurve or None, default=None
+        Held-out error by strength of the penalty.
+    score : str or None, default=None
+        Score on held-out rows and score of the baseline, in words.
+    stages : mapping of str to float, optional
+        Seconds of each stage; by default empty.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default empty.
+    created : datetime, optional
+        Time of the result, with its time zone; by default now.
+    """
+
+    title: str
+    method: str
+    metric: str
+    data: JSON
+    settings: JSON
+    widths: Widths | None = None
+    history: Sequence[JSON] = ()
+    stopped: str | None = None
+    channels: ChannelWeights | None = None
+    path: ChannelPath | None = None
+    curve: StrengthCurve | None = None
+    score: str | None = None
+    stages: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+        widths = _width_rows(self)
+        return render(
+            "kernel.html",
+            learned=self,
+            figures=_figures(self),
+            first_rows=widths[:ROWS_LISTED],
+            further_rows=widths[ROWS_LISTED:],
+            best=_best(self),
+            data=plain(self.data),
+            settings={k: v for k, v in plain(self.settings).items() if v is not None},
+            versions=plain(self.versions),
+            stages={name: _formatting.seconds(time) for name, time in self.stages.items()},
+            created=date_in_words(self.created),
+        )
+
+    def as_dict(self) -> JSON:
+        """Return the result as JSON types, without the widths of each iteration."""
+        facts: JSON = {
+            "method": self.method,
+            "data": self.data,
+            "settings": self.settings,
+            "stopped": self.stopped,
+            "history": [{k: v for k, v in step.items() if k != "widths"} for step in self.history],
+            "seconds": self.stages,
+        }
+        if self.widths is not None:
+            rows = zip(self.widths.names, self.widths.start, self.widths.found, strict=True)
+            facts["widths"] = [{"name": n, "start": s, "found": f} for n, s, f in rows]
+        if self.channels is not None:
+            facts["channels"] = dict(zip(self.channels.names, self.channels.shares, strict=True))
+        return plain(facts)
+
+
+def _figures(learned: LearnedKernel) -> list[JSON]:
+    """Return the figures for which there is data."""
+    figures = []
+    if learned.widths is not None:
+        caption = (
+            "A narrower kernel responds to smaller differences in these columns; a much wider one hardly uses them. "
+            "The search starts at 1, where every block has the same share of the mean exponent."
+        )
+        figures.append(captioned("Learned widths", width_ratios(learned.widths), caption))
+    if learned.history:
+        is_validated = learned.history[0]["validation_score"] is not None
+        caption = "Objective and score by iteration. " + (
+            "The validation rows are not learned from; the widths with the smallest error on them are kept."
+            if is_validated
+            else "No rows were kept for validation."
+        )
+        svg = learning_curve(learned.history, learned.metric)
+        figures.append(captioned("Learning curve", svg, caption))
+    if learned.channels is not None:
+        caption = "Share of each channel in the sum of the kernel weights over all outputs."
+        figures.append(captioned("Channel weights", channel_weights(learned.channels), caption))
+    if learned.path is not None:
+        caption = (
+            "The penalty gets weaker from left to right; at the left end no channel is used. The dashed line marks the "
+            "chosen strength."
+        )
+        figures.append(captioned("Regularisation path", channel_path(learned.path), caption))
+    if learned.curve is not None:
+        band = " The band is one standard error." if learned.curve.standard_errors.any() else ""
+        caption = (
+            f"The fit with the learned widths, by strength of the penalty: {learned.curve.measure}; "
+            f"{learned.curve.method}.{band}"
+        )
+        figures.append(
+            captioned("Regularisation path of the last fit", strength_curve(learned.curve), caption)
+        )
+    return figures
+
+
+def _width_rows(learned: LearnedKernel) -> list[JSON]:
+    """Return the widths as rows of a table, by descending ratio."""
+    if learned.widths is None:
+        return []
+    widths = learned.widths
+    rows = [
+        {"name": name, "start": float(start), "found": float(end), "ratio": float(ratio)}
+        for name, start, end, ratio in zip(
+            widths.names, widths.start, widths.found, widths.ratios, strict=True
+        )
+    ]
+    return sorted(rows, key=lambda row: -row["ratio"])
+
+
+def _best(learned: LearnedKernel) -> dict[str, str] | None:
+    """Return the first and the kept score on the validation rows as text, and the highest if it is another one."""
+    scores = [step["validation_score"] for step in learned.history]
+    if not scores or scores[0] is None:
+        return None
+    as_text = _formatting.percent if learned.metric == "accuracy" else lambda v: _formatting.number(v, 4)
+    errors = [step["validation_error"] for step in learned.history]
+    chosen = errors.index(min(errors))
+    texts = {"first": as_text(scores[0]), "kept": as_text(scores[chosen]), "iteration": str(chosen)}
+    if (
+        as_text(max(scores)) != texts["kept"]
+    ):  # the kept widths minimise the error, which need not maximise the score
+        texts |= {"highest": as_text(max(scores)), "at": str(scores.index(max(scores)))}
+    return texts
+
+
+MOST_BARS = (
+    32  # largest number of widths that are drawn as named bars; more are drawn as lines over the columns
+)
+
+
+def width_ratios(widths: Widths) -> str:
+    """Draw how much narrower or wider the kernel has become in each group of columns (logarithmic)."""
+    ratios = widths.ratios
+    listed = ", ".join(
+        f"{one_line(n)} {number(r, 3)}" for n, r in zip(widths.names, ratios[:MOST_BARS], strict=False)
+    )
+    alt = f"Learned over initial inverse width of {ratios.size} groups of columns: {listed}."
+    with house_style():
+        if ratios.size > MOST_BARS:
+            return to_svg(_ratio_line(ratios), "widths", alt)
+        figure = new_figure(420, 26 * ratios.size + 10)
+        axes = figure.add_axes((0, 0, 1, 1))
+        places = np.arange(ratios.size)
+        colours = [GOOD if ratio >= 1 else BAD for ratio in ratios]
+        axes.barh(places, ratios - 1, left=1, height=0.62, color=colours)
+        low, high = min(ratios.min(), 0.5) / 1.5, max(ratios.max(), 2.0) * 1.5
+        axes.set(xscale="log", xlim=(low, high), ylim=(ratios.size - 0.5, -0.5))
+        log_axis(axes.xaxis, low, high)
+        axes.axvline(1, color=INK, linewidth=0.8)
+        for place, ratio in zip(places, ratios, strict=True):
+            axes.annotate(
+                f"{number(ratio, 2)} ×",
+                (ratio, place),
+                xytext=(6 if ratio >= 1 else -6, 0),
+                textcoords="offset points",
+                va="center",
+                ha="left" if ratio >= 1 else "right",
+                color=INK,
+            )
+        axes.set_yticks(places, [one_line(name, 28) for name in widths.names])
+        axes.grid(axis="x")
+        axes.set_xlabel("wider  ←  learned over initial inverse width  →  narrower")
+        return to_svg(figure, "widths", alt)
+
+
+def _ratio_line(ratios: np.ndarray) -> Figure:
+    figure = new_figure(720, 220)
+    axes = figure.add_axes((0, 0, 1, 1))
+    low, high = min(ratios.min(), 0.5) / 1.3, max(ratios.max(), 2.0) * 1.3
+    axes.set(yscale="log", ylim=(low, high), xlim=(-0.5, ratios.size - 0.5))
+    log_axis(axes.yaxis, low, high)
+    axes.axhline(1, color=INK, linewidth=0.8)
+    axes.vlines(np.arange(ratios.size), 1, ratios, color=np.where(ratios >= 1, GOOD, BAD), linewidth=1)
+    axes.grid(axis="y")
+    axes.set(xlabel="group of columns", ylabel="learned / initial inverse width")
+    return figure
+
+
+def learning_curve(history: Sequence[JSON], metric: str) -> str:
+    """Draw the objective and the score on validation rows by iteration, one above the other."""
+    iterations = [step["iteration"] for step in history]
+    panels = [("objective", GOOD, "objective", [step["objective"] for step in history])]
+    scores = [step["validation_score"] for step in history]
+    if all(score is not None for score in scores):
+        panels.append((f"validation {metric}", LINES[1], "score", scores))
+    with house_style():
+        figure = new_figure(400, 170 * len(panels) + 40 * (len(panels) - 1))
+        height = 1 / (len(panels) + 0.24 * (len(panels) - 1))
+        for place, (label, colour, _, values) in enumerate(panels):
+            axes = figure.add_axes((0, 1 - height - place * 1.24 * height, 1, height))
+            axes.plot(iterations, values, color=colour, linewidth=2, marker="o", markersize=4)
+            axes.grid(axis="y")
+            axes.set_ylabel(label)
+            _few_ticks(axes, label.endswith("accuracy"))
+            if place == len(panels) - 1:
+                axes.set_xlabel("iteration")
+        best = scores.index(max(scores)) if len(panels) > 1 else len(history) - 1
+        alt = (
+            f"Objective from {number(history[0]['objective'])} to {number(history[-1]['objective'])} in "
+            f"{iterations[-1]} iterations; the best score is at iteration {best}."
+        )
+        return to_svg(figure, "learning", alt)
+
+
+def _few_ticks(axes: Axes, is_share: bool) -> None:
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(8, integer=True))
+    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: percent(v) if is_share else number(v, 4)))
+
+
+def channel_weights(channels: ChannelWeights) -> str:
+    """Draw the share of each channel in the sum of all kernel weights as bars."""
+    shares = channels.shares
+    with drawing(360, 26 * shares.size + 10) as (figure, axes):
+        places = horizontal_bars(axes, channels.names, shares, room=1.2)
+        for place, share in zip(places, shares, strict=True):
+            axes.annotate(
+                percent(share) if share > 0 else "not used",
+                (share, place),
+                xytext=(6, 0),
+                textcoords="offset points",
+                va="center",
+                color=INK if share > 0 else MUTED,
+            )
+        listed = ", ".join(f"{one_line(n)} {percent(s)}" for n, s in zip(channels.names, shares, strict=True))
+        return to_svg(figure, "channels", f"Share of each channel in the kernel weights: {listed}.")
+
+
+def channel_path(path: ChannelPath) -> str:
+    """Draw the weight of each channel over descending strength, starting where none is used; the choice is marked."""
+    with drawing(520, 280) as (figure, axes):
+        by_weight = np.argsort(-path.totals.max(axis=0), kind="stable")
+        for rank, j in enumerate(by_weight):
+            is_named = rank < len(LINES)
+            axes.plot(
+                path.alphas,
+                path.totals[:, j],
+                color=LINES[rank] if is_named else MUTED,
+                linewidth=2 if is_named else 1,
+                label=one_line(path.names[j], 24) if is_named else None,
+            )
+        chosen = path.alphas[path.chosen]
+        axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3))
+        low, high = float(path.alphas.min()), float(path.alphas.max())
+        if high > low:
+            axes.set(xscale="log", xlim=(high, low))
+            log_axis(axes.xaxis, low, high)
+        axes.set_ylim(bottom=0)
+        axes.grid(axis="y")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1))
+        axes.set(xlabel="strength of the penalty (weaker to the right)", ylabel="weight of the channel")
+        alt = (
+            f"Weights of {len(path.names)} channels at {path.alphas.size} strengths from {number(high)} to "
+            f"{number(low)}; the chosen strength is {number(chosen)}."
+        )
+        return to_svg(figure, "path", alt)

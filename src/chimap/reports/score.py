@@ -1,0 +1,164 @@
+"""The score of a model on the rows of a source, with memory that does not grow with the rows."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from chimap._errors import DataError
+from chimap._messages import Message
+from chimap.data.label_kinds import as_targets, check_binary, known_labels
+from chimap.data.labelling import labels_of
+from chimap.estimators.targets import answers, task_names
+from chimap.reports.measures import (
+    Baseline,
+    ClassificationMetrics,
+    RegressionMetrics,
+    Reliability,
+    TaskMetrics,
+    classification_metrics,
+    majority_baseline,
+    mean_baseline,
+    regression_metrics,
+    task_metrics,
+)
+from chimap.reports.ranking import RankingMetrics, ranking_metrics
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from chimap.data import Source
+    from chimap.engines import Progress
+
+
+_MOST_SCORES = 2**24  # that are kept; beyond it, classes are not ranked, which bounds the memory
+
+
+class Score(NamedTuple):
+    """The score of a model on the rows of a source.
+
+    Attributes
+    ----------
+    metrics : ClassificationMetrics, RegressionMetrics or TaskMetrics
+        Metrics of the predictions.
+    baseline : Baseline
+        Score of a prediction that needs no model.
+    seconds : float
+        Time to predict.
+    ranking : RankingMetrics or None
+        Ranking of the rows by each class; None for regressions and if there are too many scores to keep.
+    outcome : tuple of ndarray or None
+        What the ranking was computed from: labels (n,), predictions (n,) and scores (n, classes).
+    reliability : Reliability or None
+        How well the predicted probabilities are calibrated.
+    """
+
+    metrics: ClassificationMetrics | RegressionMetrics | TaskMetrics
+    baseline: Baseline
+    seconds: float
+    ranking: RankingMetrics | None = None
+    outcome: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    reliability: Reliability | None = None
+
+
+def predictions(
+    model: BaseEstimator, source: Source, progress: Progress | None = None
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return the predictions of all rows, (n,), and for classes the linear outputs, (n, t).
+
+    The outputs are None for regressions and if there are too many to keep.
+    """
+    predicted, scores = [], []
+    for _, outputs in model.predict_chunks(source, progress):
+        predicted.append(answers(model, outputs))
+        if outputs.shape[1] == 1 or source.n_rows * outputs.shape[1] <= _MOST_SCORES:
+            scores.append(outputs.astype(np.float32))
+    is_ranked = is_classifier(model) and len(scores) > 0
+    return np.concatenate(predicted), np.concatenate(scores) if is_ranked else None
+
+
+def score_of(model: BaseEstimator, source: Source, progress: Progress | None = None) -> Score:
+    """Predict the rows of a source and compare the predictions with its labels."""
+    y = true_answers(model, source)
+    began = time.perf_counter()
+    if (names := task_names(model)) is not None:
+        outputs = model.predict_source(source, progress)
+        metrics_by_task = task_metrics(y, outputs, names, is_classifier(model))
+        baseline = (
+            Baseline("guessing", 0.5) if is_classifier(model) else Baseline("always answering the means", 0.0)
+        )
+        return Score(metrics_by_task, baseline, time.perf_counter() - began)
+    predicted, scores = predictions(model, source, progress)
+    seconds = time.perf_counter() - began
+    if is_classifier(model):
+        of_second = scores[:, 0] if scores is not None and scores.shape[1] == 1 else None
+        metrics = classification_metrics(y, predicted, classes=model.classes_, scores=of_second)
+        if scores is None:
+            return Score(metrics, _baseline(model, y), seconds)
+        by_class = scores if of_second is None else np.concatenate([-scores, scores], axis=1)
+        ranking = ranking_metrics(y, by_class, metrics.classes)
+        return Score(
+            metrics,
+            _baseline(model, y),
+            seconds,
+            ranking,
+            (y, predicted, by_class),
+            _reliability(model, y, scores),
+        )
+    return Score(regression_metrics(y, predicted), _baseline(model, y), seconds)
+
+
+def _reliability(model: BaseEstimator, y: np.ndarray, scores: np.ndarray) -> Reliability | None:
+    """Return the reliability of the most probable class of each row, or None if the model has no probabilities."""
+    if not hasattr(model, "probabilities_of"):
+        return None
+    probabilities = model.probabilities_of(scores.astype(np.float64))
+    return Reliability(probabilities.max(axis=1), model.classes_[probabilities.argmax(axis=1)] == y)
+
+
+def as_answers(model: BaseEstimator, y: np.ndarray, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return labels in the type of the answers of the model. Raise DataError if it cannot give them.
+
+    ``rows`` are the numbers of the rows in the file, for the error.
+    """
+    if y.ndim == 2 or task_names(model) is not None:
+        check_tasks(model, y, name)
+        return y
+    return known_labels(y, model.classes_, name, rows) if is_classifier(model) else as_targets(y, name, rows)
+
+
+def true_answers(model: BaseEstimator, source: Source) -> np.ndarray:
+    """Return the labels of a source in the type of the answers of the model, see ``as_answers``."""
+    return as_answers(model, labels_of(source), source.name, source.places_in_file())
+
+
+def _baseline(model: BaseEstimator, y: np.ndarray) -> Baseline:
+    """Return the baseline of the training labels, or of the labels ``y`` if the model did not store its own."""
+    training = getattr(model, "training_", None) or {}
+    if is_classifier(model):
+        counts = training.get("class_counts")
+        return majority_baseline([max(counts, key=lambda c: c[1])[0]] if counts else y, y)
+    mean = training.get("target_mean")
+    return mean_baseline(y if mean is None else [mean], y)
+
+
+def check_tasks(model: BaseEstimator, y: np.ndarray, name: str) -> None:
+    """Raise DataError if the labels do not match the tasks of the model."""
+    names = task_names(model)
+    n_tasks = 1 if names is None else len(names)
+    n_labels = y.shape[1] if y.ndim == 2 else 1
+    if n_labels != n_tasks:
+        raise DataError(
+            Message(
+                "{}: labels of {} task(s), but the model has {}. Use {labels} to name the columns that it was fitted "
+                "on.",
+                name,
+                n_labels,
+                n_tasks,
+            )
+        )
+    if n_tasks > 1 and is_classifier(model):
+        check_binary(y, name)

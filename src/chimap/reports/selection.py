@@ -1,0 +1,500 @@
+"""How strengths and numbers of components were chosen: the scores, their figures, and the page of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from chimap._errors import InputError
+from chimap._formatting import measure_in_words, number, percent, plain
+from chimap._messages import Message
+from chimap._types import JSON
+from chimap._validation import DataError
+from chimap.estimators.component_curves import ComponentCurves
+from chimap.reports.figures import BAD, GOOD, LINES, MUTED, drawing, log_axis, to_svg
+from chimap.reports.page import Page, captioned, date_in_words, now, package_versions, render
+from chimap.selection import SelectionResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from sklearn.base import BaseEstimator
+
+
+_MEASURES = {"squared error": "mean held-out squared error", "gcv": "generalised cross-validation error"}
+_OTHER_SETTINGS = {
+    "n_components",
+    "gamma",
+    "n_rows",
+}  # settings that may be chosen together with the strength
+
+
+@dataclass(frozen=True, eq=False)
+class StrengthCurve:
+    """Scores over the strength of the penalty.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (n,)
+        The strengths that were tried, positive. The arrays are sorted by them.
+    errors : array-like of shape (n,)
+        The score at each strength, by default the mean held-out squared error.
+    standard_errors : array-like of shape (n,)
+        Standard errors of ``errors`` over the folds.
+    chosen : float
+        The strength that the model uses.
+    measure : str, default="mean held-out squared error"
+        Name of the score.
+    method : str, default="cross-validated"
+        How the scores were computed, in words.
+    is_searched : bool, default=False
+        Whether the strengths come from a search, which continues until it has seen both sides of the best one.
+
+    Raises
+    ------
+    ValueError
+        If the arrays differ in length, are empty, or if a strength is not positive.
+    """
+
+    alphas: np.ndarray
+    errors: np.ndarray
+    standard_errors: np.ndarray
+    chosen: float
+    measure: str = "mean held-out squared error"
+    method: str = "cross-validated"
+    is_searched: bool = False
+
+    def __post_init__(self) -> None:
+        arrays = [np.asarray(a, np.float64) for a in (self.alphas, self.errors, self.standard_errors)]
+        if arrays[0].ndim != 1 or len({a.shape for a in arrays}) != 1 or arrays[0].size == 0:
+            shapes = ", ".join(str(a.shape) for a in arrays)
+            raise InputError(
+                f"alphas, errors and standard_errors must have one shape (n,), n >= 1; got {shapes}."
+            )
+        if not (np.all(arrays[0] > 0) and self.chosen > 0):
+            raise InputError("alphas and chosen must be positive: the curve is drawn over their logarithm.")
+        order = np.argsort(arrays[0], kind="stable")
+        for name, values in zip(("alphas", "errors", "standard_errors"), arrays, strict=True):
+            object.__setattr__(self, name, values[order])
+
+    @property
+    def error_at_chosen(self) -> float:
+        """Error at the chosen strength, interpolated over log(strength) if that strength was not tried."""
+        return float(np.interp(np.log(self.chosen), np.log(self.alphas), self.errors))
+
+    @property
+    def at_border(self) -> bool:
+        """Whether the chosen strength is the first or the last of at least three that were given, not searched."""
+        ends = self.alphas[[0, -1]]
+        return (
+            not self.is_searched
+            and self.alphas.size > 2
+            and bool(np.any(np.isclose(self.chosen, ends, rtol=1e-6, atol=0)))
+        )
+
+    @classmethod
+    def of(cls, result: SelectionResult | None, is_searched: bool = False) -> StrengthCurve | None:
+        """Return the curve of a selection, with its other settings fixed at the chosen values.
+
+        Parameters
+        ----------
+        result : SelectionResult or None
+            The selection.
+        is_searched : bool, default=False
+            Whether the strengths come from a search.
+
+        Returns
+        -------
+        StrengthCurve or None
+            None if there is no selection, or if its measure is a loss other than squared error or the error of
+            generalised cross-validation.
+        """
+        if result is None or (result.measure not in _MEASURES and not result.greater_is_better):
+            return None
+        for name in _OTHER_SETTINGS & result.settings.keys():
+            values = result.settings[name]
+            result = result.of(np.flatnonzero(values == values[result.chosen]))
+        return cls(
+            result.alphas,
+            result.means,
+            result.standard_errors,
+            result.best["alpha"],
+            _MEASURES.get(result.measure, f"{measure_in_words(result.measure)} on held-out rows"),
+            _chosen_by(result),
+            is_searched,
+        )
+
+    def as_dict(self) -> JSON:
+        """Return strengths, scores and choice as JSON types."""
+        names = ("alphas", "errors", "standard_errors", "chosen")
+        return {name: plain(getattr(self, name)) for name in names}
+
+
+def _chosen_by(result: SelectionResult) -> str:
+    """Return how the strengths were scored, or the score that decided if it is another one."""
+    scores = [name for name in result.settings if name not in {"alpha", "df", *_OTHER_SETTINGS}]
+    if result.rule != "gcv" or not scores:
+        return result.method
+    return f"the strength was chosen by {scores[0].replace('_', ' ')} on held-out rows"
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentScores:
+    """Cross-validation scores over the number of principal components and the strength of the penalty.
+
+    Parameters
+    ----------
+    n_components : ndarray of shape (P,)
+        Numbers of components, ascending.
+    alphas : ndarray of shape (S,)
+        Strengths, ascending.
+    r2 : ndarray of shape (P, S)
+        Held-out R² of each pair.
+    chosen : tuple of int and float
+        The number of components and the strength that the model uses.
+
+    Raises
+    ------
+    ValueError
+        If ``r2`` has another shape.
+    """
+
+    n_components: np.ndarray
+    alphas: np.ndarray
+    r2: np.ndarray
+    chosen: tuple[int, float]
+
+    @classmethod
+    def of(cls, result: SelectionResult | None) -> ComponentScores | None:
+        """Return the scores of a selection of components and strength, or None for any other selection.
+
+        Parameters
+        ----------
+        result : SelectionResult or None
+            The selection.
+        """
+        if result is None or "n_components" not in result.settings:
+            return None
+        n_components, alphas, places = result.grid("n_components", "alpha")
+        best = result.best
+        return cls(n_components, alphas, result.r2[places], (best["n_components"], best["alpha"]))
+
+    def __post_init__(self) -> None:
+        expected = (np.size(self.n_components), np.size(self.alphas))
+        if np.shape(self.r2) != expected:
+            raise InputError(
+                f"r2 must have shape {expected}, one row per number of components; got {np.shape(self.r2)}."
+            )
+
+    def as_dict(self) -> JSON:
+        """Return the scores as JSON types."""
+        return {name: plain(getattr(self, name)) for name in ("n_components", "alphas", "r2", "chosen")}
+
+
+def strength_curve(curve: StrengthCurve) -> str:
+    """Draw held-out error over the strength (logarithmic), with a band of one standard error and the choice marked."""
+    with drawing(350, 230) as (figure, axes):
+        low, high = curve.errors - curve.standard_errors, curve.errors + curve.standard_errors
+        first, last = min(curve.alphas[0], curve.chosen), max(curve.alphas[-1], curve.chosen)
+        margin = max(1.2, (last / first) ** 0.04)
+        axes.set(xscale="log", xlim=(first / margin, last * margin))
+        if curve.errors.min() > 0 and np.nanmax(curve.errors) > 20 * np.nanmin(curve.errors):
+            axes.set_yscale("log", nonpositive="clip")
+        axes.axvline(curve.chosen, color=BAD, linewidth=1.2, dashes=(4, 3), zorder=1)
+        axes.fill_between(curve.alphas, low, high, color=GOOD, alpha=0.2, linewidth=0)
+        if curve.alphas.size == 1:
+            axes.errorbar(curve.alphas, curve.errors, curve.standard_errors, color=GOOD, linewidth=1.5)
+        axes.plot(curve.alphas, curve.errors, color=GOOD, linewidth=2, marker="o", markersize=4)
+        axes.plot([curve.chosen], [curve.error_at_chosen], "o", markersize=9, color=BAD, zorder=5)
+        if curve.measure.startswith(("accuracy", "R²")) and axes.get_ylim()[1] > 1:
+            axes.set_ylim(top=1.0 + 0.02 * (1.0 - axes.get_ylim()[0]))  # these scores are at most 1
+        _label_choice(axes, curve)
+        log_axis(axes.xaxis, *axes.get_xlim())
+        if axes.get_yscale() == "log":
+            log_axis(axes.yaxis, *axes.get_ylim())
+        axes.grid(axis="y")
+        axes.set(xlabel="strength of the penalty", ylabel=curve.measure)
+        alt = (
+            f"{curve.measure[0].upper()}{curve.measure[1:]} at {curve.alphas.size} strengths from "
+            f"{number(curve.alphas[0])} to {number(curve.alphas[-1])}. The chosen strength is {number(curve.chosen)}, "
+            f"with a value of {number(curve.error_at_chosen)}."
+        )
+        return to_svg(figure, "strength", alt)
+
+
+def _label_choice(axes: Axes, curve: StrengthCurve) -> None:
+    left, right = np.log(axes.get_xlim())
+    near_right = (np.log(curve.chosen) - left) / (right - left) > 0.6
+    axes.annotate(
+        f"chosen: {number(curve.chosen, 3)}",
+        (curve.chosen, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(-7 if near_right else 7, 0),
+        textcoords="offset points",
+        ha="right" if near_right else "left",
+        va="top",
+        color=BAD,
+        weight="bold",
+    )
+
+
+_MOST_LINES = len(LINES)
+_SMALLEST_DRAWN = 1e-17  # drawn instead of zero on a logarithmic axis
+
+
+def scores_by_components(
+    n_components: np.ndarray,
+    alphas: np.ndarray,
+    scores: np.ndarray,
+    name: str,
+    chosen: tuple[int, float] | None,
+) -> str:
+    """Draw one line per strength over the number of components (logarithmic), with a ring around the chosen pair.
+
+    If there are more strengths than colours, evenly spaced ones are drawn, the chosen one among them.
+
+    Parameters
+    ----------
+    n_components : ndarray of shape (P,)
+        Numbers of components, ascending.
+    alphas : ndarray of shape (S,)
+        Strengths, ascending.
+    scores : ndarray of shape (P, S)
+        Scores of all pairs; greater is better.
+    name : str
+        Name of the scores, such as 'held-out R²'.
+    chosen : tuple of int and float, or None
+        The chosen number of components and strength.
+    """
+    best = None if chosen is None else int(np.argmin(np.abs(alphas - chosen[1])))
+    with drawing(380, 250) as (figure, axes):
+        for colour, s in zip(LINES, _drawn(alphas.size, best), strict=False):
+            width = 2.6 if s == best else 1.6
+            axes.plot(
+                n_components,
+                scores[:, s],
+                color=colour,
+                linewidth=width,
+                marker="o",
+                markersize=4,
+                label=number(alphas[s], 2),
+            )
+        if chosen is not None and best is not None:
+            p = int(np.argmin(np.abs(n_components - chosen[0])))
+            axes.plot(
+                [n_components[p]], [scores[p, best]], "o", markersize=12, markerfacecolor="none", color=BAD
+            )
+        shown = scores[:, _drawn(alphas.size, best)]
+        top = float(shown.max())
+        # Without this limit, pairs that fail entirely would compress all others into a line.
+        bottom = max(float(shown.min()), top - max(0.05, 4 * float(top - np.median(shown))))
+        axes.set(ylim=(bottom - 0.04 * (top - bottom + 1e-9), top + 0.06 * (top - bottom + 1e-9)))
+        if n_components.size > 1:
+            axes.set(xscale="log", xlim=(n_components[0] / 1.1, n_components[-1] * 1.1))
+            log_axis(axes.xaxis, *axes.get_xlim())
+        axes.grid(axis="y")
+        axes.set(xlabel="principal components", ylabel=name)
+        axes.legend(title="alpha", loc="upper left", bbox_to_anchor=(1.01, 1.02), labelcolor=MUTED)
+        alt = f"{name} over {n_components.size} numbers of components at {alphas.size} strengths."
+        if chosen is not None:
+            alt += f" Chosen: {chosen[0]} components at strength {number(chosen[1], 3)}."
+        return to_svg(figure, "components", alt)
+
+
+def along_path(
+    alphas: np.ndarray,
+    values: np.ndarray,
+    name: str,
+    chosen: float,
+    *,
+    band: np.ndarray | None = None,
+    logarithmic: bool = False,
+    id: str = "path",
+) -> str:
+    """Draw values (S,) over strengths (S,), with ``band`` (S,) to either side; a dashed line marks the choice."""
+    order = np.argsort(alphas)
+    x, y = alphas[order], np.maximum(values[order], _SMALLEST_DRAWN) if logarithmic else values[order]
+    with drawing(330, 220) as (figure, axes):
+        axes.axvline(chosen, color=BAD, linewidth=1.2, dashes=(4, 3), zorder=1)
+        if band is not None:
+            axes.fill_between(x, y - band[order], y + band[order], color=GOOD, alpha=0.2, linewidth=0)
+        axes.plot(x, y, color=GOOD, linewidth=2, marker="o", markersize=4)
+        axes.set(xscale="log", xlim=(x[0] / 1.2, x[-1] * 1.2))
+        log_axis(axes.xaxis, *axes.get_xlim())
+        if logarithmic:
+            axes.set(yscale="log", ylim=(y.min() / 3, y.max() * 3))
+            log_axis(axes.yaxis, *axes.get_ylim())
+        axes.grid(axis="y")
+        axes.set(xlabel="strength of the penalty", ylabel=name)
+        alt = f"{name} at {x.size} strengths from {number(x[0])} to {number(x[-1])}; {number(chosen, 3)} is chosen."
+        return to_svg(figure, id, alt)
+
+
+def _drawn(count: int, kept: int | None) -> Sequence[int]:
+    """Return at most as many indices as there are colours, evenly spaced, ``kept`` among them."""
+    if count <= _MOST_LINES:
+        return range(count)
+    places = np.unique(np.linspace(0, count - 1, _MOST_LINES).round().astype(int)).tolist()
+    if kept is not None and kept not in places:
+        places[int(np.argmin(np.abs(np.array(places) - kept)))] = kept
+    return places
+
+
+@dataclass(frozen=True, eq=False)
+class SelectionPage(Page):
+    """The cross-validation of a fitted model, as a page.
+
+    Parameters
+    ----------
+    title : str
+        Title of the page.
+    name : str
+        Name of the estimator.
+    facts : dict
+        What was learned, by name.
+    figures : list of dict
+        Title, drawing and caption of each figure.
+    settings : dict
+        Parameters of the estimator, as text.
+    versions : mapping of str to str, optional
+        Versions of packages by name; by default ``package_versions()``.
+    created : datetime, optional
+        Time of the page, with its time zone; by default now.
+    """
+
+    title: str
+    name: str
+    facts: dict[str, str]
+    figures: list[JSON]
+    settings: JSON
+    versions: Mapping[str, str] = field(default_factory=package_versions)
+    created: datetime = field(default_factory=now)
+
+    @classmethod
+    def of(
+        cls, model: BaseEstimator, *, curves: ComponentCurves | None = None, title: str | None = None
+    ) -> SelectionPage:
+        """Return the page on the cross-validation of a fitted ``MomentsRidge``, ``MomentsLasso`` or related model.
+
+        For ridge on principal components, the page shows the held-out R² of each number of components and strength,
+        and R² and accuracy on other rows if ``curves`` is given. For LASSO and group LASSO, it shows held-out error,
+        number of used features and residuals of the optimality conditions along the path of strengths.
+
+        Parameters
+        ----------
+        model : estimator
+            A fitted model from moments, or a ``HistogramClassifier`` whose ``PrincipalFeatures`` were given several
+            numbers of components.
+        curves : ComponentCurves or None, default=None
+            Scores on other rows, the result of ``model.curves(X, y)``.
+        title : str or None, default=None
+            Title of the page; None takes the name of the estimator.
+
+        Returns
+        -------
+        SelectionPage
+
+        Raises
+        ------
+        DataError
+            If the model chose nothing by folds and there are no ``curves``.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from chimap import MomentsLasso
+        >>> Z = np.random.default_rng(0).standard_normal((300, 20))
+        >>> model = MomentsLasso(n_alphas=8, random_state=0).fit(Z, Z[:, 3] - Z[:, 7])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SelectionPage.of(model).save(f"{folder}/lasso.html").name
+        'lasso.html'
+        """
+        figures = _path_figures(model) if hasattr(model, "path_") else _component_figures(model, curves)
+        if not figures:
+            raise DataError(
+                Message(
+                    "this {} has chosen nothing by folds, and there are no curves to show: fit it with several numbers "
+                    "of components (n_components, or PrincipalFeatures) or alphas, or pass curves=model.curves(X, y).",
+                    type(model).__name__,
+                )
+            )
+        name = type(model).__name__
+        settings = plain({k: str(v) for k, v in model.get_params(deep=False).items() if k != "groups"})
+        return cls(title or name, name, _facts(model), figures, settings)
+
+    def to_html(self) -> str:
+        """Return the page as text; equal values give equal text."""
+        return render(
+            "selection.html",
+            title=self.title,
+            name=self.name,
+            facts=self.facts,
+            figures=self.figures,
+            settings=self.settings,
+            versions=plain(self.versions),
+            created=date_in_words(self.created),
+        )
+
+
+def _component_figures(model: BaseEstimator, curves: ComponentCurves | None) -> list[JSON]:
+    figures = []
+    scores = ComponentScores.of(model.selection_)
+    number = getattr(model, "n_components_", getattr(model, "n_principal_", None))
+    chosen = None if number is None else (number, model.alpha_)
+    if scores is not None:
+        learned = "components and weights" if hasattr(model, "n_components_") else "weights"
+        fold_caption = (
+            f"Each fold is predicted with {learned} learned from the other folds. The result is exact and is computed "
+            "from moments alone."
+        )
+        svg = scores_by_components(scores.n_components, scores.alphas, scores.r2, "held-out R²", chosen)
+        figures.append(captioned("Cross-validated R²", svg, fold_caption))
+    if curves is not None:
+        row_caption = (
+            f"Scores on {curves.n_rows:,} other rows, with components and weights from all rows of the fit."
+        )
+        for name, values in (("R²", curves.r2), ("accuracy", curves.accuracy)):
+            if values is not None:
+                svg = scores_by_components(curves.n_components, curves.alphas, values, name, chosen)
+                title = f"{name[0].upper()}{name[1:]} on other rows"
+                figures.append(captioned(title, svg, row_caption))
+    return figures
+
+
+def _path_figures(model: BaseEstimator) -> list[JSON]:
+    path, figures = model.path_, []
+    if model.selection_ is not None:
+        band, mean = model.selection_.standard_errors, model.selection_.scores.mean(axis=1)
+        svg = along_path(path.alphas, mean, "held-out squared error", model.alpha_, band=band, id="error")
+        caption = "Mean over the held-out folds. The band is one standard error."
+        figures.append(captioned("Cross-validated error", svg, caption))
+    svg = along_path(path.alphas, path.n_used.astype(float), "used features", model.alpha_, id="used")
+    figures.append(captioned("Used features", svg, "Number of features with a non-zero weight."))
+    svg = along_path(path.alphas, path.residuals, "residual", model.alpha_, logarithmic=True, id="residual")
+    caption = (
+        "Largest violation of the optimality conditions (Karush, Kuhn, Tucker), as a share of the strength."
+    )
+    figures.append(captioned("Optimality", svg, caption))
+    return figures
+
+
+def _facts(model: BaseEstimator) -> dict[str, str]:
+    facts = {
+        "rows": f"{model.n_rows_:,}",
+        "features": f"{model.coef_.shape[1]:,}",
+        "alpha": number(model.alpha_),
+    }
+    if hasattr(model, "n_principal_"):
+        facts["components per block"] = f"{model.n_principal_:,}"
+    if hasattr(model, "n_components_"):
+        facts["components"] = f"{model.n_components_:,}"
+        facts["explained variance"] = percent(float(model.pca_.shares.sum()))
+    if ComponentScores.of(model.selection_) is not None:
+        facts["held-out R²"] = number(float(model.selection_.r2.max()))
+    if hasattr(model, "path_"):
+        facts["used features"] = f"{int(np.any(model.coef_ != 0, axis=0).sum()):,}"
+        facts["optimality residual"] = number(model.kkt_residual_, 2)
+    return facts

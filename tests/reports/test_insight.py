@@ -1,0 +1,85 @@
+"""What an evaluation says beyond the score, and where the page says it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from chimap._formatting import microseconds
+from chimap.reports import TwoClasses, worst_mistakes
+
+from .cases import page_of, unequal
+
+
+def test_of_unequal_classes_auc_average_precision_and_balanced_accuracy_lead():
+    evaluation = unequal()
+    page = page_of("two unequal classes")
+    head = page[page.index('class="label"') : page.index("Confusion matrix</h2>")]
+    order = [
+        "ROC AUC on",
+        "average precision of class active",
+        "balanced accuracy",
+        "are found",
+        "The bar shows the accuracy",
+    ]
+    places = [head.index(word) for word in order]
+    assert places == sorted(places)
+    metrics = evaluation.metrics
+    found, there = metrics.confusion[0, 0], metrics.support[0]
+    assert (
+        f"{found} of the {there} rows of class active are found, with {metrics.confusion[1, 0]} false positives"
+        in head
+    )
+    assert "Balanced accuracy on" not in page_of("ten classes")
+
+
+def test_a_regression_names_its_worst_rows_and_a_linear_model():
+    page = page_of("regression, few rows")
+    for told in ("Would more rows help?", "Most important bins", "Worst mistakes", "Absolute error"):
+        assert page.count(told) == 1
+    assert "Linear model on 1,000 training rows: 0.75" in page
+    assert "Margin" not in page
+
+
+def test_two_classes_have_roc_and_reliability_in_place_of_curves_a_class():
+    page = page_of("two unequal classes")
+    for told in (
+        "ROC curve and calibration",
+        "Would more rows help?",
+        "Most important bins",
+        "Worst mistakes",
+    ):
+        assert page.count(told) == 1
+    assert "Precision and recall" not in page
+    assert "&lt;bit&gt; 17" in page
+    assert "Linear model on 1,000 training rows: 80.0" in page
+
+
+def test_the_most_surely_wrong_come_first():
+    names, y, predicted = np.array(["a", "b", "c"]), np.array([0, 1, 1]), np.array([1, 0, 1])
+    scores = np.array([[0.0, 0.2], [3.0, 1.0], [0.0, 9.0]])
+    found = worst_mistakes(names, y, predicted, scores, [0, 1])
+    assert [(one.row, one.true, one.predicted) for one in found] == [("b", 1, 0), ("a", 0, 1)]
+
+
+def test_probabilities_that_are_right_lie_on_the_line():
+    rng = np.random.default_rng(0)
+    p = rng.random(20_000)
+    bands = TwoClasses(rng.random(p.size) < p, p, p).reliability()
+    assert len(bands) == 10
+    assert max(abs(said - share) for said, share, _ in bands) < 0.05
+    assert sum(rows for *_, rows in bands) == p.size
+    assert TwoClasses(p > 0.5, p).reliability() == []
+
+
+def test_json_holds_it():
+    plain = json.loads(json.dumps(unequal().as_dict()["insight"]))
+    assert plain["linear"] == 0.8
+    assert plain["learning_curve"]["rows"] == [250, 500, 1000]
+    assert plain["worst_mistakes"][0]["row"].startswith("m")
+
+
+def test_times_a_row_have_a_unit_that_fits():
+    assert microseconds(2.16e-3).replace("\u202f", " ") == "2.16 ms"
+    assert microseconds(2.16e-6).replace("\u202f", " ") == "2.16 µs"
