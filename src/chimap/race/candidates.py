@@ -209,18 +209,18 @@ class Entry:
         form = "exponential" if self.kernel.startswith("exp-") else "additive"
         return f"{form} {self.normalize}"
 
-    def candidate(self, asked: Recipe) -> Candidate:
-        """Return the candidate of a race for this recipe."""
+    def candidate(self, asked: Recipe, has_family: bool = True) -> Candidate:
+        """Return the candidate of a race for this recipe; without a family it runs whatever its like score."""
         loss = {"ridge": "square", "margins": "hinge", "exact margins": "squared_hinge"}[self.way]
         recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
         if self.has_gamma:
             recipe = recipe.chosen(gamma=AUTO)
-        return Candidate.of(recipe, self.name, self.is_baseline, self.shares, self.family)
+        return Candidate(self.name, recipe, self.is_baseline, self.shares, self.family if has_family else "")
 
     def candidate_within(self, asked: Recipe) -> Candidate:
         """Return the candidate with this kernel and normalisation; features, loss and gamma are those of the recipe."""
         recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize)
-        return Candidate.of(recipe, _name(self.kernel, self.normalize), self.is_baseline)
+        return Candidate(_name(self.kernel, self.normalize), recipe, self.is_baseline)
 
 
 def entries(look: Look, most: int | None = None) -> list[Entry]:
@@ -443,7 +443,7 @@ def named_candidate(
         name += f", {normalize or 'raw'} rows"
     exact = recipe.chosen(features="exact", loss="square")
     is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
-    return Candidate.of(exact if is_exact else recipe, name)
+    return Candidate(name, exact if is_exact else recipe)
 
 
 def candidates_of_kernel(
@@ -467,7 +467,7 @@ def candidates_of_kernel(
     return [
         *(entry.candidate(asked) for entry in entries(look) if entry.is_baseline),
         *(
-            Candidate.of(exact.chosen(normalize=normalization), _name(kernel, normalization))
+            Candidate(_name(kernel, normalization), exact.chosen(normalize=normalization))
             for normalization in normalizations
         ),
     ]
@@ -490,7 +490,7 @@ def features_of_kernel(
     ``sizes`` are the numbers of landmarks and random features to try. ``n_rows`` is the number of rows to learn from,
     which bounds the landmarks.
     """
-    exact = winner.recipe(asked)
+    exact = winner.recipe
     kernel, recipe = (
         as_kernel(exact.feature_settings.kernel, 1.0),
         exact.unchosen("features", "loss", of=asked),
@@ -517,7 +517,7 @@ def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
     is_sized = "n_components" in recipe.raced
     size = f" {recipe.n_components:,}" if is_sized else ""
     way = "SVM" if recipe.loss != "square" else f"{recipe.features}{size}"
-    return Candidate.of(recipe, f"{winner.name}, {way}", winner.is_baseline)
+    return Candidate(f"{winner.name}, {way}", recipe, winner.is_baseline)
 
 
 # --- what a candidate becomes
