@@ -151,6 +151,9 @@ def forwarded(
                 given.arguments[name] = model.preparation(*_read(self, given.arguments[name]))
         return function(*given.args, **given.kwargs)
 
+    first, *others = parameters.parameters.values()
+    shown = parameters.replace(parameters=[first.replace(name="self", annotation=first.empty), *others])
+    forward.__signature__ = shown  # type: ignore[attr-defined]
     return forward
 
 
