@@ -60,7 +60,7 @@ from chimap.fit.collecting import Request
 from chimap.fit.fit import fit, fit_candidate, gamma_of_sample
 from chimap.fit.method import Method
 from chimap.fit.resolve import resolve
-from chimap.kernels import Kernel, as_kernel
+from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.models import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -397,8 +397,7 @@ class HistogramModel(BaseEstimator):
             return
         model = self.model_
         Method.of(model.recipe, model.columns, has_gaps=model.task.has_gaps)
-        for part in model.parts:
-            as_kernel(part.settings.kernel, part.settings.gamma)
+        _ = model.parts  # raises for a kernel or features that are not there
         if (weights := model.recipe.given_bin_weights) is not None:
             checked_weights(weights, model.n_bins, "bin", "bin_weights")
 

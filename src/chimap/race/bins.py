@@ -17,7 +17,7 @@ from chimap._types import ArrayLike
 from chimap._validation import DataError, MemoryBudgetError, check_blocks, check_choice, checked_weights
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
-from chimap.features.exact import has_map
+from chimap.features.over_map import has_map
 from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learn_weights, learned_weights
@@ -346,7 +346,7 @@ def _by_ridge(race: Race, result: RaceResult) -> list[Trial]:
 
 def _is_by_ridge(recipe: Recipe) -> bool:
     """Whether a candidate minimises squares, with gradients."""
-    has_gradients = not has_features(recipe, "exact") or has_map(recipe.feature_settings.exact)
+    has_gradients = not has_features(recipe, "exact") or has_map(recipe.exact_kernel)
     return bool(recipe.loss == "square") and has_gradients
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,10 +13,10 @@ from chimap._types import Parameters, Rows
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
-from chimap.features.base import FeatureSettings
-from chimap.features.exact import has_map
-from chimap.features.exact.family import MOST_ROWS
-from chimap.features.families import FAMILIES, family_of
+from chimap.features.exact import MOST_ROWS
+from chimap.features.families import FAMILIES
+from chimap.features.over_map import has_map
+from chimap.features.prescribed import AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.race.trials import Candidate
 from chimap.recipe import AUTO, Recipe, is_auto
@@ -295,8 +295,8 @@ def within_room(
             beside = bytes_beside("squared_hinge", source.n_rows)
             needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
             return source.n_rows <= MOST_MARGIN_ROWS and beside + max(needed, in_race) <= room
-        mapped = FeatureSettings(entry.kernel, features=entry.features)
-        n_features = family_of(mapped).footprint(mapped, source.n_features).features
+        features = AutomaticFeatures(entry.features).of_kernel(as_kernel(entry.kernel))
+        n_features = features.footprint(source.n_features).features
         return density * source.n_rows * n_features * LIBLINEAR_ENTRY_BYTES <= room
 
     return [entry for entry in entered if fits(entry)]
@@ -492,7 +492,7 @@ def features_of_kernel(
     """
     exact = winner.recipe
     kernel, recipe = (
-        as_kernel(exact.feature_settings.kernel, 1.0),
+        replace(exact, gamma=1.0).exact_kernel,
         exact.unchosen("features", "loss", of=asked),
     )
     if "gamma" in recipe.raced:
@@ -546,7 +546,7 @@ def recipe_for_all(
         return recipe
     if "gamma" in recipe.raced:
         return recipe.chosen(features="landmarks", gamma=learned.get("gamma", "mean"))
-    if not has_map(recipe.feature_settings.exact):
+    if not has_map(recipe.exact_kernel):
         return recipe.chosen(features="landmarks")
     n_terms = 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1
     return recipe.chosen(features="additive", n_terms=n_terms)
