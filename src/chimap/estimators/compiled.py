@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -15,7 +15,6 @@ from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
 from chimap.data.doubts import Units
-from chimap.estimators.base import HistogramModel
 from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
 from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior
 from chimap.features.additive import AnchorMap
@@ -57,11 +56,11 @@ class TableModel:
         return self.tables.n_outputs
 
     def room(self, n_rows: int) -> np.ndarray:
-        """See ``Scorer``: none, as rows are not expanded."""
+        """See ``OutputsOfRows``: none, as rows are not expanded."""
         return np.empty((0, 0), dtype=np.float32)
 
     def scores(self, rows: Rows, first_row: int | np.ndarray, name: str, room: np.ndarray) -> np.ndarray:
-        """See ``Scorer``."""
+        """See ``OutputsOfRows``."""
         scores, outside = self.tables.scores(self.prepared(rows, first_row, name))
         if outside.any():
             assert self.exact is not None  # code tables have no end
@@ -78,6 +77,21 @@ class TableModel:
             return _arrays.as_rows(rows, np.float32)
 
 
+class Compilable(Protocol):
+    """A fitted estimator that tables are made from."""
+
+    alpha_: float
+
+    @property
+    def fitted(self) -> Model:
+        """Its model."""
+        ...
+
+    def describe(self) -> JSON:
+        """Return its description."""
+        ...
+
+
 class CompiledModel(BaseEstimator):
     """A fitted model whose scores are sums of table entries, one per bin; see ``HistogramClassifier.compile``.
 
@@ -92,7 +106,7 @@ class CompiledModel(BaseEstimator):
     precision_ = "float32"  # of the tables
 
     tables_: LineTables | CodeTables
-    exact_: HistogramModel | None
+    exact_: Annotated[Compilable | None, BaseEstimator | None]
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     first_column_: Sometimes[int | None] = None
@@ -205,6 +219,10 @@ class CompiledModel(BaseEstimator):
         self._refresh()
         exact = None if self.exact_ is None else self.exact_.fitted
         return TableModel(self.tables_, exact, isinstance(self.tables_, CodeTables) or self._is_mixed)
+
+    def _check_parameters(self) -> None:
+        """Refuse a file whose model has no tables, or was compiled from something that scores no rows."""
+        _ = self.fitted
 
     def _refresh(self) -> None:
         if not hasattr(self, "tables_"):

@@ -22,10 +22,10 @@ from chimap._validation import rows_as_fitted
 from chimap.data import ArraySource, Source
 from chimap.data.doubts import Units
 from chimap.engines import Progress
-from chimap.estimators.rows import Fitted, source_as_fitted, source_to_predict
+from chimap.estimators.rows import OfColumns, source_as_fitted, source_to_predict
 from chimap.models.attributes import attributes_of
 from chimap.models.model import Model
-from chimap.models.predict import Scorer, outputs_in_chunks, outputs_in_memory, outputs_of_source
+from chimap.models.predict import OutputsOfRows, outputs_in_chunks, outputs_in_memory, outputs_of_source
 
 if TYPE_CHECKING:
     pass
@@ -34,14 +34,14 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Predictor(Fitted, Protocol):
+class Predictor(OfColumns, Protocol):
     """An estimator with a fitted model."""
 
     units_: Units | None
     n_jobs: int | None
 
     @property
-    def fitted(self) -> Scorer:
+    def fitted(self) -> OutputsOfRows:
         """The fitted model. Raise NotFittedError if there is none."""
         ...
 
@@ -106,7 +106,7 @@ def predict_chunks(
 # --- explanations
 
 
-def rows_as_read(self: Fitted, X: MatrixLike) -> Rows:
+def rows_as_read(self: OfColumns, X: MatrixLike) -> Rows:
     """Return rows X as they are given, in the columns of the fit.
 
     Parameters
@@ -122,7 +122,7 @@ def rows_as_read(self: Fitted, X: MatrixLike) -> Rows:
     return _read(self, X)[0]
 
 
-def _read(estimator: Fitted, X: MatrixLike) -> tuple[Rows, int, str]:
+def _read(estimator: OfColumns, X: MatrixLike) -> tuple[Rows, int, str]:
     """Return rows in the columns of the fit, as they were given, with their first number and name for errors."""
     source = source_to_predict(estimator, X)
     if source is None:

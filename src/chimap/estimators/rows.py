@@ -24,20 +24,18 @@ from chimap.data.views import choice_like, fitted_names
 from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, checked_batch, is_matrix
 from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
-from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
     from chimap.data.formats.fields import Reading
-    from chimap.estimators.base import HistogramModel
 
 _LOOK_SHARE = (
     1 / 32
 )  # of the memory of a fit, for rows that are looked at first, and for what is made of them
 
 
-class Fitted(Protocol):
+class OfColumns(Protocol):
     """An estimator, with what it knows of the columns of its fit."""
 
     n_features_in_: int
@@ -45,7 +43,14 @@ class Fitted(Protocol):
     reading_: Reading | None
 
 
-def source_to_predict(model: Fitted, X: MatrixLike) -> Source | None:
+class LearnsColumns(OfColumns, Protocol):
+    """An estimator that a fit tells of its columns."""
+
+    feature_names_in_: np.ndarray
+    weights: str
+
+
+def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     """Return a source if X is not a matrix of rows; None if it is.
 
     Parameters
@@ -65,7 +70,7 @@ def source_to_predict(model: Fitted, X: MatrixLike) -> Source | None:
     return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
 
 
-def source_as_fitted(model: Fitted, source: Source) -> Source:
+def source_as_fitted(model: OfColumns, source: Source) -> Source:
     """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
     first = model.first_column_
     if None not in (first, source.first_column) and first != source.first_column:
@@ -76,7 +81,7 @@ def source_as_fitted(model: Fitted, source: Source) -> Source:
     return matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
 
 
-def bind_columns(model: HistogramModel, source: Source) -> None:
+def bind_columns(model: LearnsColumns, source: Source) -> None:
     """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept."""
     model.n_features_in_, model.first_column_, model.reading_ = (
         source.n_features, source.first_column, source.reading,
@@ -171,17 +176,6 @@ def labelled_rows(
     return cast("MatrixLike", source), labels, weights
 
 
-def keeps_moments(model: HistogramModel) -> bool:
-    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
-    if not RidgeSolver().supports(model.loss):
-        raise AttributeError(
-            Message(
-                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
-            )
-        )
-    return True
-
-
 def checked_labels(
     y: ArrayLike, classes: ArrayLike | None, known: np.ndarray | None, codec: Codec | None
 ) -> tuple[ArrayLike, ArrayLike | None]:
@@ -223,7 +217,7 @@ def checked_labels(
 
 
 def source_of_batch(
-    model: HistogramModel,
+    model: LearnsColumns,
     X: MatrixLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None,

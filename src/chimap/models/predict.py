@@ -19,7 +19,7 @@ from chimap.engines.compilation import compilation
 _LOOKED_AT = 256  # rows whose units are compared with those of the fit
 
 
-class Scorer(Protocol):
+class OutputsOfRows(Protocol):
     """A fitted model: what gives linear outputs f(x) of rows as they were read."""
 
     @property
@@ -41,7 +41,7 @@ class Scorer(Protocol):
         ...
 
 
-def outputs_in_memory(model: Scorer, rows: Rows, units: Units | None = None) -> np.ndarray:
+def outputs_in_memory(model: OutputsOfRows, rows: Rows, units: Units | None = None) -> np.ndarray:
     """Return f(x) (n, t), float64, of at most ``rows_at_once`` rows in memory.
 
     units: those of the rows of the fit; other units are said.
@@ -51,7 +51,7 @@ def outputs_in_memory(model: Scorer, rows: Rows, units: Units | None = None) -> 
 
 
 def outputs_in_chunks(
-    model: Scorer, source: Source, progress: Progress | None = None, units: Units | None = None
+    model: OutputsOfRows, source: Source, progress: Progress | None = None, units: Units | None = None
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first row of each chunk of a source with the columns of the fit, and its outputs (rows, t), float64.
 
@@ -70,7 +70,7 @@ def outputs_in_chunks(
 
 
 def outputs_of_source(
-    model: Scorer, source: Source, progress: Progress | None = None, units: Units | None = None
+    model: OutputsOfRows, source: Source, progress: Progress | None = None, units: Units | None = None
 ) -> np.ndarray:
     """Return f(x) (n, t), float64, of every row of a source with the columns of the fit."""
     out = np.empty((source.n_rows, model.n_outputs))
