@@ -21,7 +21,7 @@ from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.models.model import Model
-from chimap.models.predict import source_outputs
+from chimap.models.predict import outputs_of_source
 from chimap.moments import of_rows
 from chimap.race.candidates import Look, has_features, is_free
 from chimap.race.machines import Split
@@ -377,7 +377,7 @@ class Race:
         """Return the outcome of a model, by its score on the rows ``test``."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
-        outputs = source_outputs(fitted, ArraySource(rows, column_names=self.column_names))
+        outputs = outputs_of_source(fitted, ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
         score = fitted.task.codec.score(self.y, self.scoring, self.weights)
         deviations = tuple(self._deviations(score, test, outputs))
