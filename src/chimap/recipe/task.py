@@ -118,6 +118,10 @@ class Task:
         """Number of targets, t."""
         return self.codec.n_targets
 
+    def codec_of(self, y: np.ndarray) -> Codec:
+        """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
+        return type(self.codec).of(y)
+
     @property
     def is_multilabel(self) -> bool:
         """Whether targets are several tasks of two classes."""
