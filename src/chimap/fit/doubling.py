@@ -45,7 +45,7 @@ def may_double(asked: Recipe, resolved: Recipe, task: Task, request: Request) ->
     """
     return (
         is_auto(asked.n_components)
-        and takes_landmarks(resolved.feature_settings)
+        and takes_landmarks(resolved)
         and resolved.learner is None
         and resolved.n_principal is None
         and RidgeSolver().supports(resolved.loss)
@@ -87,10 +87,10 @@ def doubled(
     score = task.codec.score(y, scoring_of(recipe.scoring, recipe.is_classifier, y), source.weights)
     most = landmarks_in(_SHARE * (recipe.time_limit or USUAL_SECONDS), source.n_rows)
     most = min(most, source.n_rows // _ROWS_OF_A_LANDMARK)
-    check = room_for(recipe, source, task, groups)
+    check, n = room_for(recipe, source, task, groups), int(recipe.n_components)
     while True:
-        before, n = learned, 2 * recipe.n_components
-        is_full = before.model.features._n_features_out == recipe.n_components  # else rows tell no more apart
+        is_full = learned.model.features._n_features_out == n  # otherwise rows tell no more of them apart
+        before, n = learned, 2 * n
         if n > most or not is_full or before.held_out is None:
             return before.model
         try:
