@@ -16,7 +16,7 @@ from chimap.data import Source
 from chimap.data.views import ChosenRows
 from chimap.engines import Progress
 from chimap.fit.collecting import Request
-from chimap.fit.doubling import Learned
+from chimap.fit.doubling import ModelAndOutputs
 from chimap.fit.resolve import ChooseGamma, resolve
 from chimap.models.model import Model
 from chimap.models.predict import outputs_of_source
@@ -44,7 +44,7 @@ def better_of(
     task: Task,
     source: Source,
     groups: np.ndarray | None,
-    learn: Callable[[Recipe, Source, np.ndarray | None], Learned],
+    learn: Callable[[Recipe, Source, np.ndarray | None], ModelAndOutputs],
     choose_gamma: ChooseGamma,
     progress: Progress,
 ) -> Model:

@@ -31,7 +31,7 @@ _ROWS_OF_A_LANDMARK = 4  # with fewer rows for each landmark, an exact machine t
 
 
 @dataclass(frozen=True)
-class Learned:
+class ModelAndOutputs:
     """A model, and its outputs for rows that it has not seen; None if there are none."""
 
     model: Model
@@ -55,19 +55,19 @@ def may_double(asked: Recipe, resolved: Recipe, task: Task, request: Request) ->
 
 
 def doubled(
-    learned: Learned,
+    learned: ModelAndOutputs,
     recipe: Recipe,
     task: Task,
     source: Source,
     groups: np.ndarray | None,
-    learn: Callable[[Recipe, Source, np.ndarray | None], Learned],
+    learn: Callable[[Recipe, Source, np.ndarray | None], ModelAndOutputs],
     progress: Progress,
 ) -> Model:
     """Return the model, or one of twice, four times, .. as many landmarks.
 
     Parameters
     ----------
-    learned : Learned
+    learned : ModelAndOutputs
         Fitted with the number of landmarks of the recipe.
     recipe : Recipe
         All settings have values.
