@@ -9,15 +9,28 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import DataError, check_positive
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.rows import checked_labels, keeps_moments
+from chimap.estimators.rows import checked_labels
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.recipe.codecs import checked_batch
+from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+def keeps_moments(model: HistogramModel) -> bool:
+    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
+    if not RidgeSolver().supports(model.loss):
+        raise AttributeError(
+            Message(
+                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
+            )
+        )
+    return True
 
 
 class HistogramClassifier(ClassTargets, HistogramModel):
@@ -59,7 +72,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Number of landmarks, or total number of random features. A larger number is more accurate, but the cost of the
         pass grows linearly with the bins and quadratically with this number. "auto" is 2048 random features, or a
         number of landmarks that follows the rows: 8 times their square root, from 1000 to 8000, as far as the memory
-        has room.
+        has room. With ``loss="square"`` that number doubles, up to 8000, while rows that are left out gain more than
+        the standard error of the gain, and the sums take no more than a minute of two cores.
     normalize : str, sequence of str or None, default=None
         What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
         sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
