@@ -336,8 +336,11 @@ class HistogramModel(BaseEstimator):
         recipe, _ = race(recipe, source, task, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
-        rows = first_look(source)[0]
-        self.units_, self.mass_ = None if recipe.normalize == "l1" else Units.of(rows), TrainingMass.of(rows)
+        first = first_look(source)[0]
+        self.units_, self.mass_ = (
+            None if recipe.normalize == "l1" else Units.of(first),
+            TrainingMass.of(first),
+        )
         return batches
 
     # --- the fitted model
