@@ -147,6 +147,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
@@ -169,6 +170,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring

@@ -252,17 +252,18 @@ def _metric_lines(
         "ROC AUC": None if metrics.auc is None else f"{metrics.auc:.4f}",
         "worst classes": _worst_classes(metrics),
     }
-    if not metrics.is_unequal:
+    if not metrics.is_unequal and metrics.positive is None:
         return lines
     if metrics.average_precision is None:
         return {"balanced": lines.pop("balanced"), **lines}
-    precision = f"{metrics.average_precision:.4f}, for class {metrics.classes[metrics.rarer]}"
+    precision = f"{metrics.average_precision:.4f}, for class {metrics.classes[metrics.of_interest]}"
     headline: dict[str, str | None] = {
         "ROC AUC": lines.pop("ROC AUC"),
         "average precision": precision,
         "balanced": lines.pop("balanced"),
     }
-    return {**headline, "rare class": rare_class(metrics), **lines}
+    kind = "rare class" if metrics.positive is None else "positive"
+    return {**headline, kind: class_of_interest(metrics), **lines}
 
 
 def _worst_classes(metrics: ClassificationMetrics, n: int = 3) -> str | None:
@@ -303,10 +304,10 @@ def score_line(score: Score) -> str:
         return f"mean {metrics.first} {mean:.3f} over {len(metrics.names)} tasks on {metrics.n_rows:,} rows"
     if isinstance(metrics, ClassificationMetrics):
         low, high = (f"{100 * end:.1f}" for end in metrics.interval)
-        if metrics.is_unequal and metrics.auc is not None:
+        if (metrics.is_unequal or metrics.positive is not None) and metrics.auc is not None:
             return (
                 f"ROC AUC {metrics.auc:.3f}, average precision {metrics.average_precision:.3f}, balanced accuracy "
-                f"{show.percent(metrics.balanced_accuracy)}; {rare_class(metrics)}; accuracy "
+                f"{show.percent(metrics.balanced_accuracy)}; {class_of_interest(metrics)}; accuracy "
                 f"{show.percent(metrics.accuracy)} on {metrics.n_rows:,} rows; {score.baseline.name}: "
                 f"{show.percent(score.baseline.value)}"
             )
@@ -323,14 +324,21 @@ def score_line(score: Score) -> str:
     )
 
 
-def rare_class(metrics: ClassificationMetrics) -> str:
-    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the rarer of two classes."""
-    rare = metrics.rarer
-    n_found, n_rows = int(metrics.confusion[rare, rare]), int(metrics.support[rare])
-    return (
-        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[rare]} found ({show.percent(n_found / n_rows)}), "
-        f"{int(metrics.confusion[1 - rare, rare]):,} false alarms"
+def class_of_interest(metrics: ClassificationMetrics) -> str:
+    """Return '12 of 40 rows of class active found (30.0 %), 7 false alarms' for the class that is to be found.
+
+    If it was named as the positive class, the line also has precision, recall and F1 by name.
+    """
+    k = metrics.of_interest
+    n_found, n_rows = int(metrics.confusion[k, k]), int(metrics.support[k])
+    line = (
+        f"{n_found:,} of {n_rows:,} rows of class {metrics.classes[k]} found ({show.percent(n_found / n_rows)}), "
+        f"{int(metrics.confusion[1 - k, k]):,} false alarms"
     )
+    if metrics.positive is None:
+        return line
+    shares = {"precision": metrics.precision[k], "recall": metrics.recall[k], "F1": metrics.f1[k]}
+    return f"{line}; " + ", ".join(f"{name} {show.percent(share)}" for name, share in shares.items())
 
 
 _MOST_TASKS = 20  # tasks shown on the terminal

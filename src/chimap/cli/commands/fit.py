@@ -197,6 +197,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     if task_names(model) is not None:
         task = f"{model.n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
     n_features = model.coef_.shape[1]
+    positive = getattr(model, "positive_", None)  # learners of kernels have none
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
     return {
@@ -212,6 +213,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "alpha": f"{model.alpha_:.4g} ({chosen})",
         "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
+        "positive": None if positive is None else str(positive),
         "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": show.stages(model.stage_seconds_),
@@ -293,11 +295,19 @@ def weights_line(fitted: FittedModel) -> str | None:
 
 
 def threshold_line(model: BaseEstimator) -> str | None:
-    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold."""
+    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold.
+
+    If the positive class was named, the line says on which side it is, and that the rule is about it.
+    """
     if not hasattr(model, "threshold_"):
         return None
     rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
-    return f"{model.threshold_:.4g}: scores above it mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
+    positive, side = getattr(model, "positive_", None), "above"  # learners of kernels have none
+    meant = model.classes_[1] if positive is None else positive
+    if positive is not None:
+        rule += f" of {positive}"
+        side = "above" if positive == model.classes_[1] else "below"
+    return f"{model.threshold_:.4g}: scores {side} it mean {meant} (chosen by {rule} on held-out rows)"
 
 
 def loss_line(model: BaseEstimator) -> str | None:
@@ -337,6 +347,7 @@ def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
         "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
         "alpha": model.alpha_,
         "class_weight": getattr(model, "class_weight_", None),
+        "positive": getattr(model, "positive_", None),
         "threshold": getattr(model, "threshold_", None),
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},

@@ -65,6 +65,7 @@ def predict(
     """
     from chimap import load
     from chimap.cli import data_rows
+    from chimap.cli.commands.fit import threshold_line
     from chimap.cli.predictions import writer
 
     to_stdout = str(output) == "-"
@@ -85,6 +86,8 @@ def predict(
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
+    facts["positive"] = getattr(fitted, "positive_", None)  # learners of kernels have none
+    facts["threshold"] = getattr(fitted, "threshold_", None)
     if json:
         show.as_json(facts)
         return
@@ -92,6 +95,8 @@ def predict(
     print(
         f"Wrote {source.n_rows:,} predictions to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
     )
+    if (line := threshold_line(fitted)) is not None:
+        print(f"threshold {line}")
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:
