@@ -91,6 +91,7 @@ if TYPE_CHECKING:
         stationary_student,
     )
     from chimap.moments import PCA, Moments
+    from chimap.reports import report
 
 __all__ = [
     "HistogramClassifier",
@@ -155,6 +156,7 @@ __all__ = [
     "MomentsLasso",
     "MomentsGroupLasso",
     "OnlineIntersectionClassifier",
+    "report",
 ]
 
 # The module of each name, which is imported when the name is first used. So the command line can answer --help at once,
@@ -188,7 +190,7 @@ _HOMES = {
     "features.minmax": ("MinMaxFeatures",),
     "features.landmarks": ("LandmarkFeatures", "NystroemFeatures"),
     "penalties": (),
-    "reports": (),
+    "reports": ("report",),
     "solvers": (),
     "tables": (),
     "images": ("ImageHistograms", "open_images"),

@@ -23,7 +23,7 @@ process.prepare_blas()  # before numpy is loaded
 import numpy as np
 import scipy.sparse as sp
 
-from chimap import HistogramClassifier, report
+from chimap import HistogramClassifier, reports
 from chimap._threads import one_thread
 
 
@@ -35,8 +35,8 @@ def warm() -> None:
             for kernel, features in (("exp-chi2", "exact"), ("exp-chi2", "landmarks"), ("chi2", "additive")):
                 model = HistogramClassifier(kernel, features=features, n_components=16, random_state=0)
                 answers = model.fit(rows, y).predict(rows)
-        metrics = report.classification_metrics(y, answers)
-        report.Evaluation("", "", data={}, metrics=metrics).to_html()
+        metrics = reports.classification_metrics(y, answers)
+        reports.Evaluation("", "", data={}, metrics=metrics).to_html()
 
 
 def run(request: dict, out: int, err: int) -> None:

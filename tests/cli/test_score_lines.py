@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from chimap.cli.commands.evaluate import score_line
 from chimap.cli.flag_values import normalization_of
 from chimap.reports import classification_metrics
+from chimap.reports.in_words import score_line
 from chimap.reports.measures import Baseline
 from chimap.reports.score import Score
 

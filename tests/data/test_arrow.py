@@ -1,5 +1,8 @@
 """Parquet and Arrow files: columns, partitions, order, and what is wrong with a part."""
 
+import datetime as dt
+from decimal import Decimal
+
 import numpy as np
 import pytest
 
@@ -28,6 +31,76 @@ def test_hive_partitions_give_labels(tmp_path):
     np.testing.assert_array_equal(all_rows(source), COUNTS[np.argsort(LABELS, kind="stable")])
     assert open_source(tmp_path / "data.parquet").labels() is None
     np.testing.assert_array_equal(open_source(tmp_path / "data.parquet", "year").labels(), 2024)
+
+
+@pytest.mark.parametrize("values", [["cat", "dog"], ["1", "2"]])
+def test_a_partition_of_nulls_has_no_labels(tmp_path, values):
+    pq.write_to_dataset(
+        pa.table({"a": np.arange(6.0), "b": np.ones(6), "kind": [None, values[0], values[1], None, *values]}),
+        tmp_path / "data.parquet",
+        partition_cols=["kind"],
+    )
+    assert (tmp_path / "data.parquet" / "kind=__HIVE_DEFAULT_PARTITION__").is_dir()
+    source = open_source(tmp_path / "data.parquet", "kind")
+    assert source.labels().astype(str).tolist() == [values[0]] * 2 + [values[1]] * 2
+    assert sorted(all_rows(source.unlabelled)[:, 0].tolist()) == [0.0, 3.0]
+
+
+DAY, MOMENT = dt.date(2024, 1, 31), dt.datetime(2024, 1, 31, 10)
+MIDNIGHT = dt.datetime(2024, 1, 31)
+WRITTEN = {
+    "dates": (pa.array([DAY, dt.date(2023, 1, 1), DAY]), ["2024-01-31", "2023-01-01", "2024-01-31"]),
+    "timestamps": (
+        pa.array([MOMENT, MOMENT.replace(microsecond=500000), MIDNIGHT], pa.timestamp("ns")),
+        ["2024-01-31 10:00:00", "2024-01-31 10:00:00.5", "2024-01-31 00:00:00"],
+    ),
+    "timestamps with a zone": (
+        pa.array([MOMENT] * 2 + [MIDNIGHT], pa.timestamp("us", "UTC")),
+        ["2024-01-31 10:00:00Z"] * 2 + ["2024-01-31 00:00:00Z"],
+    ),
+    "times": (
+        pa.array([dt.time(10), dt.time(10, 0, 7), dt.time(10)]),
+        ["10:00:00", "10:00:07", "10:00:00"],
+    ),
+    "durations": (pa.array([1, 2, 1], pa.duration("s")), ["1 s", "2 s", "1 s"]),
+    "decimals": (pa.array([Decimal("1.50"), Decimal("2.25"), Decimal("1.50")]), [1.5, 2.25, 1.5]),
+    "whole decimals": (pa.array([Decimal(12), Decimal(7), Decimal(12)], pa.decimal128(9, 0)), [12, 7, 12]),
+    "bytes": (pa.array([b"cat", "h\u00e9n".encode(), b"cat"]), ["cat", "h\u00e9n", "cat"]),
+    "bytes of one length": (pa.array([b"ab", b"cd", b"ab"], pa.binary(2)), ["ab", "cd", "ab"]),
+    "dates in a dictionary": (pa.array([DAY] * 3).dictionary_encode(), ["2024-01-31"] * 3),
+}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+@pytest.mark.parametrize("use", ["labels", "groups", "joined labels"])
+def test_what_is_no_number_is_read_as_from_text(tmp_path, kind, use):
+    column, expected = WRITTEN[kind]
+    rows = pa.table({"id": ["x", "y", "z"], "a": [1.0, 2.0, 3.0], "b": [0.0, 1.0, 0.0]})
+    pq.write_table(rows.append_column("what", column), tmp_path / "rows.parquet")
+    if use == "labels":
+        values = open_source(tmp_path / "rows.parquet", "what").labels()
+    elif use == "groups":
+        values = open_source(tmp_path / "rows.parquet", aside="what").column("what")
+    else:
+        pq.write_table(rows, tmp_path / "alone.parquet")
+        values = open_source(tmp_path / "alone.parquet", f"{tmp_path}/rows.parquet::what").labels()
+    assert values.tolist() == expected
+
+
+def test_missing_dates_and_bytes_are_missing_labels(tmp_path):
+    for column in ([DAY, None, DAY], [b"a", None, b"b"], [Decimal("1.5"), None, Decimal("2.5")]):
+        table = pa.table({"a": [1.0, 5.0, 3.0], "b": [0.0, 1.0, 0.0], "what": pa.array(column)})
+        pq.write_table(table, tmp_path / "rows.parquet")
+        assert open_source(tmp_path / "rows.parquet", "what").n_left_out == 1
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    table = pa.table({"a": [1.0, 2.0], "b": [0.0, 1.0], "what": pa.array([b"a", b"\xff"])})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(
+        DataError, match=r"column 'what' of .*rows\.parquet: bytes that are not text in UTF-8"
+    ):
+        open_source(tmp_path / "rows.parquet", "what")
 
 
 def test_labels_are_a_column_an_array_or_a_file(tmp_path):

@@ -99,7 +99,7 @@ def test_molecules_in_a_list_of_smiles(tmp_path, monkeypatch):
     assert source.row_ids.tolist() == ["ethanol", "benzene"]
 
 
-@pytest.mark.parametrize("ending", [".loom", ".qza", ".h5mu", ".rds", ".rdata", ".sdf", ".zip", ".xz"])
+@pytest.mark.parametrize("ending", [".loom", ".qzv", ".h5mu", ".rds", ".rdata", ".sdf", ".zip", ".xz"])
 def test_other_endings_have_a_remedy_too(ending, tmp_path):
     path = tmp_path / f"rows{ending}"
     path.write_bytes(b"rows")

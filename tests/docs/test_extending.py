@@ -99,17 +99,11 @@ class SignSketch(Features):
     def takes(cls, kernel):
         return isinstance(kernel, Linear)
 
-    @classmethod
-    def of(cls, settings, seed):
-        return cls(settings.exact, settings.n_components, seed)
+    def footprint(self, n_bins):
+        return Footprint(self.n_components)
 
-    @classmethod
-    def footprint(cls, settings, n_bins):
-        return Footprint(settings.n_components)
-
-    @classmethod
-    def fitting_bytes(cls, settings, n_rows, row_bytes, itemsize):
-        return int(8 * settings.n_components * row_bytes / itemsize)
+    def fitting_bytes(self, n_rows, row_bytes, itemsize):
+        return int(8 * self.n_components * row_bytes / itemsize)
 
 register(SignSketch)
 """,
@@ -136,8 +130,8 @@ LINES = {  # file of the catalogue, a text there, what a new entry makes of it, 
     ),
     "features/sketch.py": (
         "features/families.py",
-        "tuple[type[Family], ...]] = {",
-        'tuple[type[Family], ...]] = {"sketch": (SignSketch,),',
+        "tuple[type[Features], ...]] = {",
+        'tuple[type[Features], ...]] = {"sketch": (SignSketch,),',
         "from chimap.features.sketch import SignSketch",
     ),
 }

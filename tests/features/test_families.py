@@ -9,34 +9,39 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from chimap import AnchorMap, CompressedMap, DirectMap, FourierFeatures, HistogramClassifier, NystroemFeatures
-from chimap.features.additive import StationaryMap
-from chimap.features.base import FeatureSettings
-from chimap.features.families import FAMILIES, family_of, made_by, make_features, settings_of
-from chimap.features.fourier.families import FourierFamily
+from chimap import (
+    AnchorMap,
+    AutomaticFeatures,
+    CompressedMap,
+    DirectMap,
+    FourierFeatures,
+    HistogramClassifier,
+    MinMaxFeatures,
+    NystroemFeatures,
+)
+from chimap.features.families import FAMILIES, class_of
 from chimap.features.fourier.projection import Hadamard
 from chimap.kernels import CATALOGUE as KERNELS
+from chimap.kernels import as_kernel
 
 rng = np.random.default_rng(0)
 X = rng.dirichlet(np.full(12, 0.5), size=60)
 NAMES = [*KERNELS, "exp-chi2", "gaussian", "linear", "dirichlet", "skewed-chi2", "skewed-intersection", "pq"]
-SMALL = {"n_components": 10, "n_terms": 2}
 
 
 @pytest.mark.parametrize("kernel", NAMES)
 @pytest.mark.parametrize("word", ["auto", *FAMILIES])
 def test_every_kernel_has_features_of_the_size_that_was_foretold(kernel, word):
-    settings = FeatureSettings(kernel, features=word, **SMALL)
-    if word != "auto" and not any(family.takes(settings.exact) for family in FAMILIES[word]):
+    exact, asked = as_kernel(kernel), AutomaticFeatures(word, n_terms=2)
+    if word != "auto" and not any(made.takes(exact) for made in FAMILIES[word]):
         with pytest.raises(ValueError, match=f"features={word!r} does not serve the kernel .*use 'auto' or"):
-            family_of(settings)
+            asked.of_kernel(exact)
         return
-    family = family_of(settings)
-    assert family.takes(settings.exact)
-    features = make_features(settings, seed=0).fit(X)
-    assert isinstance(features, made_by(family))
-    assert features._n_features_out <= family.footprint(settings, X.shape[1]).features
-    assert family.fitting_bytes(settings, 60, 96.0, 8) > 0
+    features = asked.of_kernel(exact, 10)
+    assert type(features) is class_of(word, exact)
+    assert features.takes(exact)
+    assert features.fit(X)._n_features_out <= features.footprint(X.shape[1]).features
+    assert features.fitting_bytes(60, 96.0, 8) > 0
 
 
 def test_objects_are_copied_and_open_settings_are_those_of_the_estimator():
@@ -48,18 +53,20 @@ def test_objects_are_copied_and_open_settings_are_those_of_the_estimator():
     assert named.fit(X, X[:, 0] > 0.05).kernel_.name == "exp-chi2"
     assert named.coef_.shape == (1, 9)
     assert not hasattr(given, "kernel_")
-    assert settings_of(FourierFeatures("exp-hellinger", 32)).exact.name == "exp-hellinger"
 
 
-def test_a_family_makes_what_it_names_or_its_own_class():
-    assert made_by(FourierFamily) is FourierFeatures
-    assert not hasattr(StationaryMap, "makes")
-    assert made_by(StationaryMap) is family_of(settings_of(StationaryMap(n_terms=3))) is StationaryMap
+def test_features_of_their_own_seed_and_size_are_taken_as_they_are():
+    given = FourierFeatures("exp-chi2", gamma=0.5, random_state=0)  # 1024 by themselves
+    model = HistogramClassifier(features=given, alpha=1.0).fit(X, X[:, 0] > 0.05)
+    assert (model.coef_.shape, model.kernel_.gamma) == ((1, 1024), 0.5)
+    np.testing.assert_array_equal(model.features_.frequencies_, given.fit(X.astype(np.float32)).frequencies_)
 
 
 def test_what_is_no_family_is_refused():
     with pytest.raises(ValueError, match="has no features_into and no footprint"):
         HistogramClassifier("exp-chi2", features=object()).fit(X, X[:, 0] > 0.05)
+    with pytest.raises(ValueError, match="MinMaxFeatures has no footprint, by which a fit plans its memory"):
+        HistogramClassifier("minmax", features=MinMaxFeatures()).fit(X, X[:, 0] > 0.05)
     with pytest.raises(
         ValueError, match=r"the class FourierFeatures: give an object, such as FourierFeatures\(\)"
     ):
@@ -70,28 +77,25 @@ def test_what_is_no_family_is_refused():
 @pytest.mark.parametrize("form", ["pair", "offset"])
 @pytest.mark.parametrize("n_components", [9, 10])
 def test_waves_have_the_frequencies_that_were_foretold(kernel, form, n_components):
-    settings = FeatureSettings(
-        kernel, n_components=n_components, form=form, sampling="iid", features="fourier"
-    )
-    foretold = family_of(settings).footprint(settings, X.shape[1])
-    features = make_features(settings, 0).fit(X)
+    asked = AutomaticFeatures("fourier", form=form, sampling="iid")
+    features = asked.of_kernel(as_kernel(kernel), n_components).fit(X)
+    foretold = features.footprint(X.shape[1])
     assert features.projection_.matrix.shape == (foretold.mapped, foretold.frequencies)
     assert foretold.features == features._n_features_out == n_components
 
 
 def test_structured_waves_have_no_matrix():
-    settings = FeatureSettings("gaussian", n_components=32, sampling="structured", features="fourier")
-    assert family_of(settings).footprint(settings, 32).frequencies == 0
-    assert type(make_features(settings, 0).fit(np.tile(X, (1, 3))[:, :32]).projection_) is Hadamard
+    features = AutomaticFeatures(sampling="structured").of_kernel(as_kernel("gaussian"), 32)
+    assert features.footprint(32).frequencies == 0
+    assert type(features.fit(np.tile(X, (1, 3))[:, :32]).projection_) is Hadamard
 
 
 def test_maps_have_as_many_features_as_were_foretold():
     for kernel, n_terms in product(
         ("chi2", "dirichlet", "linear", "additive-gaussian"), ("auto", 1, 2, 3, 4)
     ):
-        settings = FeatureSettings(kernel, n_terms=n_terms)
-        foretold = family_of(settings).footprint(settings, X.shape[1])
-        assert foretold.features == make_features(settings, 0).fit(X)._n_features_out, (kernel, n_terms)
+        features = AutomaticFeatures(n_terms=n_terms).of_kernel(as_kernel(kernel)).fit(X)
+        assert features.footprint(X.shape[1]).features == features._n_features_out, (kernel, n_terms)
 
 
 FITTED = {
@@ -113,18 +117,18 @@ FITTED = {
 @pytest.mark.parametrize("n", [2000, 20_000])
 def test_fitting_takes_the_memory_that_was_foretold(name, kind, dtype, n):
     kernel, psi = FITTED[name]
-    features = "fourier" if name in ("fourier", "skewed") else "auto"
-    settings = FeatureSettings(kernel, map=psi, n_components=16, features=features)
+    word = "fourier" if name in ("fourier", "skewed") else "auto"
+    features = AutomaticFeatures(word, map=psi).of_kernel(as_kernel(kernel), 16)
     draws = np.random.default_rng(0)
     rows = kind((draws.dirichlet(np.full(16, 0.5), n) * (draws.random((n, 16)) < 0.5)).astype(dtype))
     held = rows.nbytes if kind is np.asarray else rows.data.nbytes + rows.indices.nbytes
-    make_features(settings, 0).fit(rows)  # modules, tables and loops that are loaded once
+    features.changed(random_state=0).fit(rows)  # modules, tables and loops that are loaded once
     tracemalloc.start()
     try:
-        make_features(settings, 0).fit(rows)
+        features.changed(random_state=0).fit(rows)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    foretold = family_of(settings).fitting_bytes(settings, n, held / n, rows.dtype.itemsize)
+    foretold = features.fitting_bytes(n, held / n, rows.dtype.itemsize)
     assert peak < 1.5 * foretold + 2**18
     assert foretold < 10 * peak

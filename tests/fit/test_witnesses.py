@@ -18,7 +18,7 @@ from chimap.recipe.parts import parts_of
 def prepared(n_rows, kernel="chi2", **settings):
     y = np.arange(n_rows) % 2
     source = ArraySource(np.ones((n_rows, 2), np.float32), y)
-    parts = parts_of(Recipe.of(HistogramClassifier(kernel, **settings)).feature_settings, None, 2)
+    parts = parts_of(Recipe.of(HistogramClassifier(kernel, **settings)), None, 2)
     return PreparedRows(
         source, Preparation(parts, np.dtype("float32"), None), ClassCodec.of(y), DealtFolds(1, 0), 0
     )

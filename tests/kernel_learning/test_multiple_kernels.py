@@ -302,20 +302,20 @@ def test_joint_form_of_classes_and_its_model_file(tmp_path):
 @pytest.mark.parametrize("name", ["square", "logistic", "epsilon_insensitive"])
 def test_gradient_in_the_widths_is_that_of_the_objective(name):
     from chimap.engines import Stopwatch
-    from chimap.features.base import FeatureSettings
     from chimap.fit.rows import PreparedRows
     from chimap.kernel_learning.joint import ChannelObjective, ChannelWidths
     from chimap.kernel_learning.tuning import TuningRows
     from chimap.kernel_learning.widths import WidthPenalty
     from chimap.losses import CATALOGUE
     from chimap.penalties import L21
+    from chimap.recipe import Recipe
     from chimap.recipe.parts import parts_of
 
     rows, targets = noise_and_signal(200)
     loss = CATALOGUE[name]()
     targets = np.sign(targets - targets.mean()) if loss.domain == "sign" else targets
-    common = FeatureSettings("exp-chi2", "mean", 24, 2, None, "auto", "pair")
-    channels = ChannelWidths(parts_of(common, THREE, 18), 24, "bin", 0).fit(rows)
+    recipe = Recipe("MultipleKernelRegressor", False, "exp-chi2", n_components=24, n_terms=2)
+    channels = ChannelWidths(parts_of(recipe, THREE, 18), recipe, 24, "bin", 0).fit(rows)
     codec = SimpleNamespace(encode=lambda t: np.asarray(t, float)[:, None], shift=np.zeros(1))
     prepared = PreparedRows(ArraySource(rows, targets), lambda X, first, name: X, codec, DealtFolds(2, 0), 0)
     tuning = TuningRows(prepared, 64, Stopwatch())

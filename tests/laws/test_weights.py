@@ -31,8 +31,7 @@ from chimap import (
 from chimap._validation import DataError
 from chimap.data import ArraySource
 from chimap.engines import Stopwatch
-from chimap.features.base import FeatureSettings
-from chimap.features.fourier import WidthFeatures
+from chimap.features.fourier import FourierFeatures, WidthFeatures
 from chimap.fit.design import PlainDesign
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
@@ -154,7 +153,7 @@ def test_widths_of_random_features(kind):
     for places, own in ((there, weights[there].astype(float)), (repeated, None)):
         source = ArraySource(X[places], y[places])
         source.weights = own
-        part = FeatureBlock("all", np.arange(10), FeatureSettings("gaussian"))
+        part = FeatureBlock("all", np.arange(10), FourierFeatures("gaussian"))
         prepared = PreparedRows(
             source, Preparation([part], np.dtype(float), None), codec, GivenFolds(folds[places], 3), 0
         )

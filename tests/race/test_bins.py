@@ -17,7 +17,10 @@ from chimap.features.weighted import BinWeights
 from chimap.kernels import Exponential, chi2
 from chimap.race.bins import learn_bins
 from chimap.race.trials import Candidate, Outcome, Trial
+from chimap.recipe import Recipe
 from chimap.selection.jackknife import standard_error
+
+ASKED = Recipe("HistogramClassifier", True)
 
 DIGITS, LABELS = load_digits(return_X_y=True)
 X, y = DIGITS[:300], LABELS[:300]
@@ -128,7 +131,7 @@ def outcomes(*scores, spread=0.01):
     return weigh
 
 
-FIRST = Trial(Candidate("one", {}), 2, 100, 0.5, 0.0)
+FIRST = Trial(Candidate("one", ASKED), 2, 100, 0.5, 0.0)
 
 
 def test_weights_are_kept_only_if_the_score_rises():

@@ -19,7 +19,9 @@ from chimap.race.rows import held_out_rows, n_repeated, rounds_of, rows_of_round
 from chimap.race.runner import Race, work_of_fit
 from chimap.race.trials import Candidate, Outcome
 from chimap.recipe import Recipe
-from chimap.recipe.task import scoring_of
+from chimap.recipe.task import Task, scoring_of
+
+ASKED = Recipe("HistogramClassifier", True)
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -158,7 +160,7 @@ def test_exact_machines_of_many_rows_stay_or_become_landmarks_or_moments():
     )
 
     def of_all(name, n_rows, n_bins, fits, **more):
-        recipe = listed[name].candidate(asked).recipe(asked)
+        recipe = listed[name].candidate(asked).recipe
         learned = {"gamma": 0.25, "alpha": 1.0}
         return recipe_for_all(recipe, asked, learned, n_rows=n_rows, n_bins=n_bins, fits=fits, **more)
 
@@ -365,9 +367,13 @@ def test_work_bounds_a_race_of_separate_fits_too(settings, monkeypatch):
     X, y = digits(100)
     X = X[:, 10:20]
     model = HistogramClassifier("auto", random_state=0, bin_weights=None, **settings)
-    running = [Race.on(Recipe.of(model), ArraySource(X, y), None, fit_candidate) for _ in range(2)]
+    recipe = Recipe.of(model)
+    task, source, groups = Task.of(ArraySource(X, y), recipe)
+    running = [Race.on(recipe, source, task, groups, fit_candidate) for _ in range(2)]
     for entered in running:
-        entered(Candidate("exp-chi2", {"kernel": "exp-chi2", "normalize": None}), min(entered.splits_of))
+        entered(
+            Candidate("exp-chi2", ASKED.chosen(kernel="exp-chi2", normalize=None)), min(entered.splits_of)
+        )
     assert running[0].work == running[1].work > 0
     assert len(clone(model).fit(X, y).race_.trials) > 1
     monkeypatch.setattr("chimap.race.runner.MOST_SECONDS", 1e-9)

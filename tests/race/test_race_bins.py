@@ -18,6 +18,9 @@ from chimap.race.bins import LearnedBins, WeighedBins, _leader, promoted, weigh_
 from chimap.race.runner import Race
 from chimap.race.trials import Candidate, RaceResult, Trial
 from chimap.recipe import Recipe
+from chimap.recipe.task import Task
+
+ASKED = Recipe("HistogramClassifier", True)
 
 DIGITS = load_digits(return_X_y=True)
 
@@ -26,18 +29,32 @@ def digits(n):
     return DIGITS[0][:n], DIGITS[1][:n]
 
 
+def task_of(model, rows, y):
+    """The recipe of a model, and rows with their task and no groups."""
+    recipe = Recipe.of(model)
+    task, source, groups = Task.of(ArraySource(rows, y), recipe)
+    return recipe, source, task, groups
+
+
 def race_on(rows, y):
     """A race of the classifier's own settings."""
     model = HistogramClassifier(random_state=0)
-    return Race.on(Recipe.of(model), ArraySource(rows, y), None, fit_candidate)
+    return Race.on(*task_of(model, rows, y), fit_candidate)
 
 
 def test_weights_of_bins_are_not_learned_for_what_is_far_behind():
     few = race_on(*digits(200))
     many = replace(few, leaves_out=False)
     trials = [
-        Trial(Candidate("a", {"loss": "squared_hinge"}), 0, 100, 0.9, 0.0, deviations=(0.01, -0.01, 0.0)),
-        Trial(Candidate("b", {"loss": "square"}), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
+        Trial(
+            Candidate("a", ASKED.chosen(loss="squared_hinge")),
+            0,
+            100,
+            0.9,
+            0.0,
+            deviations=(0.01, -0.01, 0.0),
+        ),
+        Trial(Candidate("b", ASKED.chosen(loss="square")), 0, 100, 0.7, 0.0, deviations=(-0.01, 0.01, 0.0)),
     ]
     assert _leader(many, RaceResult(trials, "accuracy", 50, 0.0)) is None
     near = [trials[0], replace(trials[1], score=0.89)]
@@ -58,10 +75,10 @@ def noisy_race():
     rng = np.random.default_rng(0)
     rows = np.hstack([X, np.column_stack([rng.permutation(column) for column in X.T])])
     running = race_on(rows, y)
-    trials = [
-        Trial(Candidate(kernel, {"kernel": kernel, "normalize": None, "loss": "square", **gamma}), at, 150, score, 0.0)
-        for kernel, gamma, at, score in (("chi2", {}, 1, 0.9), ("exp-chi2", {"gamma": "auto"}, 0, 0.8))
-    ]  # fmt: skip
+    trials = list[Trial]()
+    for kernel, gamma, at, score in (("chi2", {}, 1, 0.9), ("exp-chi2", {"gamma": "auto"}, 0, 0.8)):
+        recipe = ASKED.chosen(kernel=kernel, normalize=None, loss="square", **gamma)
+        trials.append(Trial(Candidate(kernel, recipe), at, 150, score, 0.0))
     return running, RaceResult(trials, "accuracy", 50, 0.0)
 
 
@@ -89,7 +106,7 @@ LINEAR_MARGINS = {"kernel": "chi2", "normalize": None, "features": "additive", "
 @pytest.mark.usefixtures("many_rows")
 def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
     running, result = noisy_race()
-    winner = Trial(Candidate("margins", MARGINS), 1, 150, 0.97, 0.0)
+    winner = Trial(Candidate("margins", ASKED.chosen(**MARGINS)), 1, 150, 0.97, 0.0)
     won = replace(result, trials=[winner, *result.trials])
     assert list(promoted(running, won, 128))[-1] is winner
     told = race_on(running.rows[:, :64], running.y)
@@ -99,7 +116,7 @@ def test_a_winner_with_margins_goes_on_to_a_screening_where_bins_say_nothing():
 @pytest.mark.parametrize("settings", [MARGINS, LINEAR_MARGINS])
 def test_margins_leave_out_bins_that_say_nothing_by_two_fits_a_split(settings):
     running, _ = noisy_race()
-    trial = Trial(Candidate("margins", settings), 0, max(running.splits_of), 0.0, 0.0)
+    trial = Trial(Candidate("margins", ASKED.chosen(**settings)), 0, max(running.splits_of), 0.0, 0.0)
     fits = []
     progress = Progress()
     progress.advance = lambda *_: fits.append(1)
@@ -130,7 +147,7 @@ def raced_on(memory, **settings):
     """The race of learned bins on 400 digits, and the settings that it chooses, with a budget in bytes."""
     X, y = digits(400)
     model = HistogramClassifier("exp-chi2", bin_weights="learn", memory=memory, random_state=0, **settings)
-    recipe, result = weigh_bins(Recipe.of(model), ArraySource(X, y), None, fit_candidate, Progress())
+    recipe, result = weigh_bins(*task_of(model, X, y), fit_candidate, Progress())
     return result, recipe.choice
 
 
@@ -163,7 +180,7 @@ def test_learning_begins_with_a_screening_of_each_split_and_ends_with_one_of_all
     first, given = replace(result.trials[0], n_rows=max(running.splits_of)), []
     first = replace(
         first,
-        candidate=replace(first.candidate, settings={**first.candidate.settings, "normalize": normalize}),
+        candidate=Candidate("normalised", first.candidate.recipe.chosen(normalize=normalize)),
     )
 
     def learn(weigh, equal, screened, trial, most_rounds, is_few):

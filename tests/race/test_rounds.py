@@ -10,12 +10,15 @@ import pytest
 from chimap._validation import DataError
 from chimap.race.rounds import expected_score, preferred, successive_halving
 from chimap.race.trials import Candidate, Outcome, is_behind
+from chimap.recipe import Recipe
+
+ASKED = Recipe("HistogramClassifier", True)
 
 ROUNDS = [10, 20, 40]
 
 
 def candidates(*names: str, baselines: tuple[str, ...] = ()) -> list[Candidate]:
-    return [Candidate(name, {}, name in baselines) for name in names]
+    return [Candidate(name, ASKED, name in baselines) for name in names]
 
 
 def run_of(scores: dict[str, float], calls: list[tuple[str, int]] | None = None):
@@ -114,7 +117,7 @@ def test_the_history_has_every_trial_and_deviations_give_the_error():
 
 def test_candidates_that_share_work_run_together_and_ties_are_as_listed():
     calls: list[tuple[str, int]] = []
-    listed = [Candidate("a", {}, shares="x"), Candidate("b", {}), Candidate("c", {}, shares="x")]
+    listed = [Candidate("a", ASKED, shares="x"), Candidate("b", ASKED), Candidate("c", ASKED, shares="x")]
     scores = dict.fromkeys("abc", 0.5)
     result = successive_halving(listed, run_of(scores, calls), [10], measure="accuracy", n_held_out=5)
     assert [name for name, _ in calls] == ["a", "c", "b"]
@@ -133,7 +136,7 @@ def test_a_round_that_is_cut_short_does_not_decide(monkeypatch):
 def test_a_trial_in_place_of_another_is_ranked_by_its_score():
     result = halved({"a": 0.3, "b": 0.2, "c": 0.1}, candidates("a", "b", "c", baselines=("a", "b", "c")))
     first = result.trials[0]
-    behind = result.in_place_of(first, replace(first, candidate=Candidate("d", {}), score=0.15))
+    behind = result.in_place_of(first, replace(first, candidate=Candidate("d", ASKED), score=0.15))
     assert [t.candidate.name for t in behind.trials] == ["b", "d", "c"]
     assert behind.history[-1].candidate.name == "d"
     assert [t.candidate.name for t in behind.led_by(behind.trials[1]).trials] == ["d", "b", "c"]
@@ -190,7 +193,7 @@ def run_with_error(scores: dict[str, float], calls: list[tuple[str, int]], error
 
 
 def families(**of: str) -> list[Candidate]:
-    return [Candidate(name, {}, family=family) for name, family in of.items()]
+    return [Candidate(name, ASKED, family=family) for name, family in of.items()]
 
 
 def test_a_family_whose_first_is_hopeless_runs_no_other():

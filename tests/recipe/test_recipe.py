@@ -58,5 +58,5 @@ def test_a_generator_gives_another_seed_to_each_recipe_and_a_number_the_same():
 
 def test_the_search_for_gamma_begins_at_the_mean_where_every_row_is_kept():
     searching = Recipe.of(HistogramClassifier("exp-chi2", features="exact", gamma=AUTO))
-    assert searching.feature_settings.gamma == "mean"
-    assert Recipe.of(HistogramClassifier("exp-chi2", gamma=0.5)).feature_settings.gamma == 0.5
+    assert searching.exact_kernel.gamma == "mean"
+    assert Recipe.of(HistogramClassifier("exp-chi2", gamma=0.5)).exact_kernel.gamma == 0.5

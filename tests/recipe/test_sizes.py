@@ -9,7 +9,7 @@ import pytest
 from chimap import AutomaticFeatures, HistogramClassifier, HistogramRegressor, PrincipalFeatures
 from chimap._validation import MemoryBudgetError
 from chimap.data import ArraySource
-from chimap.features.base import FeatureSettings, Footprint
+from chimap.features.base import Footprint
 from chimap.features.exact import ExactFeatures
 from chimap.features.families import FAMILIES
 from chimap.features.fourier import FourierFeatures
@@ -115,22 +115,16 @@ def test_too_many_components_are_refused_with_the_most_that_fit(features):
 
 
 class Sketch(FourierFeatures):
-    """A family that is the class of its features and says nothing but what ``Family`` asks for."""
+    """A family that says nothing but what every one has to."""
 
     @classmethod
     def takes(cls, kernel):
         return True
 
-    @classmethod
-    def of(cls, settings, seed):
-        return cls(settings.exact, settings.size(40), random_state=seed)
+    def footprint(self, n_bins):
+        return Footprint(self.n_components, n_bins, self.n_components)
 
-    @classmethod
-    def footprint(cls, settings, n_bins):
-        return Footprint(settings.size(40), n_bins, settings.size(40))
-
-    @classmethod
-    def fitting_bytes(cls, settings, n_rows, row_bytes, itemsize):
+    def fitting_bytes(self, n_rows, row_bytes, itemsize):
         return 0
 
 
@@ -140,9 +134,9 @@ def sketch(monkeypatch):
 
 
 def test_families_with_a_number_of_components(sketch):
-    def taken(kernel, **settings):
-        settings = FeatureSettings(kernel, **settings)
-        return sizes.takes_components(settings), sizes.takes_landmarks(settings)
+    def taken(kernel, features="auto", **settings):
+        recipe = Recipe("HistogramClassifier", True, kernel, features, **settings)
+        return sizes.takes_components(recipe), sizes.takes_landmarks(recipe)
 
     assert taken("exp-chi2") == taken("pq") == taken("exp-chi2", n_components="auto") == (True, True)
     assert taken("exp-chi2", landmarks=X[:20]) == (True, True)

@@ -234,6 +234,10 @@ class BlockFactor(Protocol):
 
     diagonal: np.ndarray
 
+    def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
+        """Return the values of the rows behind the first k with these, times weights (k, t), before A is factorised."""
+        ...
+
     def lift(self, constant: float) -> None:
         """Add a constant to all values of the kernel, before A is factorised."""
         ...
@@ -258,10 +262,10 @@ class BlockFactor(Protocol):
 class BlockKernel(Protocol):
     """Values of a kernel between its training rows, as a machine that is solved block by block needs them."""
 
-    def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add sum_j K(x_i, x_j) weights_j over the first training rows j to ``out`` (m, t), float64.
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add sum_j K(x_i, x_j) weights_j to ``out`` (m, t), float64.
 
-        i are the training rows at ``places``; ``weights`` (rows, t) are of as many rows as they have.
+        i are the training rows at ``places``, j those at ``by``, and ``weights`` are (rows of ``by``, t).
         """
         ...
 

@@ -387,9 +387,9 @@ class TorchKernel:
         """gamma of each kernel; it may change between calls, unlike the rows."""
         return [gamma for _, gamma in self._summands]
 
-    def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
-        out += self._outputs([own.rows[places] for own in self._rows], weights)
+        out += self._outputs([own.rows[places] for own in self._rows], weights, by.start)
 
     def outputs(self, rows: Rows, weights: np.ndarray) -> np.ndarray:
         """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t)."""
@@ -398,8 +398,8 @@ class TorchKernel:
             [own.placed(split) for own, split in zip(self._rows, others, strict=True)], weights
         )
 
-    def _outputs(self, chosen: list[torch.Tensor], weights: np.ndarray) -> np.ndarray:
-        """Return the outputs of rows, in the form of each kernel's, by the first training rows."""
+    def _outputs(self, chosen: list[torch.Tensor], weights: np.ndarray, start: int = 0) -> np.ndarray:
+        """Return the outputs of rows, in the form of each kernel's, by the training rows from ``start`` on."""
         m, (n, t) = chosen[0].shape[0], weights.shape
         on_device = self._upload(weights).to(chosen[0].dtype)
         total = torch.zeros((m, t), dtype=torch.float64, device=self._upload.device)
@@ -409,7 +409,8 @@ class TorchKernel:
                 ahead = own.ahead(rows, gamma)
                 for first in range(0, n, step):
                     tile = slice(first, min(first + step, n))
-                    total += own.values(ahead, gamma, tile) @ on_device[tile]
+                    values = own.values(ahead, gamma, slice(start + tile.start, start + tile.stop))
+                    total += values @ on_device[tile]
         return np.asarray(total.cpu().numpy())
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> TorchFactor:
@@ -439,6 +440,18 @@ class TorchFactor:
         self._square, self._upload = square, upload
         self._noise = np.ones(diagonal.size) if row_weights is None else 1 / row_weights
         self._lower = self._rounded_off = torch.empty(0)
+
+    def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
+        """See ``BlockFactor``."""
+        k, right = weights.shape[0], self._upload(weights).to(self._square.dtype)
+        total = torch.zeros(
+            (self._square.shape[0] - k, right.shape[1]), dtype=torch.float64, device=right.device
+        )
+        with float32_products("highest"):
+            for first in range(0, k, _STEP):
+                part = slice(first, min(first + _STEP, k))
+                total += self._square[k:, part] @ right[part]
+        return np.asarray(total.cpu().numpy())
 
     def lift(self, constant: float) -> None:
         """See ``BlockFactor``."""

@@ -23,9 +23,10 @@ from chimap.cli.commands.explain import explain
 from chimap.cli.commands.export import export
 from chimap.cli.commands.features import features
 from chimap.cli.commands.fit import fit
-from chimap.cli.commands.info import info, installation
+from chimap.cli.commands.info import info
 from chimap.cli.commands.learn_kernel import learn_kernel
 from chimap.cli.commands.predict import predict
+from chimap.cli.machine import installation
 from chimap.cli.options import flat
 
 COMMANDS = (demo, features, fit, predict, evaluate, explain, compare, learn_kernel, export, info)

@@ -154,7 +154,7 @@ def output(metavar: str, help: str) -> Any:
 
 _ROWS = (
     "A table of counts: .csv, .tsv, .npz (X and y, CSR parts, or FILE.npz::MEMBER), .npy, .parquet (file or folder), "
-    ".feather, .jsonl, .h5ad, .biom, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
+    ".feather, .jsonl, .h5ad, .biom, .qza, .zarr, .h5, .mtx or svmlight text, at a path or an address such as "
     "s3://BUCKET/FILE."
 )
 _OR_IMAGES = " DATA may also be images, as for 'chimap features'."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -19,9 +20,18 @@ from chimap.data.formats.arrow_files import IPC, PARQUET, find_parts, may_be_cla
 from chimap.data.formats.batches import stream_columns
 from chimap.data.formats.csv import CsvSource
 from chimap.data.formats.fields import Reading
-from chimap.data.formats.records import LINES, has_records, records_of, table_of
+from chimap.data.formats.qiime import QiimeMetadata, is_qiime_metadata
+from chimap.data.formats.records import (
+    LINES,
+    ArrowRecords,
+    Records,
+    TextRecords,
+    has_records,
+    records_of,
+)
 from chimap.data.io.files import (
     base_name,
+    existing_file,
     is_address,
     split_member,
     uncompressed_name,
@@ -39,6 +49,7 @@ from chimap.data.label_kinds import (
     why_text,
 )
 from chimap.data.labels import UNREAD, Labels, clean_labels, task_column
+from chimap.data.remedies import file_remedy
 from chimap.data.rows import check_distinct
 from chimap.data.source import Source
 from chimap.data.table import ColumnChoice, checked_ids, is_path, place_of, places_of, unique_ids
@@ -228,6 +239,7 @@ def _text_among_numbers(source: Source, y: np.ndarray, words: list[str]) -> Iter
     yield f"{source.name}: the labels are text, as {why[0]!r} in row {row} {why[1]}."
 
 
+_WHOLE_FLOAT = re.compile(r"-?[0-9]+\.0")
 _TEXT_TABLES, _ARROW_TABLES = (".csv", ".tsv", ".txt"), PARQUET + IPC
 
 
@@ -238,6 +250,21 @@ def is_join(labels: Labels) -> bool:
     address, member = split_member(labels)
     name = uncompressed_name(base_name(address))
     return bool(member) and name.endswith(_TEXT_TABLES + _ARROW_TABLES)
+
+
+def table_of(address: str) -> Records:
+    """Return the records of a table whose columns are joined to rows by their ids; ``.txt`` is text too.
+
+    Raises DataError for an Arrow table that is compressed as a whole.
+    """
+    file = existing_file(address)
+    if uncompressed_name(file.name).endswith(_TEXT_TABLES):
+        return QiimeMetadata(address) if is_qiime_metadata(file) else TextRecords(address)
+    if file.suffix not in _ARROW_TABLES:
+        raise DataError(
+            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
+        )
+    return ArrowRecords(address)
 
 
 def joined(source: Source, labels: str, id: str | int | None = None, missing: object = None) -> Source:
@@ -292,8 +319,8 @@ def _matches(
             )
         )
     ids, y = _id_and_label(address, str(column), id, missing)
-    place = {name: i for i, name in enumerate(unique_ids(texts_of(ids), address).tolist())}
-    row_ids = unique_ids(texts_of(source.row_ids), source.name)
+    place = {name: i for i, name in enumerate(unique_ids(whole_ids(ids), address).tolist())}
+    row_ids = unique_ids(whole_ids(source.row_ids), source.name)
     table_rows = np.array([place.get(name, -1) for name in row_ids.tolist()])
     if (table_rows < 0).all():
         raise DataError(
@@ -308,6 +335,17 @@ def _matches(
             )
         )
     return table_rows, y
+
+
+def whole_ids(ids: np.ndarray) -> np.ndarray:
+    """Return ids as text, without the ".0" of a column of whole numbers that was written as floats.
+
+    >>> whole_ids(np.array(["12.0", "7.0"])).tolist(), whole_ids(np.array(["0012", "1.0", "a"])).tolist()
+    (['12', '7'], ['0012', '1.0', 'a'])
+    """
+    texts = texts_of(ids)
+    are_floats = all(_WHOLE_FLOAT.fullmatch(text) for text in texts.tolist())
+    return np.char.partition(texts, ".")[:, 0] if are_floats else texts
 
 
 def _check_first_column(source: Source) -> None:

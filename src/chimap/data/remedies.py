@@ -38,7 +38,7 @@ FILES: dict[str, str] = {
     ".xls": "pandas.read_excel('FILE').to_parquet('rows.parquet')",
     ".ods": "pandas.read_excel('FILE').to_parquet('rows.parquet')",
     ".loom": "anndata.io.read_loom('FILE').write_h5ad('rows.h5ad')",
-    ".qza": "qiime tools export --input-path FILE --output-path FOLDER, and open FOLDER/feature-table.biom",
+    ".qzv": "give the artifact (.qza) that it was made of",
     ".h5mu": "mudata.read_h5mu('FILE')['rna'].write_h5ad('rows.h5ad'), with the modality that you want",
     ".rds": "in R, arrow::write_parquet(readRDS('FILE'), 'rows.parquet'), or for a sparse matrix "
     "Matrix::writeMM(readRDS('FILE'), 'rows.mtx')",

@@ -550,21 +550,32 @@ def checked_ids(values: np.ndarray, where: str) -> np.ndarray:
 
 def unique_ids(ids: np.ndarray, where: str) -> np.ndarray:
     """Return the ids of rows, of shape (n,), if all differ; else raise DataError."""
-    order = np.argsort(ids, kind="stable")
-    repeats = np.flatnonzero(ids[order][1:] == ids[order][:-1])
-    if repeats.size:
-        first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
+    if (repeat := first_repeat(ids)) is not None:
         raise DataError(
             Message(
                 "{}: the id {} comes twice, in rows {} and {}. Each id must name a single row: name another column, "
                 "or remove one of the rows. For a column of groups of rows, use {groups}.",
                 where,
-                ids[first],
-                first,
-                second,
+                ids[repeat[0]],
+                repeat[0],
+                repeat[1],
             )
         )
     return ids
+
+
+def first_repeat(ids: np.ndarray) -> tuple[int, int] | None:
+    """Return the places of two ids, of shape (n,), that are the same, or None where all differ.
+
+    >>> first_repeat(np.array(["b", "a", "b"])), first_repeat(np.array(["a", "b"]))
+    ((0, 2), None)
+    """
+    order = np.argsort(ids, kind="stable")
+    repeats = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if not repeats.size:
+        return None
+    first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
+    return first, second
 
 
 def check_order(ids: np.ndarray, values: object, name: str, call: str, argument: str = "y") -> None:

@@ -58,7 +58,7 @@ from chimap.fit.collecting import Request
 from chimap.fit.fit import fit, fit_candidate, gamma_of_sample
 from chimap.fit.method import Method
 from chimap.fit.resolve import resolve
-from chimap.kernels import Kernel, as_kernel
+from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.model_files.model_file import SavedEstimator
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -349,7 +349,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         recipe = self._recipe()
         task = Task.of_batches(recipe, np.asarray(to_learn), rows)
         source = task.weighed(rows, recipe)
-        recipe, _ = race(recipe, source, None, fit_candidate, Progress(), False)
+        recipe, _ = race(recipe, source, task, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
         self.units_ = None if recipe.normalize == "l1" else Units.of(first_look(source)[0])
@@ -417,8 +417,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             return
         model = self.model_
         Method.of(model.recipe, model.columns, has_gaps=model.task.has_gaps)
-        for part in model.parts:
-            as_kernel(part.settings.kernel, part.settings.gamma)
+        _ = model.parts  # raises for a kernel or features that are not there
         if (weights := model.recipe.given_bin_weights) is not None:
             checked_weights(weights, model.n_bins, "bin", "bin_weights")
 

@@ -1,11 +1,10 @@
-"""The base classes of explicit kernel features, and what their families know before fitting."""
+"""The base classes of explicit kernel features, and what is known of them before fitting."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin
@@ -213,6 +212,71 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
     if TYPE_CHECKING:
         kernel: str | Kernel
 
+    family: ClassVar[str | None] = None
+    """The word by which an estimator makes such features, with the settings of their constructor."""
+
+    adds_up_blocks: ClassVar[bool] = False
+    """Whether features of several blocks of columns are added up; else they stand side by side."""
+
+    # --- before fitting: what a plan asks of the features
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """Return whether the features are of the kernel; a class of ``features.families.FAMILIES`` says of which.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The exact kernel.
+        """
+        return False
+
+    @classmethod
+    def of(cls, kernel: Kernel, **asked: Any) -> Features:
+        """Return unfitted features of a kernel, with those of the settings that are asked for that the class has.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The exact kernel.
+        **asked
+            Settings that are not left open: ``n_components``, ``n_terms``, ``map``, ``sampling``, ``form``,
+            ``landmarks``.
+        """
+        own, given = cls._get_param_names(), {"kernel": kernel, "random_state": None} | asked
+        return cls(**{name: value for name, value in given.items() if name in own})
+
+    def changed(self, **settings: Any) -> Self:
+        """Return unfitted features with other settings; those that the class does not have are left out."""
+        given: Parameters = self.get_params(deep=False)
+        return type(self)(**given | {name: value for name, value in settings.items() if name in given})
+
+    def resolved(self) -> Self:
+        """Return unfitted features with the kernel as an object."""
+        return self.changed(kernel=self.exact_kernel)
+
+    @property
+    def exact_kernel(self) -> Kernel:
+        """The kernel that is asked for, as an object."""
+        given: Parameters = self.get_params(deep=False)
+        return as_kernel(self.kernel, given.get("gamma", "mean"))
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """Return the sizes of the features for rows of n_bins bins.
+
+        Raises
+        ------
+        InputError
+            If the class does not say.
+        """
+        raise InputError(
+            Message("{features}: {} has no footprint, by which a fit plans its memory.", type(self).__name__)
+        )
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the bytes that fitting takes besides n_rows rows, each of row_bytes bytes and numbers of itemsize."""
+        return 0
+
     @abstractmethod
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> Self:
         """Learn what depends on the data from a sample of rows X (n, bins); y is not used."""
@@ -220,11 +284,13 @@ class Features(FittedFeatures, ClassNamePrefixFeaturesOutMixin, Transformer, Bas
     def prescription(self) -> Parameters:
         """Return the settings of a fit that these features, unfitted, ask for when an estimator is given them.
 
-        ``features`` is the word for their family, or the object itself where no other settings say as much. What is not
-        there the estimator decides.
+        ``features`` is the word for their family, or the object itself where no other settings say as much, or where it
+        has a ``random_state`` of its own. What is not there the estimator decides.
         """
         given: Parameters = self.get_params(deep=False)
-        return {"features": self} | ({"kernel": given["kernel"]} if "kernel" in given else {})
+        if self.family is None or given.pop("random_state") is not None:
+            return {"features": self} | ({"kernel": given["kernel"]} if "kernel" in given else {})
+        return given | {"features": self.family}
 
     @property
     def _takes_signs(self) -> bool:
@@ -290,37 +356,6 @@ def linear_in_features(features: FittedFeatures, coef: np.ndarray, intercept: np
 
 
 @dataclass(frozen=True)
-class FeatureSettings:
-    """Settings of the features of one kernel, as an estimator passes them.
-
-    ``HistogramClassifier`` documents the fields.
-    """
-
-    kernel: str | Kernel
-    gamma: float | str = "mean"
-    n_components: int | str = 2048
-    n_terms: int | str = 2
-    map: Any = None  # an AdditiveMap
-    sampling: str = "auto"
-    form: str = "pair"
-    features: str | Features = "auto"
-    landmarks: str | MatrixLike = "kmeans"
-
-    def size(self, usual: int = 1000) -> int:
-        """Return n_components, or ``usual`` for "auto"."""
-        return usual if isinstance(self.n_components, str) else self.n_components
-
-    def terms(self, usual: int = 2) -> int:
-        """Return n_terms, or ``usual`` for "auto"."""
-        return usual if isinstance(self.n_terms, str) else self.n_terms
-
-    @cached_property
-    def exact(self) -> Kernel:
-        """The kernel as an object."""
-        return as_kernel(self.kernel, self.gamma)
-
-
-@dataclass(frozen=True)
 class Footprint:
     """Sizes that the memory of a fit depends on.
 
@@ -347,35 +382,6 @@ class Footprint:
     sample_rows: int = 0
     landmarks: int = 0
     is_random: bool = False
-
-
-class Family(Protocol):
-    """An entry of the catalogue: which kernels it serves, how it makes features, and what memory they take.
-
-    It may be the class of its features itself. If it is not, a class attribute ``makes`` names that class, so that an
-    object given as ``features`` is planned by the family; see ``features.families.made_by``. Features of several blocks
-    stand side by side, unless a class attribute ``joins`` names another class; see ``features.families.joined_by``.
-    """
-
-    @classmethod
-    def takes(cls, kernel: Kernel) -> bool:
-        """Return whether these features approximate the kernel."""
-        ...
-
-    @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Features:
-        """Return unfitted ``Features`` for the settings of an estimator."""
-        ...
-
-    @classmethod
-    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Return the sizes of the features for rows of n_bins bins."""
-        ...
-
-    @classmethod
-    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes that fitting on n_rows rows takes beside the rows."""
-        ...
 
 
 def gamma_bytes(kernel: Kernel, n_rows: int, row_bytes: float, itemsize: int) -> int:

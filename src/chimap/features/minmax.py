@@ -74,6 +74,7 @@ class MinMaxFeatures(Features):
     """
 
     n_features_in_: int
+    kernel = "minmax"
     kernel_: MinMax
     rates_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
     logs_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]

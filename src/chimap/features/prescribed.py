@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, clone
 from chimap._types import JSON, MatrixLike, Parameters
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.base import Features
+from chimap.features.families import class_of
 from chimap.kernels import Kernel
 from chimap.model_files import register
 
@@ -68,6 +69,27 @@ class AutomaticFeatures(BaseEstimator):
         """See ``Features.prescription``."""
         settings = self.get_params(deep=False)
         return {"features": settings.pop("family")} | settings
+
+    def of_kernel(self, kernel: Kernel, n_components: int | str = "auto") -> Features:
+        """Return unfitted features of a kernel, with those of the settings that are not left open.
+
+        Parameters
+        ----------
+        kernel : Kernel
+            The exact kernel.
+        n_components : int or "auto", default="auto"
+            The number of landmarks or of random features.
+
+        Raises
+        ------
+        ValueError
+            If the family does not serve the kernel; the message names families that do.
+        """
+        settings = {"n_components": n_components} | self.get_params(deep=False)
+        made = class_of(settings.pop("family"), kernel, self.sampling, self.form)
+        return made.of(
+            kernel, **{name: value for name, value in settings.items() if not _is_usual(name, value)}
+        )
 
 
 class PrincipalFeatures(BaseEstimator):
@@ -171,7 +193,8 @@ def _prescription_of(features: Prescribed) -> Parameters:
 
 
 def _is_usual(name: str, value: object) -> bool:
-    return value is OPEN[name] or (isinstance(value, str) and value == OPEN[name])
+    usual = OPEN.get(name, "auto")
+    return value is usual or (isinstance(value, str) and value == usual)
 
 
 def _is_word(value: object, word: str) -> bool:

@@ -13,19 +13,19 @@ import numpy as np
 
 from chimap._types import Blocks, Parameters, Rows
 from chimap.data import Source
-from chimap.features.base import FeatureSettings, FittedFeatures
+from chimap.features.base import FittedFeatures
 from chimap.features.blocks import BlockFeatures
 from chimap.features.exact import ExactBlocks
-from chimap.features.families import family_of, joined_by
 from chimap.features.scaled import Scale, ScaledFeatures
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of, sizes_of
 from chimap.selection.tried import TRIED_ROWS
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:
-    """Return unfitted features of the blocks, joined as their family does; each draws its own random numbers."""
+    """Return unfitted features of the blocks, added up or side by side; each draws its own random numbers."""
     features: Any = [part.make(seed + j) for j, part in enumerate(parts)]
-    joined = joined_by(family_of(part.settings) for part in parts)
+    joined = ExactBlocks if all(part.features.adds_up_blocks for part in parts) else BlockFeatures
     return joined(features, {part.name: part.columns for part in parts})
 
 
@@ -35,7 +35,7 @@ class PlainDesign:
 
     Parameters
     ----------
-    settings : FeatureSettings
+    recipe : Recipe
         Kernel and features.
     blocks : mapping of names to columns, or None, default=None
         The blocks.
@@ -43,13 +43,13 @@ class PlainDesign:
         Whether to make ``BlockFeatures`` even without blocks, as principal components need.
     """
 
-    settings: FeatureSettings
+    recipe: Recipe
     blocks: Blocks | None = None
     side_by_side: bool = False
 
     def parts(self, n_columns: int) -> list[FeatureBlock]:
         """See ``method.Design``."""
-        return parts_of(self.settings, self.blocks, n_columns)
+        return parts_of(self.recipe, self.blocks, n_columns)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``method.Design``."""
@@ -61,7 +61,7 @@ class PlainDesign:
         ``sample_weight`` are the weights (n,) of rows that features keep; other samples are drawn by weight.
         """
         parts = self.parts(sample.shape[1])
-        scale = Scale.of(sample, [part.settings.exact for part in parts])
+        scale = Scale.of(sample, [part.kernel for part in parts])
         parts = [part.scaled(scale) for part in parts]
         alone = self.blocks is None and not self.side_by_side
         features: Any = parts[0].make(seed) if alone else features_of(parts, seed)

@@ -40,7 +40,7 @@ def warn_of_dominance(
         Names of the columns.
     """
     for part in parts:
-        degree = _degree(part.settings.exact)
+        degree = _degree(part.kernel)
         if not degree or rows.shape[0] < _FEWEST_ROWS:
             continue
         is_whole = part.columns.size == rows.shape[1]
@@ -63,7 +63,7 @@ def warn_of_dominance(
                 column if columns is None else repr(columns[column]),
                 values[place],
                 100 * share,
-                part.settings.exact.name,
+                part.kernel.name,
                 rows.shape[0],
             ),
             stacklevel=2,

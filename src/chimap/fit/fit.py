@@ -105,7 +105,7 @@ def fit(
     check_request(objective_of(recipe, task.has_gaps), recipe, request)
     n_rows = source.n_rows + (0 if unlabelled is None else unlabelled.n_rows)
     with threads(suited(recipe.n_jobs, n_rows)):
-        asked, (recipe, raced) = recipe, _raced(recipe, source, groups, progress, request, log, races)
+        asked, (recipe, raced) = recipe, _raced(recipe, source, task, groups, progress, request, log, races)
         resolved = resolve(recipe, source, task, gamma_of_sample, groups, request)
         try:
             with progress, engine_of(engine) as running, compilation(clock, progress):
@@ -138,6 +138,7 @@ def fit(
 def _raced(
     recipe: Recipe,
     source: Source,
+    task: Task,
     groups: np.ndarray | None,
     progress: Progress,
     request: Request,
@@ -150,7 +151,7 @@ def _raced(
     if choice is not None:
         recipe, raced = replace(recipe, seed=choice.seed).chosen(**choice.chosen), choice.race
     elif races:
-        recipe, raced = race(recipe, source, groups, fit_candidate, progress, request.keeps_rows)
+        recipe, raced = race(recipe, source, task, groups, fit_candidate, progress, request.keeps_rows)
     if checkpoint is not None:
         checkpoint.keep(asked, Choice(recipe.seed, recipe.choice, raced))
     return recipe, raced

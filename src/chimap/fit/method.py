@@ -233,7 +233,7 @@ def design_of(recipe: Recipe, columns: Sequence[str] | None) -> Design:
     if recipe.learner is not None:
         learned: Design = recipe.learner.design_for(recipe, blocks)
         return learned
-    return PlainDesign(recipe.feature_settings, blocks, recipe.n_principal is not None)
+    return PlainDesign(recipe, blocks, recipe.n_principal is not None)
 
 
 def objective_of(recipe: Recipe, has_gaps: bool = False, ends_at: float | None = None) -> PenalisedLoss:

@@ -66,7 +66,7 @@ def job_of(
         n_rows=source.n_rows,
         n_copies=normalises + (np.dtype(source.dtype) != dtype),
         n_sampled=n_sampled,
-        fitting_bytes=max(part.fitting_bytes(n_sampled, mapped, dtype.itemsize) for part in parts),
+        fitting_bytes=max(part.features.fitting_bytes(n_sampled, mapped, dtype.itemsize) for part in parts),
         seeks=source.can_seek,
     )
 

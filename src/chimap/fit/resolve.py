@@ -101,7 +101,7 @@ def resolve(
     if request.is_batch:
         features = features_of_a_batch(recipe, source.n_rows)
         recipe = recipe if features is recipe.features else recipe.with_values(features=features)
-    if is_auto(recipe.n_components) and takes_landmarks(recipe.feature_settings):
+    if is_auto(recipe.n_components) and takes_landmarks(recipe):
         check = room_for(recipe, source, task, groups)
         recipe = recipe.with_values(n_components=landmarks_within(source.n_rows, check))
     if request.keeps_rows and not request.has_checkpoint and takes_wide(recipe, source):
@@ -149,7 +149,7 @@ def advice_on_components(recipe: Recipe, source: Source, task: Task) -> str:
     It is empty if not even one fits, or if the settings do not give their number.
     """
     n = recipe.n_components
-    if recipe.keeps_rows or isinstance(n, str) or not takes_components(recipe.feature_settings):
+    if recipe.keeps_rows or isinstance(n, str) or not takes_components(recipe):
         return ""
     fewest = Method.of(recipe, source.column_names, has_gaps=task.has_gaps).most_principal or 1
     most = most_components(fewest, n, room_for(recipe, source, task))
@@ -173,7 +173,7 @@ def gamma_sample(
                 "{gamma='auto'} chooses one gamma for all columns: with {blocks} give numbers, or 'mean'."
             )
         )
-    if not isinstance(replace(recipe, gamma="mean").feature_settings.exact, Exponential):
+    if not isinstance(recipe.exact_kernel, Exponential):
         return None
     labels = source.labels()
     assert labels is not None

@@ -60,7 +60,7 @@ class WidthLearner:
     def design_for(self, recipe: Recipe, blocks: Blocks | None) -> Design:
         """See ``Learner``."""
         check_choice(self.objective, "objective", tuple(SEARCHES))
-        return WidthDesign(recipe.feature_settings, blocks, self.widths, self.tuning(recipe, self.objective))
+        return WidthDesign(recipe, blocks, self.widths, self.tuning(recipe, self.objective))
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""
@@ -307,7 +307,7 @@ class Channels(PlainDesign):
         """See ``Design``."""
         partition(self.blocks, sample.shape[1])
         parts = self.parts(sample.shape[1])
-        scale = Scale.of(sample, [part.settings.exact for part in parts])
+        scale = Scale.of(sample, [part.kernel for part in parts])
         fitted = features_of([part.scaled(scale) for part in parts], seed).fit(scale.rows(sample))
         if not scale.exponent:
             return fitted
@@ -332,11 +332,10 @@ class ChannelLearner(WidthLearner):
             check_choice(flag, name, (False, True))
         check_choice(self.widths, "widths", ("block", "bin"))
         tuning = self.tuning(recipe, self.objective, self.joint)
-        settings = recipe.feature_settings
         if not self.joint:
-            return Channels(settings, blocks)
+            return Channels(recipe, blocks)
         objective = self._weighing(recipe, checked_loss(recipe))
-        return ChannelDesign(settings, blocks, self.widths, tuning, objective, self._norm)
+        return ChannelDesign(recipe, blocks, self.widths, tuning, objective, self._norm)
 
     def objective_for(self, recipe: Recipe, loss: str | Loss) -> PenalisedLoss:
         """See ``Learner``."""

@@ -26,6 +26,7 @@ from chimap.kernel_learning.widths import Adaptable, WidthDesign, WidthObjective
 from chimap.losses import Loss, Square
 from chimap.moments import Moments
 from chimap.penalties import L21
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import compare
@@ -44,28 +45,29 @@ LARGEST_SHARE_OF_ALPHA = 0.3  # widths are learned at this share of the largest 
 class ChannelWidths:
     """[psi_{s_1}(x_1), .., psi_{s_r}(x_r)]: features of each channel with separate widths, and gradients in log s.
 
-    parts: columns and settings of the channels. n_components: features per channel. widths: "block" is one width per
+    parts: columns and features of the channels. recipe: the map and the waves of the
+    features. n_components: features per channel. widths: "block" is one width per
     channel, "bin" one per column. After ``fit`` it serves ``WidthObjective`` as ``WidthFeatures`` does.
     """
 
-    def __init__(self, parts: list[FeatureBlock], n_components: int, widths: str, seed: int):
+    def __init__(self, parts: list[FeatureBlock], recipe: Recipe, n_components: int, widths: str, seed: int):
         self.parts, self.n_components, self.widths, self.seed = parts, n_components, widths, seed
+        self.recipe = recipe
 
     def fit(self, sample: Rows) -> ChannelWidths:
         """Fit the features of each channel on rows, and the widths to start from."""
         self.channels = []
-        scale = Scale.of(sample, [part.settings.exact for part in self.parts])
+        scale = Scale.of(sample, [part.kernel for part in self.parts])
         for j, part in enumerate(self.parts):
-            settings = part.scaled(scale).settings
             channel: Any = WidthFeatures(
-                settings.kernel,
+                part.scaled(scale).kernel,
                 self.n_components,
                 widths="one" if self.widths == "block" else self.widths,
                 blocks={part.name: slice(None)},
-                map=settings.map,
-                n_terms=settings.terms(),
-                sampling=settings.sampling,
-                form=settings.form,
+                map=self.recipe.map,
+                n_terms=int(self.recipe.n_terms),
+                sampling=self.recipe.sampling,
+                form=self.recipe.form,
                 random_state=self.seed + j,
             )
             channel = ScaledWidths(channel, scale) if scale.exponent else channel
@@ -205,7 +207,9 @@ class ChannelDesign(WidthDesign):
     def adaptable(self, n_components: int, sample: Rows, seed: int) -> ChannelWidths:
         """See ``WidthDesign``; each column belongs to one channel."""
         partition(self.blocks, sample.shape[1])
-        return ChannelWidths(self.parts(sample.shape[1]), n_components, self.widths, seed).fit(sample)
+        return ChannelWidths(self.parts(sample.shape[1]), self.recipe, n_components, self.widths, seed).fit(
+            sample
+        )
 
     def objective(self, features: Adaptable, rows: TuningRows, method: Method) -> ChannelObjective:
         """See ``WidthDesign``."""
@@ -233,8 +237,8 @@ class ChannelDesign(WidthDesign):
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """See ``WidthDesign``: features of the tuning rows stay in memory while weights of other losses are found."""
-        settings = replace(self.settings, n_components=n_components)
-        source, parts = rows.source, parts_of(settings, self.blocks, rows.source.n_features)
+        recipe = replace(self.recipe, n_components=n_components)
+        source, parts = rows.source, parts_of(recipe, self.blocks, rows.source.n_features)
         job = job_of(
             source, parts, rows.codec.n_targets, n_folds, method.dtype, normalises=method.changes_rows
         )

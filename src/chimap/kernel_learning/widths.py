@@ -20,7 +20,7 @@ from chimap._validation import DataError
 from chimap.data import ArraySource, Source, split_source
 from chimap.data.source import choose_rows
 from chimap.engines import Job, Progress, Stopwatch, chunk_rows_within
-from chimap.features.base import FeatureSettings, FittedFeatures
+from chimap.features.base import FittedFeatures
 from chimap.features.fourier import WidthFeatures
 from chimap.features.fourier.base import Slopes
 from chimap.features.fourier.features import FourierFeatures
@@ -33,6 +33,7 @@ from chimap.fit.plan import job_of
 from chimap.fit.rows import PreparedRows
 from chimap.kernel_learning.tuning import TuningRows
 from chimap.moments import FoldMoments, Moments
+from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of
 from chimap.selection.base import OpenSettings
 from chimap.selection.choose import compare
@@ -509,36 +510,36 @@ class Tuning:
 class WidthDesign:
     """``WidthFeatures``: one kernel over all columns, with widths by blocks, bins or groups."""
 
-    settings: FeatureSettings
+    recipe: Recipe
     blocks: Blocks | None
     widths: Any
     tuning: Tuning
 
     def parts(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``."""
-        return parts_of(self.settings, self.blocks, n_columns)
+        return parts_of(self.recipe, self.blocks, n_columns)
 
     def sized(self, n_columns: int) -> list[FeatureBlock]:
         """See ``Design``: only the widths depend on the blocks."""
-        return parts_of(self.settings, None, n_columns)
+        return parts_of(self.recipe, None, n_columns)
 
     def fit(self, sample: Rows, seed: int, sample_weight: np.ndarray | None = None) -> Adaptable:
         """Return features with the widths to start from, which ``learn`` replaces."""
-        return self.adaptable(self.settings.size(2048), sample, seed)
+        return self.adaptable(int(self.recipe.n_components), sample, seed)
 
     def adaptable(self, n_components: int, sample: Rows, seed: int) -> Any:
         """Return features that can take any widths, fitted on rows."""
-        settings = self.settings
-        scale = Scale.of(sample, [settings.exact])
+        kernel = self.recipe.exact_kernel
+        scale = Scale.of(sample, [kernel])
         features = WidthFeatures(
-            scale.kernel(settings.exact),
+            scale.kernel(kernel),
             n_components,
             widths=self.widths,
             blocks=self.blocks,
-            map=settings.map,
-            n_terms=settings.terms(),
-            sampling=settings.sampling,
-            form=settings.form,
+            map=self.recipe.map,
+            n_terms=int(self.recipe.n_terms),
+            sampling=self.recipe.sampling,
+            form=self.recipe.form,
             random_state=seed,
         )
         return (ScaledWidths(features, scale) if scale.exponent else features).fit(sample)
@@ -556,7 +557,7 @@ class WidthDesign:
         tuning, full = self.tuning, features
         n_rows = min(rows.source.n_rows, tuning.n_rows or rows.source.n_rows)
         n_components = tune_components(tuning.n_components, n_rows)
-        if n_components is not None and n_components < self.settings.size(2048):
+        if n_components is not None and n_components < int(self.recipe.n_components):
             features = self.adaptable(n_components, sample, method.seed)
         tuned, validation = self._tuning_rows(method, rows, features.n_components, clock)
         if validation is not None and validation.n_rows < FEWEST_VALIDATION_ROWS:
@@ -594,7 +595,7 @@ class WidthDesign:
 
     def tuning_job(self, method: Method, rows: PreparedRows, n_components: int, n_folds: int) -> Job:
         """Return the plan of a pass with ``n_components`` features."""
-        parts = parts_of(replace(self.settings, n_components=n_components), None, rows.source.n_features)
+        parts = parts_of(replace(self.recipe, n_components=n_components), None, rows.source.n_features)
         return job_of(
             rows.source,
             parts,

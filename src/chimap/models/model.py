@@ -126,8 +126,8 @@ class Model:
 
     @cached_property
     def parts(self) -> list[FeatureBlock]:
-        """The blocks of the columns, with the settings of their features."""
-        return parts_of(self.recipe.feature_settings, self.recipe.blocks_in(self.columns), self.n_bins)
+        """The blocks of the columns, with their unfitted features."""
+        return parts_of(self.recipe, self.recipe.blocks_in(self.columns), self.n_bins)
 
     @cached_property
     def preparation(self) -> Preparation:
@@ -218,7 +218,7 @@ class Model:
     @property
     def takes_signs(self) -> bool:
         """Whether bins may be negative."""
-        return any(part.settings.exact.is_signed for part in self.parts)
+        return any(part.kernel.is_signed for part in self.parts)
 
 
 def scores(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:

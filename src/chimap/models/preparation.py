@@ -75,7 +75,7 @@ class Preparation:
         factors = np.empty(self.bin_weights.size)
         for part in self.parts:
             block_weights = BinWeights(self.bin_weights[part.columns])
-            factors[part.columns] = block_weights.factors(part.settings.exact)
+            factors[part.columns] = block_weights.factors(part.kernel)
         return factors
 
     def unit_of_bin(self, place: int) -> BinUnit:

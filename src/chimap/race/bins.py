@@ -17,7 +17,7 @@ from chimap._types import ArrayLike
 from chimap._validation import DataError, MemoryBudgetError, check_blocks, check_choice, checked_weights
 from chimap.data import ArraySource, Source
 from chimap.engines import Progress
-from chimap.features.exact import has_map
+from chimap.features.over_map import has_map
 from chimap.features.screened import screened_weights
 from chimap.features.weighted import ROUNDS as WEIGHT_ROUNDS
 from chimap.features.weighted import learn_weights, learned_weights
@@ -31,6 +31,7 @@ from chimap.race.shared import SharedMachines
 from chimap.race.trials import SAME, Candidate, Outcome, RaceResult, Trial, is_behind
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.precision import rows_in
+from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 
 _ERRORS = 2  # a gain must exceed this number of standard errors
@@ -112,7 +113,7 @@ def learn_bins(
     trial = replace(
         first,
         candidate=Candidate(
-            f"{first.candidate.name}, learned bins", first.candidate.settings | {"bin_weights": "learn"}
+            f"{first.candidate.name}, learned bins", first.candidate.recipe.chosen(bin_weights="learn")
         ),
         score=learned.score, seconds=time.perf_counter() - began, learned=learned.learned,
         deviations=learned.deviations, predict_seconds=learned.predict_seconds,
@@ -148,7 +149,7 @@ class WeighedBins:
     @property
     def recipe(self) -> Recipe:
         """The recipe of the candidate."""
-        return self.candidate.recipe(self.race.asked)
+        return self.candidate.recipe
 
     @property
     def footprint(self) -> int:
@@ -332,7 +333,7 @@ def _by_margins(race: Race, result: RaceResult) -> Trial | None:
     Margins have no gradients here: of their bins, the uninformative ones are left out.
     """
     winner = result.trials[0]
-    recipe = winner.candidate.recipe(race.asked)
+    recipe = winner.candidate.recipe
     if race.leaves_out or race.machines_of(recipe) is None or _is_by_ridge(recipe):
         return None
     is_screened = WeighedBins(race, winner.candidate).screened(winner.n_rows) is not None
@@ -340,24 +341,24 @@ def _by_margins(race: Race, result: RaceResult) -> Trial | None:
 
 
 def _by_ridge(race: Race, result: RaceResult) -> list[Trial]:
-    return [t for t in result.trials if not t.error and _is_by_ridge(t.candidate.recipe(race.asked))]
+    return [t for t in result.trials if not t.error and _is_by_ridge(t.candidate.recipe)]
 
 
 def _is_by_ridge(recipe: Recipe) -> bool:
     """Whether a candidate minimises squares, with gradients."""
-    has_gradients = not has_features(recipe, "exact") or has_map(recipe.feature_settings.exact)
+    has_gradients = not has_features(recipe, "exact") or has_map(recipe.exact_kernel)
     return bool(recipe.loss == "square") and has_gradients
 
 
 def _is_exponential(race: Race, trial: Trial) -> bool:
-    return "gamma" in trial.candidate.recipe(race.asked).raced
+    return "gamma" in trial.candidate.recipe.raced
 
 
 # --- a race of weights alone
 
 
 def weigh_bins(
-    asked: Recipe, source: Source, groups: np.ndarray | None, fit: Fit, progress: Progress
+    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit, progress: Progress
 ) -> tuple[Recipe, RaceResult | None]:
     """Race a recipe with a named kernel: with equal weights of the bins, and with learned ones.
 
@@ -365,7 +366,7 @@ def weigh_bins(
     does not hold a race. Raise DataError as ``choose.race`` does, and for kernels without weights.
     """
     try:
-        bins = _bins_within(asked, source, groups, fit)
+        bins = _bins_within(asked, source, task, groups, fit)
         with _fits_beside_sample(asked):
             return _bins_raced(bins, progress)
     except MemoryBudgetError as error:
@@ -373,12 +374,14 @@ def weigh_bins(
         return asked.chosen(bin_weights=None), None
 
 
-def _bins_within(asked: Recipe, source: Source, groups: np.ndarray | None, fit: Fit) -> WeighedBins:
+def _bins_within(
+    asked: Recipe, source: Source, task: Task, groups: np.ndarray | None, fit: Fit
+) -> WeighedBins:
     """Return the race of weights of bins on as many rows as fit in the memory budget, and what it fits.
 
     Raise MemoryBudgetError if not even a few rows fit.
     """
-    race, normalization = Race.on(asked, source, groups, fit), asked.normalization
+    race, normalization = Race.on(asked, source, task, groups, fit), asked.normalization
     while True:
         takes = None if race.shared is None else race.shared.weighs
         bins = WeighedBins(
@@ -391,7 +394,7 @@ def _bins_within(asked: Recipe, source: Source, groups: np.ndarray | None, fit: 
         if n_rows <= FEWEST_SAMPLED:
             raise _too_small(asked, needed)
         fewer = int(n_rows * min(_FEWER, (asked.room / needed) ** 0.5))
-        race = Race.on(asked, source, groups, fit, max(FEWEST_SAMPLED, fewer))
+        race = Race.on(asked, source, task, groups, fit, max(FEWEST_SAMPLED, fewer))
 
 
 def _bins_raced(bins: WeighedBins, progress: Progress) -> tuple[Recipe, RaceResult]:

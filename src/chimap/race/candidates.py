@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -13,10 +13,10 @@ from chimap._types import Parameters, Rows
 from chimap.backends import on_host
 from chimap.data import Source
 from chimap.engines.memory import LIBLINEAR_ENTRY_BYTES
-from chimap.features.base import FeatureSettings
-from chimap.features.exact import has_map
-from chimap.features.exact.family import MOST_ROWS
-from chimap.features.families import FAMILIES, family_of
+from chimap.features.exact import MOST_ROWS
+from chimap.features.families import FAMILIES
+from chimap.features.over_map import has_map
+from chimap.features.prescribed import AutomaticFeatures
 from chimap.kernels import AdditiveKernel, Exponential, Gaussian, Kernel, Linear, as_kernel
 from chimap.race.trials import Candidate
 from chimap.recipe import AUTO, Recipe, is_auto
@@ -209,18 +209,18 @@ class Entry:
         form = "exponential" if self.kernel.startswith("exp-") else "additive"
         return f"{form} {self.normalize}"
 
-    def candidate(self, asked: Recipe) -> Candidate:
-        """Return the candidate of a race for this recipe."""
+    def candidate(self, asked: Recipe, has_family: bool = True) -> Candidate:
+        """Return the candidate of a race for this recipe; without a family it runs whatever its like score."""
         loss = {"ridge": "square", "margins": "hinge", "exact margins": "squared_hinge"}[self.way]
         recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize, features=self.features, loss=loss)
         if self.has_gamma:
             recipe = recipe.chosen(gamma=AUTO)
-        return Candidate.of(recipe, self.name, self.is_baseline, self.shares, self.family)
+        return Candidate(self.name, recipe, self.is_baseline, self.shares, self.family if has_family else "")
 
     def candidate_within(self, asked: Recipe) -> Candidate:
         """Return the candidate with this kernel and normalisation; features, loss and gamma are those of the recipe."""
         recipe = asked.chosen(kernel=self.kernel, normalize=self.normalize)
-        return Candidate.of(recipe, _name(self.kernel, self.normalize), self.is_baseline)
+        return Candidate(_name(self.kernel, self.normalize), recipe, self.is_baseline)
 
 
 def entries(look: Look, most: int | None = None) -> list[Entry]:
@@ -295,8 +295,8 @@ def within_room(
             beside = bytes_beside("squared_hinge", source.n_rows)
             needed = exact_bytes(source.n_rows, 2 * source.row_bytes, np.dtype(np.float32))
             return source.n_rows <= MOST_MARGIN_ROWS and beside + max(needed, in_race) <= room
-        mapped = FeatureSettings(entry.kernel, features=entry.features)
-        n_features = family_of(mapped).footprint(mapped, source.n_features).features
+        features = AutomaticFeatures(entry.features).of_kernel(as_kernel(entry.kernel))
+        n_features = features.footprint(source.n_features).features
         return density * source.n_rows * n_features * LIBLINEAR_ENTRY_BYTES <= room
 
     return [entry for entry in entered if fits(entry)]
@@ -443,7 +443,7 @@ def named_candidate(
         name += f", {normalize or 'raw'} rows"
     exact = recipe.chosen(features="exact", loss="square")
     is_exact = takes is not None and not isinstance(kernel, list | tuple) and takes(exact)
-    return Candidate.of(exact if is_exact else recipe, name)
+    return Candidate(name, exact if is_exact else recipe)
 
 
 def candidates_of_kernel(
@@ -467,7 +467,7 @@ def candidates_of_kernel(
     return [
         *(entry.candidate(asked) for entry in entries(look) if entry.is_baseline),
         *(
-            Candidate.of(exact.chosen(normalize=normalization), _name(kernel, normalization))
+            Candidate(_name(kernel, normalization), exact.chosen(normalize=normalization))
             for normalization in normalizations
         ),
     ]
@@ -490,9 +490,9 @@ def features_of_kernel(
     ``sizes`` are the numbers of landmarks and random features to try. ``n_rows`` is the number of rows to learn from,
     which bounds the landmarks.
     """
-    exact = winner.recipe(asked)
+    exact = winner.recipe
     kernel, recipe = (
-        as_kernel(exact.feature_settings.kernel, 1.0),
+        replace(exact, gamma=1.0).exact_kernel,
         exact.unchosen("features", "loss", of=asked),
     )
     if "gamma" in recipe.raced:
@@ -517,7 +517,7 @@ def variant_of(winner: Candidate, recipe: Recipe) -> Candidate:
     is_sized = "n_components" in recipe.raced
     size = f" {recipe.n_components:,}" if is_sized else ""
     way = "SVM" if recipe.loss != "square" else f"{recipe.features}{size}"
-    return Candidate.of(recipe, f"{winner.name}, {way}", winner.is_baseline)
+    return Candidate(f"{winner.name}, {way}", recipe, winner.is_baseline)
 
 
 # --- what a candidate becomes
@@ -546,7 +546,7 @@ def recipe_for_all(
         return recipe
     if "gamma" in recipe.raced:
         return recipe.chosen(features="landmarks", gamma=learned.get("gamma", "mean"))
-    if not has_map(recipe.feature_settings.exact):
+    if not has_map(recipe.exact_kernel):
         return recipe.chosen(features="landmarks")
     n_terms = 2 if is_sparse or 2 * n_bins <= MOST_SUMMED else 1
     return recipe.chosen(features="additive", n_terms=n_terms)

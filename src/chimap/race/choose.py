@@ -36,6 +36,7 @@ from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.recipe import checked_normalizations
 from chimap.recipe.sizes import holds_matrix, landmarks_of, takes_blocks, takes_wide
+from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 from chimap.selection.leave_one_out import FEW_ROWS
 
@@ -47,6 +48,7 @@ _SEARCHED_AGAIN = (
 def race(
     asked: Recipe,
     source: Source,
+    task: Task,
     groups: np.ndarray | None,
     fit: Fit,
     progress: Progress,
@@ -71,21 +73,22 @@ def race(
     check_bin_weights(asked.bin_weights, source.n_features)
     with threads(asked.n_jobs), progress:
         if is_auto(asked.kernel) or not isinstance(asked.normalize, str | None):
-            return _raced(asked, source, groups, fit, progress, keeps_rows)
+            return _raced(asked, source, task, groups, fit, progress, keeps_rows)
         if isinstance(asked.bin_weights, str) and asked.bin_weights == "learn":
-            return weigh_bins(asked, source, groups, fit, progress)
+            return weigh_bins(asked, source, task, groups, fit, progress)
     return asked, None
 
 
 def _raced(
     asked: Recipe,
     source: Source,
+    task: Task,
     groups: np.ndarray | None,
     fit: Fit,
     progress: Progress,
     keeps_rows: bool,
 ) -> tuple[Recipe, RaceResult]:
-    running = Race.on(asked, source, groups, fit, keeps_rows=keeps_rows)
+    running = Race.on(asked, source, task, groups, fit, keeps_rows=keeps_rows)
     if running.look.is_signed and is_auto(asked.kernel):
         say([Message(
             "{}: entries are negative, so {kernel='auto'} compares linear and gaussian machines on the rows as they "
@@ -136,7 +139,7 @@ def _entered(running: Race, source: Source) -> list[Candidate]:
 
 def recipe_of_all(running: Race, trial: Trial, source: Source, keeps_rows: bool = True) -> Recipe:
     """Return the recipe of a candidate for all rows of the source."""
-    asked, raced = running.asked, trial.candidate.recipe(running.asked)
+    asked, raced = running.asked, trial.candidate.recipe
     plain = raced.chosen(bin_weights=None)
     fits = keeps_rows and (holds_matrix(plain, source) or takes_blocks(plain, source))
     recipe = recipe_for_all(
@@ -158,7 +161,7 @@ def _settled(running: Race, trial: Trial, n_rows: int) -> dict[str, float]:
     knows more than the rows of the race.
     """
     asked = running.asked
-    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.recipe(asked).raced
+    knows_all = running.leaves_out and "bin_weights" not in trial.candidate.recipe.raced
     if not (is_auto(asked.alpha) and is_auto(asked.selection)):
         return {}
     if not knows_all and n_rows <= _SEARCHED_AGAIN * FEW_ROWS:
@@ -184,12 +187,12 @@ def _rehearsed(
         recipe = for_all(first)
         if not has_features(recipe, "landmarks"):
             return result, replaced
-        if has_features(first.candidate.recipe(running.asked), "landmarks"):
+        if has_features(first.candidate.recipe, "landmarks"):
             return _less_saturated(result, for_all), replaced
         n_landmarks = min(landmarks_of(n_rows), first.n_rows)
         title = f"{first.candidate.name}, {n_landmarks:,} landmarks"
         sized = recipe.unchosen("scoring", of=running.asked).chosen(n_components=n_landmarks)
-        trial = trial_of(Candidate.of(sized, title), running, first.round, first.n_rows)
+        trial = trial_of(Candidate(title, sized), running, first.round, first.n_rows)
         replaced[title] = first
         result = result.in_place_of(first, trial)
 

@@ -7,7 +7,7 @@ takes. ``reports.compare`` makes it a page.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from chimap.race.runner import Fit, Race
 from chimap.race.trials import Candidate, RaceResult, Trial, trial_of
 from chimap.recipe import Recipe
 from chimap.recipe.sizes import BlockPlan, block_plan, bytes_of_exact, landmarks_of
+from chimap.recipe.task import Task
 from chimap.selection.jackknife import standard_error
 from chimap.solvers.kernel_matrix import exact_bytes
 
@@ -197,6 +198,7 @@ class ComparedMachines:
 def compare(
     asked: Recipe,
     source: Source,
+    task: Task,
     groups: np.ndarray | None,
     fit: Fit,
     progress: Progress,
@@ -212,11 +214,11 @@ def compare(
     See ``reports.compare`` for the parameters, and for what is raised.
     """
     with clock("read"):
-        running = Race.on(asked, source, groups, fit)
+        running = Race.on(asked, source, task, groups, fit)
     _check_memory(running, source)
     look = running.look
     if kernel is None:  # every one runs, without families of which the first decides
-        entered = [replace(entry.candidate(asked), family="") for entry in entries(look)]
+        entered = [entry.candidate(asked, has_family=False) for entry in entries(look)]
     else:
         entered = candidates_of_kernel(asked, kernel, gamma, look, normalize)
     with clock("race"):
@@ -268,6 +270,8 @@ class _Bench:
         self._racing, self._source = racing, source
         self._rounds = sorted(racing.splits_of)
         self._trials = {t.candidate.name: t for t in result.trials}
+        self._recipes: dict[str, Recipe] = {}  # of each entrant in the race
+        self._finals: dict[str, Recipe] = {}  # of those entrants that all rows can be fitted with
         self.entrants = [self._raced(t, result.history) for t in result.trials]
 
     def finalists(self) -> list[Entrant]:
@@ -284,7 +288,7 @@ class _Bench:
         for candidate in features_of_kernel(
             self._racing.asked, trial.candidate, trial.learned, self._racing.look, sizes, self._rounds[-1]
         ):
-            self._rehearse(candidate, candidate.recipe(self._racing.asked))
+            self._rehearse(candidate, candidate.recipe)
 
     def add_final(self) -> None:
         """Add what the best of each kind become on all rows: landmarks, additive features, margins; linear machines."""
@@ -294,7 +298,7 @@ class _Bench:
             trial = self._trials[entrant.name]
             recipe = self._final(trial)
             kind = entrant.is_linear, recipe.features, recipe.loss
-            if kind in tried or _is_same_machine(recipe, trial.candidate.recipe(asked)):
+            if kind in tried or _is_same_machine(recipe, trial.candidate.recipe):
                 continue
             tried.add(kind)
             sized = recipe.unchosen("scoring", of=asked)
@@ -313,11 +317,7 @@ class _Bench:
         blocks = self.blocks_of(chosen)
         if blocks is not None:
             return blocks.first_seconds + blocks.seconds
-        recipe, n, n_rows = (
-            self._racing.asked.chosen(**chosen.settings),
-            self._rounds[-1],
-            self._source.n_rows,
-        )
+        recipe, n, n_rows = self._recipes[chosen.name], self._rounds[-1], self._source.n_rows
         if recipe.keeps_rows:
             fits = [
                 (n_fitted, sum(self._stages(recipe, n_fitted).values())) for n_fitted in self._rounds[-2:]
@@ -327,8 +327,8 @@ class _Bench:
 
     def blocks_of(self, chosen: Entrant) -> BlockPlan | None:
         """Return how an exact machine takes all rows block by block; None for others, and where one matrix fits."""
-        recipe = self._racing.asked.chosen(**(chosen.fit_settings or {}))
-        if not recipe.keeps_rows or bytes_of_exact(recipe, self._source) <= recipe.room:
+        recipe = self._finals.get(chosen.name)
+        if recipe is None or not recipe.keeps_rows or bytes_of_exact(recipe, self._source) <= recipe.room:
             return None
         return block_plan(recipe, self._source)
 
@@ -346,7 +346,7 @@ class _Bench:
     def _raced(self, trial: Trial, history: Sequence[Trial]) -> Entrant:
         """Return the entrant of a candidate that ran in the race."""
         final = None if trial.error else self._final(trial)
-        is_same = final is not None and _is_same_machine(final, trial.candidate.recipe(self._racing.asked))
+        is_same = final is not None and _is_same_machine(final, trial.candidate.recipe)
         return self._entrant(trial, history, final if is_same else None)
 
     def _entrant(self, trial: Trial, history: Sequence[Trial], for_all: Recipe | None) -> Entrant:
@@ -359,6 +359,9 @@ class _Bench:
             for t in succeeded
         )  # fmt: skip
         candidate = trial.candidate
+        self._recipes[candidate.name] = candidate.recipe
+        if for_all is not None:
+            self._finals[candidate.name] = for_all
         return Entrant(
             candidate.name,
             candidate.settings,

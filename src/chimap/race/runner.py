@@ -42,8 +42,8 @@ from chimap.race.rows import (
 from chimap.race.shared import BestSetting, SharedMachines
 from chimap.race.trials import Candidate, Outcome, RaceResult, is_behind, trial_of
 from chimap.recipe import Recipe, is_auto
-from chimap.recipe.codecs import ClassCodec, Codec, RealCodec
-from chimap.recipe.task import scoring_of
+from chimap.recipe.codecs import Codec
+from chimap.recipe.task import Task, scoring_of
 from chimap.selection.climb import Setting
 from chimap.selection.jackknife import deviations_of, parts_of_rows
 from chimap.selection.scoring import OutputScore
@@ -112,6 +112,7 @@ class Race:
         cls,
         asked: Recipe,
         source: Source,
+        task: Task,
         groups: np.ndarray | None,
         fit: Fit,
         most_rows: int | None = None,
@@ -149,7 +150,7 @@ class Race:
         splits = held_out_rows(y, sampled, asked.is_classifier, asked.seed)
         rounds = {places.size: len(splits)} if is_few else rounds_of(splits)
         y = shared_tasks(y, splits, min(rounds), asked.is_classifier)
-        codec = (ClassCodec if asked.is_classifier else RealCodec).of(y)
+        codec = task.codec_of(y)
         score = codec.score(y, scoring, weights)
         shared = SharedMachines(rows, y, codec, score, weights, asked, places)
         return cls(
@@ -228,7 +229,7 @@ class Race:
 
     def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
         """Return the mean outcome over the splits; see ``Runner``."""
-        recipe = candidate.recipe(self.asked)
+        recipe = candidate.recipe
         if (machines := self.machines_of(recipe)) is not None:
             return self._run_shared(machines, candidate, recipe, n_rows)
         return self.run_fits(recipe, n_rows)
@@ -324,13 +325,13 @@ class Race:
     def improved(self, result: RaceResult) -> RaceResult:
         """Return the result after searching the settings of the winner again with the rows of its round."""
         first = result.trials[0]
-        machines = self.machines_of(first.candidate.recipe(self.asked))
+        machines = self.machines_of(first.candidate.recipe)
         if machines is None or len(self.splits) > 1:
             return result
 
         def run(candidate: Candidate, n_rows: int) -> Outcome:
             splits = self.splits_at(n_rows)
-            fitted = machines.best(candidate.recipe(self.asked), splits, self.best.get(candidate.name))
+            fitted = machines.best(candidate.recipe, splits, self.best.get(candidate.name))
             self.best[candidate.name] = fitted.setting
             return self.outcome_of(fitted, splits)
 

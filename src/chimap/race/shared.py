@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -24,8 +24,8 @@ from chimap import _arrays, _threads
 from chimap._types import Rows
 from chimap._validation import DataError
 from chimap.data import ArraySource
-from chimap.features.base import FeatureSettings
-from chimap.features.exact import KeptRows, fitted_map, has_map, with_mean_gamma
+from chimap.features.exact import KeptRows, with_mean_gamma
+from chimap.features.over_map import fitted_map, has_map
 from chimap.features.scaled import Scale
 from chimap.features.weighted import weights_of
 from chimap.kernels import Exponential, Kernel
@@ -45,7 +45,7 @@ from chimap.race.machines import (
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import parts_of
-from chimap.recipe.recipe import checked_alpha
+from chimap.recipe.recipe import AUTO, checked_alpha
 from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
@@ -304,7 +304,7 @@ class SharedMachines:
     def weighs(recipe: Recipe) -> bool:
         """Whether the machine of a candidate can learn bin weights."""
         is_ridge = has_features(recipe, "exact") and recipe.loss == "square"
-        return is_ridge and has_map(recipe.feature_settings.exact)
+        return is_ridge and has_map(recipe.exact_kernel)
 
     @staticmethod
     def takes(recipe: Recipe) -> bool:
@@ -392,7 +392,7 @@ class SharedMachines:
         self, recipe: Recipe, splits: Sequence[Split]
     ) -> tuple[list[Products], float | None, float | None]:
         """Return the products of each split, and the gamma of scaled and of unscaled rows, if the kernel has one."""
-        kernel = recipe.feature_settings.exact
+        kernel = recipe.exact_kernel
         base = kernel.kernel if isinstance(kernel, Exponential) else kernel
         scale, products = self._products(base, recipe, splits)
         gamma = outer = None
@@ -419,7 +419,7 @@ class SharedMachines:
         if self._shared[0] != key:
             self._shared = _NOTHING  # free the old products before new ones are allocated
             taken, places = _taken(splits)
-            rows = self._prepared(FeatureSettings(base), recipe, taken)
+            rows = self._prepared(replace(recipe, kernel=base, features=AUTO), taken)
             scale = Scale.of(rows, [base])
             rows, kernel = scale.rows(rows), scale.kernel(base)
             if has_map(kernel):
@@ -447,10 +447,9 @@ class SharedMachines:
 
     def _margins(self, recipe: Recipe, splits: Sequence[Split]) -> list[Machine]:
         """Return LIBLINEAR machines on the features of an additive map."""
-        features = recipe.feature_settings
         taken, places = _taken(splits)
-        rows = self._prepared(features, recipe, taken)
-        (whole,) = parts_of(features, None, rows.shape[1])
+        rows = self._prepared(recipe, taken)
+        (whole,) = parts_of(recipe, None, rows.shape[1])
         fitted = whole.fitted(rows, self.asked.seed)
         Z = fitted.mapped(_arrays.to_sparse(rows) if fitted.keeps_zeros else rows)
         return [
@@ -467,9 +466,9 @@ class SharedMachines:
     def _weights(self, rows: np.ndarray) -> np.ndarray | None:
         return None if self.row_weights is None else self.row_weights[rows]
 
-    def _prepared(self, settings: FeatureSettings, recipe: Recipe, taken: np.ndarray) -> Rows:
+    def _prepared(self, recipe: Recipe, taken: np.ndarray) -> Rows:
         """Return the rows that are taken, checked and normalised."""
-        parts, rows = parts_of(settings, None, self.rows.shape[1]), self.rows
+        parts, rows = parts_of(recipe, None, self.rows.shape[1]), self.rows
         if taken.size < rows.shape[0]:
             rows = _arrays.take_rows(rows, taken)
         numbers = taken if self.numbers is None else self.numbers[taken]

@@ -21,17 +21,17 @@ MANY_REPEATED = 0.1  # share of rows with a copy above which scores of held-out 
 SAME = 1e-9  # scores closer than this are equal, and the candidate that was listed first wins
 
 
-@dataclass(frozen=True)
 class Candidate:
-    """One way to fit.
+    """One way to fit: a recipe with a name.
+
+    Files and pickles keep ``settings`` and not the recipe: all candidates share the rest of it.
 
     Parameters
     ----------
     name : str
         Name for tables, such as "exp-chi2, l1 rows".
-    settings : dict
-        What its recipe sets of those settings that the race leaves open (``Recipe.choice``): tables and model files
-        keep these, and not a recipe for each candidate.
+    recipe : Recipe
+        The settings of its fits.
     is_baseline : bool, default=False
         Whether it is a linear machine, which runs to the last round whatever its score, for comparison.
     shares : str, default=""
@@ -39,24 +39,30 @@ class Candidate:
     family : str, default=""
         Candidates with the same key are similar: the others run only if the first of them is not far behind, and the
         best of them enters the next round as long as it is not. Empty for a candidate without similar ones.
+
+    Attributes
+    ----------
+    settings : dict
+        What the recipe sets of those settings that the race leaves open (``Recipe.choice``).
     """
 
     name: str
     settings: Parameters
-    is_baseline: bool = False
-    shares: str = field(default="", compare=False)
-    family: str = field(default="", compare=False)
+    is_baseline: bool
+    shares: str
+    family: str
 
-    @classmethod
-    def of(
-        cls, recipe: Recipe, name: str, is_baseline: bool = False, shares: str = "", family: str = ""
-    ) -> Candidate:
-        """Return the candidate that enters a race with a recipe."""
-        return cls(name, recipe.choice, is_baseline, shares, family)
+    def __init__(
+        self, name: str, recipe: Recipe, is_baseline: bool = False, shares: str = "", family: str = ""
+    ):
+        self.name, self.recipe, self.settings = name, recipe, recipe.choice
+        self.is_baseline, self.shares, self.family = is_baseline, shares, family
 
-    def recipe(self, asked: Recipe) -> Recipe:
-        """Return the recipe of the candidate, given the one that the race is to complete."""
-        return asked.chosen(**self.settings)
+    def __repr__(self) -> str:
+        return f"Candidate({self.name!r}, {self.settings})"
+
+    def __getstate__(self) -> JSON:
+        return {name: value for name, value in vars(self).items() if name != "recipe"}
 
 
 @dataclass(frozen=True)
@@ -160,7 +166,8 @@ class RaceResult:
     >>> from chimap.race.rounds import successive_halving
     >>> def run(candidate, n_rows):
     ...     return Outcome(0.5 + (candidate.name == "b") / n_rows)
-    >>> both = [Candidate("a", {}), Candidate("b", {})]
+    >>> asked = Recipe("HistogramClassifier", is_classifier=True)
+    >>> both = [Candidate("a", asked), Candidate("b", asked)]
     >>> result = successive_halving(both, run, [10, 20], measure="accuracy", n_held_out=100)
     >>> result.winner.name, result.table()[0]["score"]
     ('b', 0.55)

@@ -1,25 +1,25 @@
-"""Blocks of columns, each with the settings of its features: what a recipe asks for, for rows of some columns."""
+"""Blocks of columns, each with its features: what a recipe asks for, for rows of some columns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import Blocks, Rows
+from chimap._types import Blocks, Parameters, Rows
 from chimap._validation import check_blocks, check_histograms
-from chimap.features.base import FeatureSettings, FittedFeatures, Footprint
-from chimap.features.families import family_of, make_features, settings_of
+from chimap.features.base import Features, FittedFeatures, Footprint
 from chimap.features.scaled import Scale, ScaledFeatures
+from chimap.kernels import Kernel
+from chimap.recipe.recipe import Recipe
 
 
 @dataclass(frozen=True)
 class FeatureBlock:
-    """A block of columns and the settings of its features.
+    """A block of columns and its unfitted features.
 
     Parameters
     ----------
@@ -27,59 +27,61 @@ class FeatureBlock:
         Name of the block.
     columns : array of int
         Its columns.
-    settings : FeatureSettings
-        Kernel and features.
+    features : Features
+        Unfitted features of its kernel.
     """
 
     name: str
     columns: np.ndarray
-    settings: FeatureSettings
+    features: Features
+
+    @property
+    def kernel(self) -> Kernel:
+        """The exact kernel."""
+        return self.features.exact_kernel
 
     def scaled(self, scale: Scale) -> FeatureBlock:
         """Return the part for rows that are multiplied by the scale."""
         if not scale.exponent:
             return self
-        return replace(self, settings=replace(self.settings, kernel=scale.kernel(self.settings.exact)))
+        return replace(self, features=self.features.changed(kernel=scale.kernel(self.kernel)))
 
     @property
     def footprint(self) -> Footprint:
         """Sizes of its features."""
-        return family_of(self.settings).footprint(self.settings, self.columns.size)
+        return self.features.footprint(self.columns.size)
 
-    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes that fitting its features takes beside the rows."""
-        return family_of(self.settings).fitting_bytes(self.settings, n_rows, row_bytes, itemsize)
-
-    def make(self, seed: int) -> FittedFeatures:
-        """Return unfitted features."""
-        return make_features(self.settings, seed)
+    def make(self, seed: int) -> Features:
+        """Return unfitted features that draw by a seed, unless they have their own."""
+        own: Parameters = self.features.get_params(deep=False)
+        is_open = own.get("random_state", seed) is None
+        return self.features.changed(**{"random_state": seed} if is_open else {})
 
     def fitted(self, rows: Rows, seed: int) -> FittedFeatures:
         """Return its features, fitted on prepared rows of its columns; see ``PlainDesign.fit``."""
-        scale = Scale.of(rows, [self.settings.exact])
-        features: Any = self.scaled(scale).make(seed)
-        features.fit(scale.rows(rows))
+        scale = Scale.of(rows, [self.kernel])
+        features = self.scaled(scale).make(seed).fit(scale.rows(rows))
         return ScaledFeatures(features, scale) if scale.exponent else features
 
 
-def parts_of(common: FeatureSettings, blocks: Blocks | None, n_columns: int) -> list[FeatureBlock]:
-    """Return the blocks with their settings, or one part of all columns if there are no blocks.
+def parts_of(recipe: Recipe, blocks: Blocks | None, n_columns: int) -> list[FeatureBlock]:
+    """Return the blocks with their features, or one part of all columns if there are no blocks.
 
-    The settings have one kernel for all blocks, or a list with one for each. Raise ValueError if the blocks are invalid
-    or the number of kernels is not the number of blocks.
+    A recipe has one kernel for all blocks, or a list with one for each. Raise ValueError if the blocks are invalid or
+    the number of kernels is not the number of blocks.
     """
-    if not isinstance(common.features, str):
-        common = settings_of(common.features)
     if blocks is None:
-        return [FeatureBlock("all", np.arange(n_columns), common)]
+        return [FeatureBlock("all", np.arange(n_columns), recipe.features_of(recipe.exact_kernel))]
     names, columns = check_blocks(blocks, n_columns)
-    kernels = common.kernel if isinstance(common.kernel, list | tuple) else [common.kernel] * len(columns)
+    kernels = recipe.exact_kernels
+    if not isinstance(recipe.kernel, list | tuple):
+        kernels = kernels * len(columns)
     if len(kernels) != len(columns):
         raise InputError(
             Message("{kernel} must be one, or one for each of {} blocks; got {}.", len(columns), len(kernels))
         )
     return [
-        FeatureBlock(name, block, replace(common, kernel=kernel))
+        FeatureBlock(name, block, recipe.features_of(kernel))
         for name, block, kernel in zip(names, columns, kernels, strict=True)
     ]
 
@@ -105,7 +107,7 @@ def check_rows(
     columns: tuple[str, ...] | None = None,
 ) -> None:
     """Raise DataError for entries that the kernel of their block does not accept; see ``check_histograms``."""
-    signed = [part.settings.exact.is_signed for part in parts]
+    signed = [part.kernel.is_signed for part in parts]
     check_histograms(rows, name=name, signed=any(signed), first_row=first_row, columns=columns)
     if any(signed) and not all(signed):
         for part, is_signed in zip(parts, signed, strict=True):

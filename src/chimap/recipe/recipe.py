@@ -22,9 +22,9 @@ from chimap._types import ArrayLike, Blocks, ClassWeight, MatrixLike, Parameters
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.data.table import named_blocks
 from chimap.features.additive.base import AdditiveMap
-from chimap.features.base import Features, FeatureSettings
-from chimap.features.prescribed import with_features_taken_apart
-from chimap.kernels import Kernel
+from chimap.features.base import Features
+from chimap.features.prescribed import AutomaticFeatures, with_features_taken_apart
+from chimap.kernels import Kernel, as_kernel
 from chimap.losses import Loss
 from chimap.normalizations import CATALOGUE, Normalization
 
@@ -194,22 +194,30 @@ class Recipe:
         return isinstance(self.features, str) and self.features == "exact"
 
     @property
-    def feature_settings(self) -> FeatureSettings:
-        """The settings of the features of one kernel, or of all kernels of a list."""
-        # a search for gamma starts at the mean
-        gamma = "mean" if self.keeps_rows and is_auto(self.gamma) else self.gamma
-        kernel: Any = self.kernel  # blocks take a list apart
-        return FeatureSettings(
-            kernel,
-            gamma,
-            self.n_components,
-            self.n_terms,
-            self.map,
-            self.sampling,
-            self.form,
+    def exact_kernels(self) -> list[Kernel]:
+        """The kernels of the blocks of columns, or the one of all; a search for gamma starts at the mean."""
+        kernels: Any = self.kernel if isinstance(self.kernel, list | tuple) else [self.kernel]
+        return [as_kernel(kernel, "mean" if is_auto(self.gamma) else self.gamma) for kernel in kernels]
+
+    @property
+    def exact_kernel(self) -> Kernel:
+        """The kernel of all columns."""
+        (kernel,) = self.exact_kernels
+        return kernel
+
+    def features_of(self, kernel: Kernel) -> Features:
+        """Return unfitted features of a kernel, as they are asked for; given ones have a kernel of their own."""
+        if not isinstance(self.features, str):
+            return self.features.resolved()
+        asked = AutomaticFeatures(
             self.features,
-            self.landmarks,
+            map=self.map,
+            n_terms=self.n_terms,
+            sampling=self.sampling,
+            form=self.form,
+            landmarks=self.landmarks,
         )
+        return asked.of_kernel(kernel, self.n_components)
 
     @property
     def given_bin_weights(self) -> np.ndarray | None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,11 +17,12 @@ from chimap._validation import MemoryBudgetError, check_blocks
 from chimap.backends import backend_of, on_host
 from chimap.data import Source
 from chimap.data.table import named_blocks
-from chimap.features.additive.families import AdditiveFamily, LinearFamily
-from chimap.features.base import Features, FeatureSettings
-from chimap.features.exact import has_map
-from chimap.features.exact.family import MOST_ROWS
-from chimap.features.families import FAMILIES, family_of
+from chimap.features.additive.base import AdditiveMap
+from chimap.features.base import Features
+from chimap.features.exact import MOST_ROWS
+from chimap.features.families import FAMILIES
+from chimap.features.over_map import has_map
+from chimap.features.prescribed import AutomaticFeatures
 from chimap.kernels import Exponential
 from chimap.recipe.recipe import Recipe, is_auto
 from chimap.solvers.blocks import (
@@ -66,15 +66,13 @@ def takes_exact(recipe: Recipe, source: Source) -> bool:
     """
     if not _allows_exact(recipe) or not holds_matrix(recipe, source):
         return False
-    blocks = kernels_of_blocks(recipe)
-    if not any(isinstance(block.exact, Exponential) for block in blocks):
-        families = [family_of(block) for block in blocks]
-        if not set(families) <= {AdditiveFamily, LinearFamily}:
+    kernels = recipe.exact_kernels
+    if not any(isinstance(kernel, Exponential) for kernel in kernels):
+        if not all(has_map(kernel) for kernel in kernels):
             return False
-        n_features = min(
-            family.footprint(block, source.n_features).features
-            for family, block in zip(families, blocks, strict=True)
-        )
+        automatic = AutomaticFeatures(map=recipe.map, n_terms=recipe.n_terms)
+        sizes = [automatic.of_kernel(kernel).footprint(source.n_features) for kernel in kernels]
+        n_features = min(size.features for size in sizes)
         has_other_map = n_features > MOST_MAPPED or recipe.blocks is not None
         if source.n_rows >= n_features or (recipe.keeps_posterior and has_other_map):
             return False
@@ -97,7 +95,7 @@ def takes_blocks(recipe: Recipe, source: Source) -> bool:
     y = source.labels()
     if not _allows_exact(recipe) or y is None or _is_of_its_own(y, source.weights):
         return False
-    if not any(isinstance(block.exact, Exponential) for block in kernels_of_blocks(recipe)):
+    if not any(isinstance(kernel, Exponential) for kernel in recipe.exact_kernels):
         return False
     return block_plan(recipe, source).fits(recipe.room)
 
@@ -121,16 +119,9 @@ def _allows_exact(recipe: Recipe) -> bool:
     )
 
 
-def kernels_of_blocks(recipe: Recipe) -> list[FeatureSettings]:
-    """Return the settings of the features of each block of columns."""
-    gamma = "mean" if is_auto(recipe.gamma) else recipe.gamma
-    kernels: Any = recipe.kernel if isinstance(recipe.kernel, list | tuple) else [recipe.kernel]
-    return [FeatureSettings(kernel, gamma, n_terms=recipe.n_terms, map=recipe.map) for kernel in kernels]
-
-
 def has_form_on_device(recipe: Recipe) -> bool:
     """Return whether the device can compute the values of the kernels: the host can of any."""
-    return on_host(recipe.device) or all(has_map(block.exact) for block in kernels_of_blocks(recipe))
+    return on_host(recipe.device) or all(has_map(kernel) for kernel in recipe.exact_kernels)
 
 
 @dataclass(frozen=True)
@@ -178,7 +169,7 @@ def block_plan(recipe: Recipe, source: Source) -> BlockPlan:
     row_bytes = mapped_row_bytes(recipe, source)
     kept_bytes = row_bytes + outputs_bytes(_targets_of(source))
     seconds = recipe.time_limit or USUAL_SECONDS
-    stored = int(_terms_in_blocks(recipe) * source.n_features * _share_of_columns(recipe.blocks, source))
+    stored = int(_terms(recipe, BLOCK_TERMS) * source.n_features * _share_of_columns(recipe.blocks, source))
     columns = _dense_columns(recipe, source, row_bytes, dtype) if on_host(recipe.device) else stored
     least = min(FEWEST_BLOCK_ROWS, source.n_rows)
 
@@ -214,14 +205,14 @@ def outputs_bytes(n_targets: int) -> int:
 
 def mapped_row_bytes(recipe: Recipe, source: Source) -> float:
     """Return the bytes of a mapped row in the precision of the fit."""
-    return float(_terms_in_blocks(recipe) * source.row_bytes * _share_of_columns(recipe.blocks, source))
+    return float(_terms(recipe, BLOCK_TERMS) * source.row_bytes * _share_of_columns(recipe.blocks, source))
 
 
-def _terms_in_blocks(recipe: Recipe) -> int:
-    """Return the features per bin of a machine in blocks."""
+def _terms(recipe: Recipe, usual: int) -> int:
+    """Return the features per bin that are asked for, or the usual ones."""
     if recipe.map is not None:
         return int(recipe.map._terms_at_most)
-    return BLOCK_TERMS if is_auto(recipe.n_terms) else int(recipe.n_terms)
+    return usual if is_auto(recipe.n_terms) else int(recipe.n_terms)
 
 
 def _dense_columns(recipe: Recipe, source: Source, row_bytes: float, dtype: np.dtype) -> float:
@@ -251,11 +242,9 @@ def takes_wide(recipe: Recipe, source: Source) -> bool:
     y = source.labels()
     if asks_otherwise or not source.is_sparse or y is None or _is_of_its_own(y, source.weights):
         return False
-    settings = recipe.feature_settings
-    family = family_of(settings)
-    if family not in FAMILIES["additive"]:
-        return False
-    return family.footprint(settings, source.n_features).features > MOST_SUMMED
+    features = recipe.features_of(recipe.exact_kernel)
+    is_additive = isinstance(features, (AdditiveMap, *FAMILIES["additive"]))
+    return is_additive and features.footprint(source.n_features).features > MOST_SUMMED
 
 
 def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
@@ -265,8 +254,7 @@ def _is_of_its_own(y: np.ndarray, weights: np.ndarray | None) -> bool:
 
 def bytes_of_exact(recipe: Recipe, source: Source) -> int:
     """Return the bytes that features="exact" takes for a source with these parameters of an estimator."""
-    terms = recipe.feature_settings.terms() if recipe.map is None else recipe.map._terms_at_most
-    mapped_bytes = terms * source.row_bytes * _share_of_columns(recipe.blocks, source)
+    mapped_bytes = _terms(recipe, 2) * source.row_bytes * _share_of_columns(recipe.blocks, source)
     needed = exact_bytes(source.n_rows, mapped_bytes, recipe.dtype) + bytes_beside(recipe.loss, source.n_rows)
     y = source.labels()
     if y is None or not _is_of_its_own(y, source.weights):
@@ -283,22 +271,22 @@ def _share_of_columns(blocks: Blocks | None, source: Source) -> float:
     return sum(block.size for block in columns) / source.n_features
 
 
-def takes_components(settings: FeatureSettings) -> bool:
-    """Whether these settings give landmarks or random features, whose number is n_components."""
-    if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
-        return False
-    family = family_of(settings)
-    fewer, more = (family.footprint(replace(settings, n_components=n), 1).features for n in (2, 3))
-    return fewer < more
+def takes_components(recipe: Recipe) -> bool:
+    """Whether the word for the features gives landmarks or random features, whose number is n_components."""
+    features = _features_of_word(recipe)
+    return features is not None and "n_components" in features.get_params(deep=False)
 
 
-def takes_landmarks(settings: FeatureSettings) -> bool:
-    """Whether these settings give landmarks, chosen among the rows or given."""
-    if not isinstance(settings.features, str) or isinstance(settings.kernel, list | tuple):
-        return False
-    # given ones do not count as rows of the sample
-    chosen = replace(settings, n_components=2, landmarks="kmeans")
-    return family_of(settings).footprint(chosen, 1).landmarks > 0
+def takes_landmarks(recipe: Recipe) -> bool:
+    """Whether the word for the features gives landmarks, chosen among the rows or given."""
+    return isinstance(_features_of_word(recipe), FAMILIES["landmarks"])
+
+
+def _features_of_word(recipe: Recipe) -> Features | None:
+    """Return unfitted features of all columns; None where an object was given, or several kernels."""
+    if not isinstance(recipe.features, str) or isinstance(recipe.kernel, list | tuple):
+        return None
+    return recipe.features_of(recipe.exact_kernel)
 
 
 def landmarks_of(n_rows: int) -> int:
@@ -358,8 +346,7 @@ def features_of_a_batch(recipe: Recipe, n_rows: int) -> str | Features:
 
     Kernels that have no random features take the landmarks of the first batch.
     """
-    settings = recipe.feature_settings
-    is_small = is_auto(recipe.features) and n_rows < _BATCH and takes_landmarks(settings)
-    if is_small and any(family.takes(settings.exact) for family in FAMILIES["fourier"]):
+    is_small = is_auto(recipe.features) and n_rows < _BATCH and takes_landmarks(recipe)
+    if is_small and any(made.takes(recipe.exact_kernel) for made in FAMILIES["fourier"]):
         return "fourier"
     return recipe.features

@@ -128,6 +128,10 @@ class Task:
         """Number of targets, t."""
         return self.codec.n_targets
 
+    def codec_of(self, y: np.ndarray) -> Codec:
+        """Return how labels of some of the rows become numbers: it knows no class, and no mean, that is not theirs."""
+        return type(self.codec).of(y)
+
     @property
     def positive(self) -> int | None:
         """Place of the positive one of two classes, if it was named."""

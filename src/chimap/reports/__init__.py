@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from chimap.features.kernel_errors import KernelErrors
 from chimap.reports.comparison import Comparison, ComparisonPage, compare
-from chimap.reports.evaluation import Evaluation
+from chimap.reports.evaluation import Evaluation, report
 from chimap.reports.explanation import ExplainedRow, Likeness, ModelExplanation
 from chimap.reports.insight import Insight, Mistake, TwoClasses, worst_errors, worst_mistakes
 from chimap.reports.kernel import (
@@ -79,6 +79,7 @@ __all__ = [
     "mean_baseline",
     "ComponentScores",
     "Evaluation",
+    "report",
     "StrengthCurve",
     "Examples",
     "ExampleRow",

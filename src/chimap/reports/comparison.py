@@ -118,10 +118,11 @@ def compare(
         with clock("read"):
             shown.stage("reading", None)
             asked = Recipe.of(model)
-            _, source, groups = Task.of(source, asked, groups)
+            task, source, groups = Task.of(source, asked, groups)
         found = run_comparison(
             asked,
             source,
+            task,
             groups,
             fit_candidate,
             shown,

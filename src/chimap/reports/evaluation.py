@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from chimap._formatting import measure_in_words, plain
-from chimap._types import JSON
+from chimap._errors import InputError
+from chimap._formatting import NARROW_SPACE, measure_in_words, percent, plain
+from chimap._types import JSON, ArrayLike, MatrixLike
+from chimap.data import Source, open_source
+from chimap.data.labels import Labels
+from chimap.engines import Progress
 from chimap.reports.evaluation_figures import (
     MOST_CLASSES_NAMED,
     MOST_DOTS,
@@ -25,7 +29,8 @@ from chimap.reports.evaluation_figures import (
     roc_figure,
     stage_times,
 )
-from chimap.reports.insight import Insight
+from chimap.reports.in_words import baseline_line, metric_lines, splits_lines, task_lines
+from chimap.reports.insight import Insight, insight_of
 from chimap.reports.measures import (
     Baseline,
     ClassificationMetrics,
@@ -37,15 +42,15 @@ from chimap.reports.measures import (
 from chimap.reports.page import ROWS_LISTED, Page, as_markup, date_in_words, now, package_versions, render
 from chimap.reports.pictures import Examples, examples, images_of
 from chimap.reports.ranking import RankingMetrics
-from chimap.reports.score import Score
+from chimap.reports.score import Score, score_of
 from chimap.reports.selection import ComponentScores, StrengthCurve, scores_by_components, strength_curve
 from chimap.reports.splits import SplitScores
 
 if TYPE_CHECKING:
-    from chimap.data import Source
+    from sklearn.base import BaseEstimator
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Page):
     """The evaluation of a model on some rows. The page depends on this value alone.
 
@@ -102,6 +107,32 @@ class Evaluation(Page):
     reliability: Reliability | None = None
     created: datetime = field(default_factory=now)
 
+    def summary(self) -> dict[str, str | None]:
+        """Return the evaluation in lines of text by name, the most telling first; None for those that do not apply."""
+        metrics, left_out = self.metrics, self.data.get("rows left out, without a label")
+        rows = f"{self.data.get('which rows', metrics.n_rows)}"
+        lines: dict[str, str | None] = {
+            "rows": rows + (f"; {left_out:,} without a label are left out" if left_out else "")
+        }
+        if isinstance(metrics, TaskMetrics):
+            lines |= task_lines(metrics)
+        else:
+            lines |= metric_lines(metrics, self.ranking)
+        if self.reliability is not None:
+            off = percent(self.reliability.error).replace(NARROW_SPACE, " ")
+            lines["probabilities"] = f"off by {off} on average (expected calibration error)"
+        lines["splits"] = None if self.splits is None else splits_lines(self.splits)
+        lines["baseline"] = None if self.baseline is None else baseline_line(metrics, self.baseline)
+        return lines
+
+    def __repr__(self) -> str:
+        shown = {name: line for name, line in self.summary().items() if line is not None}
+        width = max(map(len, shown))
+        lines = (line.replace("\n", "\n" + " " * (width + 4)) for line in shown.values())
+        return "\n".join(
+            [self.title, *(f"  {name:<{width}}  {line}" for name, line in zip(shown, lines, strict=True))]
+        )
+
     def to_html(self) -> str:
         """Return the page as text; equal evaluations give equal text."""
         metrics = self.metrics
@@ -136,36 +167,85 @@ class Evaluation(Page):
         }
 
 
-def evaluation_of(
-    model: Any,
-    source: Source,
-    score: Score,
-    which: str,
+def report(
+    model: BaseEstimator,
+    X: object,
+    y: Labels = None,
     *,
-    splits: SplitScores | None = None,
-    insight: Insight | None = None,
+    training: Source | tuple[MatrixLike, ArrayLike] | None = None,
+    which: str | None = None,
+    insight: bool = True,
+    progress: Progress | None = None,
 ) -> Evaluation:
-    """Return everything that the page of an evaluation shows.
+    """Score a fitted model on rows and labels that it has not seen: the values, and the page of ``chimap evaluate``.
+
+    Notebooks show the page, ``save`` writes it, ``print`` shows the scores, and the values are attributes.
 
     Parameters
     ----------
     model : estimator
-        Fitted model.
-    source : Source
-        Rows that the model was scored on.
-    score : Score
-        Its score on them; see ``score_of``.
-    which : str
-        Which rows these are, in words.
-    splits : SplitScores or None, default=None
-        Scores of the model retrained on random splits.
-    insight : Insight or None, default=None
-        What is known besides the score; see ``insight_of``.
+        A fitted classifier or regressor that predicts sources: ``HistogramClassifier``, ``HistogramRegressor``, a
+        compiled model or a kernel learner.
+    X : array, sparse matrix, data frame, path or Source of n rows
+        The rows: everything that ``open_source`` takes. Columns are matched by name to those of the fit.
+    y : array of shape (n,) or (n, t), str or None, default=None
+        Labels or targets, or the name of the column that has them; None for those that the rows bring with them.
+    training : Source, tuple of rows and labels, or None, default=None
+        The rows that the model learned from. With them, the page shows a linear model fitted to the same rows, and the
+        learning curve.
+    which : str or None, default=None
+        Which rows these are, in words, for the page.
+    insight : bool, default=True
+        Whether to find what the page shows besides the scores; False takes no longer than a prediction.
+    progress : Progress or None, default=None
+        Receives the rows predicted.
 
     Returns
     -------
     Evaluation
+        With the scores in ``metrics``.
+
+    Raises
+    ------
+    DataError
+        If rows or labels are invalid, or do not suit the model.
+    InputError
+        If the model cannot predict a source.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from sklearn.model_selection import train_test_split
+    >>> import chimap
+    >>> X, X_test, y, y_test = train_test_split(*load_digits(return_X_y=True), random_state=0)
+    >>> model = chimap.HistogramClassifier("chi2", alpha=1.0).fit(X, y)
+    >>> found = chimap.report(model, X_test, y_test, training=(X, y))
+    >>> found.metrics.accuracy > 0.95, found.insight.linear < found.metrics.accuracy
+    (True, True)
+    >>> found.save("digits.html")  # doctest: +SKIP
     """
+    _check_predicts_sources(model)
+    source = open_source(X, y, like=model, with_labels=True)
+    if training is not None and not isinstance(training, Source):
+        training = open_source(*training, like=model)
+    progress = progress or Progress()
+    score, found = score_of(model, source, progress), None
+    if insight:
+        with progress:
+            progress.stage("explaining", None, "fits")
+            found = insight_of(model, source, score, training)
+    return _evaluation(model, source, score, which or f"all {source.n_rows:,} rows", found)
+
+
+def _check_predicts_sources(model: BaseEstimator) -> None:
+    if not hasattr(model, "predict_chunks"):
+        raise InputError(
+            f"a {type(model).__name__} predicts no source: give a HistogramClassifier, a HistogramRegressor, a "
+            "compiled model or a kernel learner, or compare its predictions by reports.classification_metrics."
+        )
+
+
+def _evaluation(model: Any, source: Source, score: Score, which: str, insight: Insight | None) -> Evaluation:
     # for a compiled model: the model that it was made from, if it was kept
     fitted = getattr(model, "exact_", model)
     training = getattr(model, "training_", None) or {}
@@ -193,7 +273,6 @@ def evaluation_of(
         settings=model.get_params(deep=False) if fitted is None else _settings(fitted),
         ranking=score.ranking,
         examples=_examples(source, score),
-        splits=splits,
         insight=insight,
         reliability=score.reliability,
     )

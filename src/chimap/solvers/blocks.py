@@ -111,9 +111,9 @@ class KernelHere:
         self._products = features if shared is None else shared
         self._memory = np.empty(most_rows**2, dtype)
 
-    def add_outputs(self, places: slice, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """See ``BlockKernel``."""
-        self._products.add_outputs(places, weights.shape[0], weights.astype(self._dtype), out)
+        self._products.add_outputs(places, by, weights.astype(self._dtype), out)
 
     def among(self, rows: np.ndarray, row_weights: np.ndarray | None) -> DualRidge:
         """See ``BlockKernel``."""
@@ -189,35 +189,45 @@ class BlockRidge:
 
     def outputs(self, block: slice) -> np.ndarray:
         """Return the outputs (m, t) of the rows of a block, by all rows that have weights."""
+        return self._outputs_from(0, block) + self.intercept
+
+    def _outputs_from(self, first: int, block: slice) -> np.ndarray:
+        """Return the outputs (m, t), without the intercept, of the rows of a block, by those from ``first`` on."""
         out = np.zeros((block.stop - block.start, self._Y.shape[1]))
-        if self.n_seen:
-            self._kernel.add_outputs(block, self.weights[: self.n_seen], out)
-        return out + self.intercept
+        by = slice(first, self.n_seen)
+        if by.start < by.stop:
+            self._kernel.add_outputs(block, by, self.weights[by], out)
+        return out
 
     def adopt(self, weights: np.ndarray, core_residuals: np.ndarray) -> None:
         """Take the weights (n_seen, t) of the first rows, which were solved elsewhere together with the intercept."""
         self.n_seen = weights.shape[0]
         self.weights[: self.n_seen], self.core_residuals[:] = weights, core_residuals
 
-    def learn(self, block: slice, outputs: np.ndarray | None = None) -> None:
+    def learn(self, block: slice) -> np.ndarray:
         """Solve for the weights of a block, which follows the rows seen so far or is among them.
 
-        ``outputs`` (m, t) are those of the machine before the step; None computes them.
+        Returns the outputs (m, t) of its rows by the machine before the step. The values of the kernel between the
+        block and the core are those that are factorised.
 
         Raises
         ------
         DataError
             If no strength near alpha makes the block positive definite to rounding.
         """
-        outputs = self.outputs(block) if outputs is None else outputs
-        residuals = self._Y[block] - outputs - self._noise(block) * self.weights[block]
         core = self._core if block.start >= self._core.size else self._core[:0]
         rows = np.concatenate([core, np.arange(block.start, block.stop)])
-        residuals = np.vstack([self.core_residuals[: core.size], residuals])
-        factor, change = self._solved(rows, residuals)
+        outputs = self._outputs_from(core.size, block) + self.intercept
+        self._last = None
+        factor = self._kernel.among(rows, None if self._row_weights is None else self._row_weights[rows])
+        if core.size:
+            outputs += factor.outputs_by_first(self.weights[core])
+        residuals = self._Y[block] - outputs - self._noise(block) * self.weights[block]
+        change = self._change(factor, rows, np.vstack([self.core_residuals[: core.size], residuals]))
         self.weights[rows] += change
         self.n_seen = max(self.n_seen, block.stop)
         self._last = block, core.size, factor
+        return outputs
 
     def residuals(self, rows: slice) -> np.ndarray:
         """Return the residuals (m, t) of rows of the latest block, alpha a_i / w_i."""
@@ -277,11 +287,8 @@ class BlockRidge:
             raise ValueError("no block has been solved: call learn first.")
         return self._last
 
-    def _solved(self, rows: np.ndarray, residuals: np.ndarray) -> tuple[BlockFactor, np.ndarray]:
-        """Return the factor of the rows of a block and of the core, and the change of their weights."""
-        self._last = None
-        row_weights = None if self._row_weights is None else self._row_weights[rows]
-        factor = self._kernel.among(rows, row_weights)
+    def _change(self, factor: BlockFactor, rows: np.ndarray, residuals: np.ndarray) -> np.ndarray:
+        """Factorise the values among the rows of the core and of a block, and return the change of their weights."""
         if self._features.is_centred and not self.lift:
             self.lift = float(factor.diagonal.mean())
         if self.lift:
@@ -293,7 +300,7 @@ class BlockRidge:
                 if change is not None:
                     core = slice(self._core.size)
                     self.core_residuals = (10.0**decades - 1) * self._noise(core) * change[core]
-                    return factor, change
+                    return change
         raise DataError(
             Message(
                 "{alpha=:g} is too small: the kernel matrix of rows {:,} to {:,} is singular to rounding. Use a larger "
@@ -404,11 +411,9 @@ class Sweep:
         self._reached(standing)
 
     def _learn(self, block: slice) -> None:
-        """Predict a block, then learn it."""
+        """Learn a block, and keep the outputs of its rows by the machine before it."""
         began, n_seen = time.monotonic(), self._machine.n_seen
-        outputs = self._machine.outputs(block)
-        self._machine.learn(block, outputs)
-        self.held_out[block] = outputs
+        outputs = self.held_out[block] = self._machine.learn(block)
         self._scores.append((n_seen, self._score(outputs, block)))
         self._latest_seconds, self._latest_rows = time.monotonic() - began, block.stop
         self._progress.advance(block.stop - block.start)
@@ -560,7 +565,7 @@ class BlockProblem(Problem):
             n_core,
             evidence.device,
             begun.lift,
-            None if evidence.hold is None else SharedRows(rows.features, evidence.hold()),
+            None if evidence.hold is None else SharedRows(rows.features, evidence.hold(), n_core),
         )
         left_out = None if self._begun is not None else self.chosen.held_out
         sweep = Sweep(

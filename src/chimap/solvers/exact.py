@@ -195,6 +195,23 @@ class DualRidge(ExactSolver):
         """Call visit(k, [A^-1]_gg) for each group g of rows, by the factor in memory."""
         inverse_blocks(self.square, groups, visit)
 
+    def outputs_by_first(self, weights: np.ndarray) -> np.ndarray:
+        """Return the values of the rows behind the first k with these, times weights (k, t), before A is factorised.
+
+        Products are in the dtype of the values, and sums of tiles in float64.
+        """
+        n, (k, t) = self.diagonal.size, weights.shape
+        out, right = np.zeros((n - k, t)), weights.astype(self.square.dtype)
+
+        def multiply(first: int) -> None:
+            rows = slice(first, min(first + TILE, n))
+            for start in range(0, k, _COLUMNS_CONVERTED):
+                part = slice(start, min(start + _COLUMNS_CONVERTED, k))
+                out[rows.start - k : rows.stop - k] += self.square[rows, part] @ right[part]
+
+        _threads.tasks(range(k, n, TILE), multiply)
+        return out
+
     def lift(self, constant: float) -> None:
         """Add a constant to all values of the kernel, before the matrix is factorised; see ``lift``."""
         self.diagonal = raised(self.square, self.diagonal, constant)

@@ -126,13 +126,45 @@ def test_large_matrices_are_not_held(tmp_path):
     np.testing.assert_array_equal(to_dense(next(source.chunks(n_rows)).X), X.toarray())
 
 
-def test_ids_that_come_twice(tmp_path):
+def test_cells_of_one_name_are_read_as_long_as_nothing_is_joined_by_it(tmp_path):
     data = anndata_object(CSR)
     data.obs_names = ["same", "same", *IDS[2:]]
     data.write_h5ad(tmp_path / "cells.h5ad")
+    (tmp_path / "donors.csv").write_text("cell,donor\nsame,1\n")
     for given in (tmp_path / "cells.h5ad", data):
-        with pytest.raises(DataError, match=r"'same' comes twice, at 0 and 1.*obs_names_make_unique"):
+        source = open_source(given, "cell_type")
+        assert source.labels().tolist() == WORDS.tolist()
+        assert source.row_ids[:3].tolist() == ["same", "same", IDS[2]]
+        (note,) = source.notes
+        assert "'same' comes twice, at 0 and 1" in note
+        assert "adata.obs_names_make_unique()" in note
+        with pytest.raises(DataError, match="the id same comes twice, in rows 0 and 1"):
+            open_source(given, f"{tmp_path}/donors.csv::donor")
+
+
+def test_genes_that_come_twice(tmp_path):
+    data = anndata_object(CSR)
+    data.var_names = ["same", "same", *(f"gene {j}" for j in range(2, data.n_vars))]
+    data.write_h5ad(tmp_path / "cells.h5ad")
+    for given in (tmp_path / "cells.h5ad", data):
+        with pytest.raises(DataError, match=r"'same' comes twice, at 0 and 1.*var_names_make_unique"):
             open_source(given)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_columns_with_a_slash_in_their_name(tmp_path, nested):
+    path = tmp_path / "cells.h5ad"
+    data = anndata_object(CSR)
+    data.obs["batch/day/1"] = data.obs["cell_type"].astype(str)
+    data.obs["age/years"] = np.arange(data.n_obs)
+    data.write_h5ad(path)  # as groups in groups
+    if nested:  # and as it was before anndata 0.7, without the kind of each column
+        with h5py.File(path, "a") as file:
+            file["obs/note/plain"] = file["obs/age/years"][...]
+    source = open_source(path, "batch/day/1")
+    assert source.labels().tolist() == WORDS.tolist()
+    assert {"batch/day/1", "age/years", "cell_type"} <= {*source.metadata}
+    assert open_source(path, "note/plain" if nested else "age/years").labels()[:3].tolist() == [0, 1, 2]
 
 
 def test_a_file_that_is_cut_off(tmp_path):

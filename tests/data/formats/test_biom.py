@@ -263,3 +263,45 @@ def test_labels_in_another_order_than_the_samples():
     for use in (model.fit, model.score):
         with pytest.raises(DataError, match=r"row 0 is 'row 0' in the rows.*y\.loc\[table\.ids\(\)\]"):
             use(biom_table(), labels.iloc[::-1])
+
+
+SITES = ["gut", "skin", "gut", None]
+AGES = [3, 4, 5, 60]
+
+
+def with_metadata(folder, kind):
+    """A table whose samples have metadata: text with a gap, numbers, booleans, and lists, which are no labels."""
+    metadata = [
+        {"site": site, "age": age, "sick": age > 4, "lineage": ["a", "b"]}
+        for site, age in zip(SITES, AGES, strict=True)
+    ]
+    counts = np.arange(12.0).reshape(3, 4)
+    table = biom.Table(counts, ["o1", "o2", "o3"], ["a", "b", "c", "d"], sample_metadata=metadata)
+    path = folder / "table.biom"
+    if kind == "HDF5":
+        with h5py.File(path, "w") as file:
+            table.to_hdf5(file, "a test")
+    elif kind == "JSON":
+        path.write_text(table.to_json("a test"))
+    return table if kind == "object" else path
+
+
+@pytest.mark.parametrize("kind", ["HDF5", "JSON", "object"])
+def test_metadata_of_the_samples_are_labels_and_groups(tmp_path, kind):
+    table = with_metadata(tmp_path, kind)
+    source = open_source(table, "site", aside="age")
+    assert source.labels().tolist() == ["gut", "skin", "gut"]
+    assert source.n_left_out == 1
+    assert source.column("age").tolist() == [3, 4, 5]
+    assert open_source(table, "sick").labels().tolist() == [False, False, True, True]
+    assert open_source(table).labels() is None
+    assert open_source(table).n_features == 3
+    with pytest.raises(DataError, match=r"no .*'weight'.* age, sick, site"):
+        open_source(table, "weight")
+
+
+@pytest.mark.parametrize("kind", ["HDF5", "JSON"])
+def test_metadata_are_listed_and_several_are_tasks(tmp_path, kind):
+    path = with_metadata(tmp_path, kind)
+    assert open_source(path).metadata == ("age", "sick", "site")
+    assert open_source(path, "age,sick").labels().tolist() == [[3, 0], [4, 0], [5, 1], [60, 1]]

@@ -254,13 +254,26 @@ def test_counts_that_cannot_be_used(tmp_path, counts, message):
         open_source(write_counts(tmp_path, *counts))
 
 
+@pytest.mark.parametrize("name", [None, "label", "kind"])
+def test_labels_that_the_first_record_lacks(tmp_path, name):
+    records = [
+        {"counts": {"a": 1}},
+        {"counts": {"b": 2}, name or "label": "x"},
+        {name or "label": "y", "counts": {"c": 1}},
+    ]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, records)))
+    source = open_source(tmp_path / "rows.jsonl", name)
+    assert source.labels().tolist() == ["x", "y"]
+    assert source.n_left_out == 1
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ('{"counts": {"a": 1}}\n{"counts": {"a"', r"line 2: not JSON .*cut off"),
         ('{"counts": {"a": 1, "b": 2, "a": 3}}\n', r"line 1: the key 'a' comes twice in one object"),
         ('{"counts": {"a": 1}}\n[1]\n', "line 2: list, expected an object"),
-        ('{"count": {"a": 1}}\n', "the first record has no 'counts'; it has count"),
+        ('{"count": {"a": 1}}\n', "no record has 'counts'; there are count"),
         ("\n\n", "no records, only blank lines"),
     ],
 )

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from chimap._types import Rows
     from chimap.cli import training
     from chimap.data.split import PartSource
+    from chimap.reports import Evaluation
 
 ABOUT = (
     "1797 scans of handwritten digits; each row holds the amount of ink in 8 x 8 blocks of 16 pixels (UCI Optical "
@@ -70,7 +71,7 @@ def demo(
                 "seconds": seconds,
                 "fit_seconds": sum(fitted.model.stage_seconds_.values()),
                 "reference_accuracy": others,
-                **evaluate.page_of(evaluated).as_dict(),
+                **evaluated.as_dict(),
             }
         )
         return
@@ -149,14 +150,15 @@ def _arrays_of(part: PartSource) -> tuple[Rows, np.ndarray | None]:
 
 
 def _summary(
-    evaluated: evaluate.Evaluated, fitted: training.FittedModel, others: dict[str, float], report: Path
+    evaluated: Evaluation, fitted: training.FittedModel, others: dict[str, float], report: Path
 ) -> dict[str, str | None]:
-    metrics: Any = evaluated.score.metrics
+    metrics: Any = evaluated.metrics
     low, high = (f"{100 * end:.1f}" for end in metrics.interval)
-    model = evaluated.model
+    model = fitted.model
     # The report compares with a linear model of its own, so these say whose they are.
     others = {f"{name} of scikit-learn": value for name, value in others.items()}
-    others[evaluated.score.baseline.name] = evaluated.score.baseline.value
+    if evaluated.baseline is not None:
+        others[evaluated.baseline.name] = evaluated.baseline.value
     lines: dict[str, str | None] = {
         "data": f"{model.n_rows_:,} training rows, {metrics.n_rows:,} held out; {model.n_features_in_} bins",
         "held-out accuracy": (

@@ -12,7 +12,6 @@ from chimap._errors import InputError
 from chimap._formatting import bin_weights_in_words, blocks_in_words, class_weights_in_words, kernel_in_words
 from chimap.cli import options, outputs, show
 from chimap.cli.commands import evaluate
-from chimap.cli.commands.evaluate import score_line
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
@@ -172,6 +171,7 @@ _CANDIDATES_LISTED = 5  # candidates of the race to show
 def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     """Return the lines of the terminal summary of a fit."""
     from chimap.estimators.targets import task_names
+    from chimap.reports.in_words import score_line
 
     model, source = fitted.model, fitted.source
     if model.selection_ is not None:

@@ -13,7 +13,6 @@ import typer
 from chimap._errors import InputError
 from chimap._formatting import kernel_in_words
 from chimap.cli import flag_values, messages, options, outputs, show
-from chimap.cli.commands.evaluate import score_line
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.options import TaskName, Without
@@ -293,6 +292,7 @@ def learned(fitted: FittedModel) -> LearnedKernel:
     from chimap._formatting import counted
     from chimap.kernel_learning.widths import tune_components
     from chimap.reports import LearnedKernel, StrengthCurve, Widths, package_versions
+    from chimap.reports.in_words import score_line
 
     model, source = fitted.model, fitted.source
     is_classifier = hasattr(model, "classes_")

@@ -19,6 +19,7 @@ from chimap.data.formats.stored_matrices import (
     StoredSubset,
     checked_names,
     label_column,
+    names_for,
 )
 from chimap.data.io.containers import Container, ZarrContainer, children, container_of, is_group, is_store
 from chimap.data.io.files import is_folder
@@ -26,17 +27,13 @@ from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.labels import Labels, shown
 from chimap.data.rows import digest
 from chimap.data.source import Source
-from chimap.data.table import ColumnChoice, check_order
+from chimap.data.table import ColumnChoice, check_order, first_repeat
 from chimap.data.views import chosen
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-# What to do about ids of cells, and about names of genes, that come twice.
-REMEDIES_FOR_REPEATS = (
-    "Make them unique, adata.obs_names_make_unique(), and write the file again.",
-    "Make them unique, adata.var_names_make_unique(), and write the file again.",
-)
+REMEDY_FOR_NAMES = "Make them unique, adata.var_names_make_unique(), and write the file again."
 _LAYOUTS: dict[str, type[CsrRows] | type[CscRows]] = {
     "csr_matrix": CsrRows,
     "csr": CsrRows,
@@ -51,10 +48,16 @@ class AnnDataSource(KeyedSource):
     The matrix is ``X`` by default; others are ``file.h5ad::layers/counts``, ``file.h5ad::raw/X`` and
     ``file.h5ad::obsm/X_pca``. Each may be CSR, CSC (converted to rows on a temporary file when it is opened) or dense.
     Ids of rows are ``obs_names``, names of columns ``var_names``; ``raw`` has its own. Labels are a column of ``obs``,
-    ``y`` or ``label`` by default; categories are labels by name. Reference: anndata.readthedocs.io, "On-disk format".
+    ``y`` or ``label`` by default; categories are labels by name. Cells may share a name as long as no table is
+    joined by it. Reference: anndata.readthedocs.io, "On-disk format".
     """
 
-    _remedies_for_repeats: ClassVar[tuple[str, str]] = REMEDIES_FOR_REPEATS
+    _remedy_for_names: ClassVar[str] = REMEDY_FOR_NAMES
+
+    def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
+        names = names_for(ids, self.n_rows, where)
+        self.notes = (*self.notes, *_notes_on_repeats(names, where))
+        return names
 
     def _container_at(self, address: str) -> Container:
         return container_of(address)
@@ -162,9 +165,30 @@ def _rows_of(node: Group | StoredArray, key: str, where: str) -> StoredRows:
 
 
 def _columns(frame: Group) -> list[str]:
-    return (
-        [*frame.dtype.names] if not is_group(frame) else [n for n in children(frame) if n != "__categories"]
+    """Return the names of the columns of a stored data frame. A name with a slash, "a/b", is a group in a group."""
+    if not is_group(frame):
+        return [*frame.dtype.names]
+    names = []
+    for name in children(frame):
+        if name == "__categories":
+            continue
+        node = frame[name]
+        is_column = not is_group(node) or "encoding-type" in node.attrs or {"codes", "categories"} <= {*node}
+        names += (
+            [name] if is_column or not children(node) else [f"{name}/{inner}" for inner in _columns(node)]
+        )
+    return names
+
+
+def _notes_on_repeats(names: np.ndarray, where: str) -> tuple[str, ...]:
+    """Return a note where cells have the same name, which matters only to tables that are joined by it."""
+    if (repeat := first_repeat(names)) is None:
+        return ()
+    note = (
+        f"{where}: {str(names[repeat[0]])!r} comes twice, at {repeat[0]} and {repeat[1]}, so no other table can be "
+        "joined to the cells by their names. To do that, make them unique: adata.obs_names_make_unique()."
     )
+    return (note,)
 
 
 def _index_name(frame: Group) -> str:
@@ -205,10 +229,11 @@ class AnnDataObject(ArraySource):
             *(() if data.raw is None else ("raw/X",)),
         )
         self.is_logged = "log1p" in data.uns
-        ids, names = REMEDIES_FOR_REPEATS
-        self.row_ids = checked_names(np.asarray(data.obs_names), self.n_rows, "obs_names", ids)
+        self.row_ids = names_for(np.asarray(data.obs_names), self.n_rows, "obs_names")
+        self.notes = (*self.notes, *_notes_on_repeats(self.row_ids, "AnnData, obs_names"))
+        names = np.asarray(data.var_names)
         self.column_names = tuple(
-            checked_names(np.asarray(data.var_names), self.n_features, "var_names", names).tolist()
+            checked_names(names, self.n_features, "var_names", REMEDY_FOR_NAMES).tolist()
         )
 
 

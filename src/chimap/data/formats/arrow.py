@@ -17,11 +17,12 @@ from chimap._validation import DataError
 from chimap.data.formats.arrow_files import (
     ArrowPart,
     as_values,
+    as_written,
     files_of,
     find_parts,
     is_list,
     is_number,
-    is_text,
+    is_written_as_text,
     part_files,
 )
 from chimap.data.io.files import base_name, plain_path
@@ -366,7 +367,7 @@ class ArrowSource(SeekableStream):
             return roles_of(names, place, ColumnChoice(id=choice.id), self.path, index=index), None
         roles = roles_of(names, place, choice, self.path, index=index)
         first = roles.first_column(names, self.path)
-        if first is not None and is_text(kinds[first.place]) and first.place in roles.bins:
+        if first is not None and is_written_as_text(kinds[first.place]) and first.place in roles.bins:
             named = roles.named_by(first)  # text cannot be a bin
             self.notes = (*roles.notes(self.path, first.name), naming_note(first.name, self.path))
             return named, None
@@ -392,7 +393,7 @@ class ArrowSource(SeekableStream):
         """Yield the values of a column, up to 2**16 rows at a time."""
         for p, g in self._groups:
             for batch in self._parts[p].batches(g, [name], 2**16):
-                yield as_values(batch.column(name))
+                yield as_values(batch.column(name), f"{self.path}, column {name!r}")
 
     def take(self, rows: np.ndarray) -> np.ndarray:
         """Return the rows with these increasing indices; row groups without any of them are not read."""
@@ -450,7 +451,7 @@ class ArrowSource(SeekableStream):
                 numbers_or_text(keys.tolist(), f"partition key {label!r} of {self.path}"), counts
             )
         where = f"column {label!r} of {self.path}"
-        if is_text(_types(first)[label]):
+        if is_written_as_text(_types(first)[label]):
             return self._text_labels(label, where)
         batches = [_masked(batch) for batch in self._columns_of(label)]
         return clean_labels(np.ma.concatenate(batches), self.n_rows, where)
@@ -466,7 +467,7 @@ class ArrowSource(SeekableStream):
     def _columns_of(self, label: str) -> Iterator[pa.ChunkedArray]:
         for p, g in self._groups:
             for batch in self._parts[p].batches(g, [label], 2**16):
-                yield batch.column(label)
+                yield as_written(batch.column(label), f"column {label!r} of {self.path}")
 
     def _content(self) -> JSON:
         content = super()._content()
@@ -488,12 +489,10 @@ def _masked(column: pa.ChunkedArray) -> np.ma.MaskedArray:
 
     if pyarrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
-    if pyarrow.types.is_decimal(column.type):
-        column = column.cast(pyarrow.float64())
     missing = column.is_null().to_numpy(zero_copy_only=False)
     if pyarrow.types.is_null(column.type):
         return np.ma.MaskedArray(np.zeros(len(column)), missing)
-    if not pyarrow.types.is_primitive(column.type) or pyarrow.types.is_temporal(column.type):
+    if not pyarrow.types.is_primitive(column.type):
         return np.ma.MaskedArray(np.array([*column.to_pylist(), None], dtype=object)[:-1], missing)
     if column.null_count:
         column = column.fill_null(False if pyarrow.types.is_boolean(column.type) else 0)

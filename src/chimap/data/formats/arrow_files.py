@@ -37,11 +37,28 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
+def is_written_as_text(kind: pa.DataType) -> bool:
+    """Return whether a text file has a type of Arrow as text: text and bytes of text, dates, times and durations."""
+    from pyarrow import types
+
+    plain = kind.value_type if types.is_dictionary(kind) else kind
+    return is_text(kind) or bool(_is_binary(plain) or types.is_temporal(plain))
+
+
+def _is_binary(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    return any(
+        test(kind)
+        for test in (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
+    )
+
+
 def may_be_classes(kind: pa.DataType) -> bool:
     """Return whether a type of Arrow is one that names of classes have: text, codes of a dictionary, or booleans."""
     from pyarrow import types
 
-    return is_text(kind) or bool(types.is_dictionary(kind) or types.is_boolean(kind))
+    return is_written_as_text(kind) or bool(types.is_dictionary(kind) or types.is_boolean(kind))
 
 
 def is_list(kind: pa.DataType) -> bool:
@@ -58,8 +75,46 @@ def is_number(kind: pa.DataType) -> bool:
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
 
 
-def as_values(column: pa.ChunkedArray) -> np.ndarray:
+_MOST_DIGITS_OF_INT64 = 18
+_ZEROS = r"\.(\d*?)0*(Z|[-+]\d\d:?\d\d)?$"  # at the end of the second; a time zone may follow
+_NO_FRACTION = r"\.(Z|[-+]\d\d:?\d\d)?$"
+
+
+def as_written(column: pa.Array, where: str) -> pa.Array:
+    """Return a column as a text file would have it: bytes, dates and times as text, decimals as numbers.
+
+    A date is ``2024-01-31``, a time ``2024-01-31 10:00:00.5``. Text that is encoded by a dictionary stays encoded.
+    Raises DataError, naming ``where``, for bytes that are not text in UTF-8.
+    """
+    import pyarrow
+    from pyarrow import compute, types
+
+    kind = column.type
+    if types.is_dictionary(kind) and not is_text(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if types.is_decimal(kind):
+        is_whole = kind.scale <= 0 and kind.precision <= _MOST_DIGITS_OF_INT64
+        return column.cast(pyarrow.int64() if is_whole else pyarrow.float64())
+    if types.is_duration(kind):
+        column = column.cast(pyarrow.int64()).cast(pyarrow.string())
+        return compute.binary_join_element_wise(column, kind.unit, " ")
+    if types.is_temporal(kind):
+        without_zeros = compute.replace_substring_regex(column.cast(pyarrow.string()), _ZEROS, r".\1\2")
+        return compute.replace_substring_regex(without_zeros, _NO_FRACTION, r"\1")
+    if not _is_binary(kind):
+        return column
+    try:
+        return column.cast(pyarrow.binary()).cast(pyarrow.string())
+    except pyarrow.ArrowInvalid as error:
+        raise DataError(
+            f"{where}: bytes that are not text in UTF-8 ({error}). Write the column as text, or leave it out."
+        ) from error
+
+
+def as_values(column: pa.ChunkedArray, where: str) -> np.ndarray:
     """Return the values of a column that is neither bins nor labels; text as objects, None where it is missing."""
+    column = as_written(column, where)
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     return np.asarray(column.to_numpy(zero_copy_only=False))
@@ -73,7 +128,7 @@ class ArrowPart(ABC):
     file : DataFile
         The file.
     keys : dict of str
-        Partition keys from the names of its folders, ``{"year": "2024"}`` for ``year=2024/``.
+        Partition keys from the names of its folders, ``{"year": "2024"}`` for ``year=2024/``, "" for a missing value.
     """
 
     def __init__(self, file: DataFile, keys: dict[str, str]) -> None:
@@ -267,4 +322,4 @@ def part_files(address: str) -> dict[str, DataFile]:
 
 def _keys(inner: str) -> dict[str, str]:
     pairs = (step.partition("=") for step in inner.split("/")[:-1])
-    return {key: unquote(value) for key, equals, value in pairs if equals and value != _MISSING_KEY}
+    return {key: "" if value == _MISSING_KEY else unquote(value) for key, equals, value in pairs if equals}

@@ -299,7 +299,7 @@ class TableBatches:
     def _holds_ids(self, first: FirstColumn) -> bool:
         """Return whether the first column names the rows; refuse one that counts them."""
         for table in self._tables():
-            if not first.add(as_values(table.column(first.name))):
+            if not first.add(as_values(table.column(first.name), f"column {first.name!r}")):
                 return False
         self.ids = first.ids()
         return self.ids is not None

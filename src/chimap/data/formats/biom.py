@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -22,10 +22,11 @@ from chimap.data.formats.stored_matrices import (
     KeyedSource,
     StoredRows,
     checked_names,
+    label_column,
 )
 from chimap.data.io.containers import Container, Hdf5Container, children
 from chimap.data.io.files import COMPRESSIONS, DataFile, decompressed, existing_file, is_folder, read_piece
-from chimap.data.labels import Labels, clean_labels, read_labels, shown
+from chimap.data.labels import Labels, clean_labels, labels_elsewhere, read_labels, shown
 from chimap.data.row_file import OrderedSource, RowFile
 from chimap.data.rows import csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import Source, WholeSource
@@ -44,11 +45,8 @@ _ID_HEADINGS = (
 _ENDINGS = tuple(text + packed for text in (".tsv", ".txt") for packed in COMPRESSIONS)
 _BOM = b"\xef\xbb\xbf"
 
-# What to do about ids of samples, and about ids of observations, that come twice.
-REMEDIES_FOR_REPEATS = (
-    "Rename one of the samples, or add their counts up.",
-    "Rename one of the observations, or add their counts up.",
-)
+REMEDY_FOR_SAMPLES = "Rename one of the samples, or add their counts up."
+REMEDY_FOR_OBSERVATIONS = "Rename one of the observations, or add their counts up."
 
 
 class BiomTextSource(OrderedSource):
@@ -74,7 +72,7 @@ class BiomTextSource(OrderedSource):
             raise DataError(f"{self.path}, line {number}: no samples in the heading. Write the table again.")
         self.n_rows = len(samples)
         self.row_ids = checked_names(
-            np.array(samples), self.n_rows, f"{self.path}, line {number}", REMEDIES_FOR_REPEATS[0]
+            np.array(samples), self.n_rows, f"{self.path}, line {number}", REMEDY_FOR_SAMPLES
         )
         names = [name for name, _ in self._lines()]
         self.n_features = len(names)
@@ -82,7 +80,7 @@ class BiomTextSource(OrderedSource):
             raise DataError(f"{self.path}: no observations, only a heading. Write the table again.")
         self.column_names = tuple(
             checked_names(
-                np.array(names), self.n_features, f"{self.path}, observations", REMEDIES_FOR_REPEATS[1]
+                np.array(names), self.n_features, f"{self.path}, observations", REMEDY_FOR_OBSERVATIONS
             ).tolist()
         )
         self._y = read_labels(labels, self.n_rows)
@@ -205,13 +203,20 @@ class BiomJsonSource(WholeSource):
             )
         self.n_rows, self.n_features = matrix_shape((len(samples), len(observations)), str(self.path))
         self.row_ids = checked_names(
-            np.array(samples), self.n_rows, f"{self.path}, columns", REMEDIES_FOR_REPEATS[0]
+            np.array(samples), self.n_rows, f"{self.path}, columns", REMEDY_FOR_SAMPLES
         )
         names = checked_names(
-            np.array(observations), self.n_features, f"{self.path}, rows", REMEDIES_FOR_REPEATS[1]
+            np.array(observations), self.n_features, f"{self.path}, rows", REMEDY_FOR_OBSERVATIONS
         )
         self.column_names = tuple(names.tolist())
-        self._y = read_labels(labels, self.n_rows)
+        columns = _columns_of([entry.get("metadata") for entry in table["columns"]])
+        self.metadata = tuple(columns)
+        label = _metadata_column(labels, self.metadata, str(self.path))
+        self._y = (
+            labels_elsewhere(labels, self.n_rows, str(self.path), self.metadata)
+            if label is None
+            else clean_labels(columns[label], self.n_rows, f"{self.path}, metadata {label!r}")
+        )
         matrix = self._X = self._matrix(table)
         self.row_bytes = csr_row_bytes(matrix.nnz, self.n_rows, self.dtype)
         self.held_bytes = float(_PARSED_BYTES * self.path.size)
@@ -300,10 +305,12 @@ def _canonical(X: sp.csr_matrix) -> sp.csr_matrix:
 class BiomSource(KeyedSource):
     """The samples of a BIOM file of version 2 (HDF5), see biom-format.org, "The biom file format: Version 2.1".
 
-    Ids of rows are the ids of samples, names of columns the ids of observations. The file holds a single table.
+    Ids of rows are the ids of samples, names of columns the ids of observations. The file holds a single table. Labels
+    may be a column of the metadata of the samples, ``y`` or ``label`` by default.
     """
 
-    _remedies_for_repeats: ClassVar[tuple[str, str]] = REMEDIES_FOR_REPEATS
+    _remedy_for_ids: ClassVar[str] = REMEDY_FOR_SAMPLES
+    _remedy_for_names: ClassVar[str] = REMEDY_FOR_OBSERVATIONS
 
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)
@@ -337,7 +344,19 @@ class BiomSource(KeyedSource):
             rows = CscRows(root[key], key, shape, f"{where}::{key}")
         else:
             raise DataError(f"{where}: neither sample/matrix nor observation/matrix. Copy the file again.")
-        return Keyed(rows, samples, observations, [], None)
+        metadata = root["sample/metadata"] if "metadata" in root["sample"] else None
+        # A column of lists, such as a lineage, is an array of two axes.
+        columns = (
+            [name for name in children(metadata) if metadata[name].shape == (samples.size,)]
+            if metadata
+            else []
+        )
+        label = _metadata_column(labels, columns, where)
+        y: np.ndarray | None = None
+        if label is not None and metadata is not None:
+            values = self._container.values(metadata[label])
+            y = label_column(values, None, samples.size, f"{where}, metadata {label!r}")
+        return Keyed(rows, samples, observations, columns, y)
 
 
 class BiomObject(ArraySource):
@@ -346,29 +365,46 @@ class BiomObject(ArraySource):
     def __init__(self, table: biom.Table, labels: Labels = None) -> None:
         check_order(table.ids(), labels, "biom.Table", "table.ids()")
         super().__init__(table.matrix_data.T, _labels_of(table, labels), "biom.Table")
-        samples, observations = REMEDIES_FOR_REPEATS
-        self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples", samples)
+        self.row_ids = checked_names(table.ids(), self.n_rows, "ids of samples", REMEDY_FOR_SAMPLES)
         names = table.ids(axis="observation")
         self.column_names = tuple(
-            checked_names(names, self.n_features, "ids of observations", observations).tolist()
+            checked_names(names, self.n_features, "ids of observations", REMEDY_FOR_OBSERVATIONS).tolist()
         )
 
 
 def _labels_of(table: biom.Table, labels: Labels) -> Labels:
     """Return the labels that the metadata of the samples hold, or the given labels if they are not a name of them."""
-    if not isinstance(labels, str):
-        return labels
-    metadata = table.metadata() or ()
-    names = sorted({str(name) for entry in metadata for name in entry or ()})
-    if labels not in names and ("::" in labels or "." in labels):
-        return labels
-    if labels not in names:
+    columns = _columns_of(table.metadata() or ())
+    label = _metadata_column(labels, [*columns], "biom.Table")
+    if label is not None:
+        return clean_labels(columns[label], len(columns[label]), f"biom.Table, metadata {label!r}")
+    if isinstance(labels, str) and "::" not in labels and "." not in labels:
         raise DataError(
-            f"biom.Table: no {labels!r} in the metadata of its samples; there are {shown(names)}. Name one of them, "
-            f"give an array, or read them from a table: open_source(table, 'metadata.tsv::{labels}')."
+            f"biom.Table: no {labels!r} in the metadata of its samples; there are {shown([*columns])}. Name one of "
+            f"them, give an array, or read them from a table: open_source(table, 'metadata.tsv::{labels}')."
         )
-    values = np.array([(entry or {}).get(labels) for entry in metadata], dtype=object)
-    return clean_labels(values, len(metadata), f"biom.Table, metadata {labels!r}")
+    return labels
+
+
+def _columns_of(entries: Sequence[Mapping[str, object] | None]) -> dict[str, np.ndarray]:
+    """Return the metadata of samples as columns of objects, None where a sample has no value.
+
+    Columns of lists, such as lineages, are left out.
+    """
+    names = sorted({str(name) for entry in entries for name in entry or ()})
+    columns = {name: [(entry or {}).get(name) for entry in entries] for name in names}
+    return {
+        name: np.array(values, dtype=object)
+        for name, values in columns.items()
+        if not any(isinstance(value, list | tuple | dict) for value in values)
+    }
+
+
+def _metadata_column(labels: Labels, columns: Sequence[str], where: str) -> str | None:
+    """Return the column of metadata that ``labels`` names, for None one of the usual names, else None."""
+    if labels is None:
+        return ColumnChoice().usual_label(columns, f"{where}, metadata")
+    return labels if isinstance(labels, str) and labels in columns else None
 
 
 def biom_table_source(X: biom.Table, labels: Labels = None, choice: ColumnChoice | None = None) -> Source:

@@ -134,7 +134,7 @@ def jsonl_source(path: str, labels: Labels = None, *, id: str | int | None = Non
     reading = NamedCounts()
     if reading.column not in records.columns:
         raise DataError(
-            f"{path}: the first record has no {reading.column!r}; it has {', '.join(records.columns)}. Write "
+            f"{path}: no record has {reading.column!r}; there are {', '.join(records.columns)}. Write "
             '{"id": "a", "counts": {"name": 2}, "label": "b"}, or name a column of text or SMILES.'
         )
     return FieldSource(records, reading, labels, id)

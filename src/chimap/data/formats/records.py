@@ -16,7 +16,7 @@ from chimap._errors import InputError
 from chimap._frames import is_frame
 from chimap._types import JSON
 from chimap._validation import DataError
-from chimap.data.formats.arrow_files import IPC, PARQUET, files_of, find_parts
+from chimap.data.formats.arrow_files import IPC, PARQUET, as_written, files_of, find_parts
 from chimap.data.formats.batches import Tables, tables_of
 from chimap.data.formats.csv import TextTable
 from chimap.data.formats.frames import checked_names_of, column_of, naming_index
@@ -32,7 +32,6 @@ from chimap.data.io.files import (
     split_member,
     uncompressed_name,
 )
-from chimap.data.remedies import file_remedy
 from chimap.data.source import Stored
 
 if TYPE_CHECKING:
@@ -162,19 +161,26 @@ class ArrowRecords(Records):
         for part in self._parts:
             for group in range(len(part.group_rows)):
                 for batch in part.batches(group, columns, BATCH):
-                    yield list(zip(*(batch.column(name).to_pylist() for name in columns), strict=True))
+                    values = [
+                        as_written(batch.column(name), f"{part.file}, column {name!r}") for name in columns
+                    ]
+                    yield list(zip(*(column.to_pylist() for column in values), strict=True))
 
 
 class JsonRecords(Records):
-    """A JSON object per line; ``columns`` are the keys of the first one."""
+    """A JSON object per line; ``columns`` are the keys of all of them, which the file is read for."""
 
     def __init__(self, address: str) -> None:
         self._file = self.stored = existing_file(address)
         self.address = self._file.address
-        _, first = next(self._objects(), (0, None))
-        if first is None:
-            raise DataError(f"{address}: no records, only blank lines. Write one JSON object per line.")
-        self.columns = list(first)
+        keys: dict[str, None] = {}
+        for _, record in self._objects():
+            keys.update(dict.fromkeys(record))
+        self.columns = list(keys)
+        if not keys:
+            raise DataError(
+                f"{address}: no records, only blank lines or objects without a key. Write one JSON object per line."
+            )
 
     def batches(self, columns: list[str]) -> Iterator[Batch]:
         """Yield batches as ``Records`` does."""
@@ -242,21 +248,6 @@ class FolderRecords(Records):
 def has_records(address: str) -> bool:
     """Return whether a file or folder has named columns that can be read record by record."""
     return is_folder(address) or uncompressed_name(address).endswith((*_TEXT_TABLES, *_ARROW_TABLES, *LINES))
-
-
-def table_of(address: str) -> Records:
-    """Return the records of a table whose columns are joined to rows by their ids; ``.txt`` is text too.
-
-    Raises DataError for an Arrow table that is compressed as a whole.
-    """
-    file = existing_file(address)
-    if uncompressed_name(file.name).endswith((*_TEXT_TABLES, ".txt")):
-        return TextRecords(address)
-    if file.suffix not in _ARROW_TABLES:
-        raise DataError(
-            f"{address}: not read while it is compressed as a whole. Unpack it: {file_remedy(address)}."
-        )
-    return ArrowRecords(address)
 
 
 def records_of(address: str) -> Records:

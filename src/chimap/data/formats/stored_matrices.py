@@ -22,6 +22,7 @@ from chimap.data.labels import Labels, clean_labels, labels_elsewhere
 from chimap.data.row_file import RowFile
 from chimap.data.rows import check_columns, chunk_dtype, csr_row_bytes, csr_rows, matrix_shape
 from chimap.data.source import BLOCK_BYTES, RangeSource, Read
+from chimap.data.table import first_repeat
 
 PIECE_BYTES = 2**20  # bytes of a sparse part read from the container at a time; at least a storage chunk
 PARTS = ("data", "indices", "indptr")
@@ -345,10 +346,12 @@ class ContainerSource(RangeSource):
 class KeyedSource(ContainerSource):
     """A source over one matrix of a container; a subclass finds it (``_container_at``, ``_found``).
 
-    ``_remedies_for_repeats`` says what to do about ids of rows and about names of columns that come twice.
+    ``_remedy_for_ids`` and ``_remedy_for_names`` say what to do about ids of rows, and names of columns, that come
+    twice.
     """
 
-    _remedies_for_repeats: ClassVar[tuple[str, str]]
+    _remedy_for_ids: ClassVar[str]
+    _remedy_for_names: ClassVar[str]
 
     def __init__(
         self, path: str | os.PathLike[str], labels: Labels = None, member: str | None = None
@@ -361,16 +364,21 @@ class KeyedSource(ContainerSource):
             arrays = self._found(root, None if member is None else member.strip("/"), labels)
         self._take_rows_of(self._container, arrays.rows)
         where = self._container.address
-        ids, names = self._remedies_for_repeats
-        self.row_ids = checked_names(arrays.ids, self.n_rows, f"{where}, ids of rows", ids)
+        self.row_ids = self._checked_ids(arrays.ids, f"{where}, ids of rows")
         self.column_names = tuple(
-            checked_names(arrays.names, self.n_features, f"{where}, names of columns", names).tolist()
+            checked_names(
+                arrays.names, self.n_features, f"{where}, names of columns", self._remedy_for_names
+            ).tolist()
         )
         self._y = (
             arrays.y if arrays.y is not None else labels_elsewhere(labels, self.n_rows, where, arrays.columns)
         )
         self.metadata, self.matrices = tuple(arrays.columns), arrays.matrices
         self.column_kinds, self.is_logged = arrays.kinds, arrays.is_logged
+
+    def _checked_ids(self, ids: np.ndarray, where: str) -> np.ndarray:
+        """Return the ids of the rows as text. Raises DataError for another number of them, and for repeats."""
+        return checked_names(ids, self.n_rows, where, self._remedy_for_ids)
 
     @abstractmethod
     def _container_at(self, address: str) -> Container:
@@ -386,23 +394,26 @@ def checked_names(values: np.ndarray, size: int, where: str, remedy: str) -> np.
 
     Raises DataError for another number of them, and for repeats; ``remedy`` is a sentence on what to do about these.
     """
-    texts = texts_of(np.asarray(values))
-    if texts.shape != (size,):
-        raise DataError(f"{where}: {texts.size}, but the matrix has {size}. Write the file again.")
-    order = np.argsort(texts, kind="stable")
-    repeats = np.flatnonzero(texts[order][1:] == texts[order][:-1])
-    if repeats.size:
-        first, second = sorted(order[repeats[0] : repeats[0] + 2].tolist())
+    texts = names_for(values, size, where)
+    if (repeat := first_repeat(texts)) is not None:
         raise DataError(
             Message(
                 "{}: {!r} comes twice, at {} and {}. Each must occur once. {}",
                 where,
-                str(texts[first]),
-                first,
-                second,
+                str(texts[repeat[0]]),
+                repeat[0],
+                repeat[1],
                 remedy,
             )
         )
+    return texts
+
+
+def names_for(values: np.ndarray, size: int, where: str) -> np.ndarray:
+    """Return ids or names as text, of shape (size,), repeats and all. Raises DataError for another number of them."""
+    texts = texts_of(np.asarray(values))
+    if texts.shape != (size,):
+        raise DataError(f"{where}: {texts.size}, but the matrix has {size}. Write the file again.")
     return texts
 
 

@@ -74,7 +74,8 @@ class TenXHdf5Source(KeyedSource):
     ``TenXFolderSource``.
     """
 
-    _remedies_for_repeats: ClassVar[tuple[str, str]] = (_REMEDY_FOR_CELLS, _REMEDY_FOR_GENES)
+    _remedy_for_ids: ClassVar[str] = _REMEDY_FOR_CELLS
+    _remedy_for_names: ClassVar[str] = _REMEDY_FOR_GENES
 
     def _container_at(self, address: str) -> Container:
         return Hdf5Container(address)

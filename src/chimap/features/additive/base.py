@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -17,14 +17,10 @@ from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Parameters, Rows, Shape
 from chimap._validation import DataError, ParameterError, check_positive, validated_rows
 from chimap.features.additive.densities import MOST_ALIKE, VALUE_BYTES, value_counts
-from chimap.features.base import Features, linear_in_features
+from chimap.features.base import Features, Footprint, gamma_bytes, linear_in_features
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import AdditiveKernel, Kernel, as_kernel
 from chimap.kernels.additive import onnx_signature_power, signature_powers
-
-if TYPE_CHECKING:
-    pass
-
 
 _HEADROOM = 10  # powers of two below the largest number, for sums of a few bins, and of a bin and a node
 
@@ -86,6 +82,15 @@ class AdditiveMap(Features):
     def prescription(self) -> Parameters:
         """See ``Features``."""
         return {"features": "additive", "kernel": self.kernel, "map": self}
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """See ``Features``."""
+        return Footprint(self._terms_at_most * n_bins)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the bytes that fitting the map takes, or gamma before it if that takes more."""
+        mapping = self._fitting_bytes(int(n_rows * row_bytes / itemsize), n_rows, itemsize)
+        return max(gamma_bytes(self.exact_kernel, n_rows, row_bytes, itemsize), mapping)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> AdditiveMap:
         """Fit the map to the values in the rows and to how often each of them occurs.
@@ -180,15 +185,9 @@ class AdditiveMap(Features):
         return None
 
     @classmethod
-    def takes(cls, kernel: AdditiveKernel) -> bool:
-        """Return whether this class of maps approximates a kernel, with any gamma, signed or not.
-
-        Parameters
-        ----------
-        kernel : AdditiveKernel
-            Kernel to approximate.
-        """
-        return cls.kernels is None or kernel.name in cls.kernels
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: additive kernels, those of ``kernels`` if there are any, with any gamma, signed or not."""
+        return isinstance(kernel, AdditiveKernel) and (cls.kernels is None or kernel.name in cls.kernels)
 
     @property
     def _terms_at_most(self) -> int:

@@ -12,7 +12,7 @@ from chimap._errors import InputError
 from chimap._onnx import Value
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import check_row_sums, validated_rows
-from chimap.features.base import Features
+from chimap.features.base import Features, Footprint
 from chimap.features.mapped_functions import LinearFunction, MappedModel, dense
 from chimap.kernels import DirichletKernel, Kernel, as_kernel
 
@@ -69,6 +69,19 @@ class DirichletMap(OneToOneFeatureMixin, Features):
 
     def __init__(self, kernel: str | Kernel = "dirichlet"):
         self.kernel = kernel
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: Dirichlet kernels."""
+        return isinstance(kernel, DirichletKernel)
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """See ``Features``."""
+        return Footprint(n_bins)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the bytes of proportions, of flags for positive entries, and of logarithms or squares."""
+        return 24 * int(n_rows * row_bytes / itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> DirichletMap:
         """Fit beta and the offset on rows, in one pass over them.

@@ -11,9 +11,9 @@ from chimap import _arrays
 from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayLike, ArrayMap, MatrixLike, Rows
 from chimap._validation import validated_rows
-from chimap.features.base import Features, linear_in_features
+from chimap.features.base import Features, Footprint, linear_in_features, median_bytes
 from chimap.features.mapped_functions import MappedModel
-from chimap.kernels import Linear
+from chimap.kernels import Kernel, Linear
 
 if TYPE_CHECKING:
     pass
@@ -38,8 +38,23 @@ class IdentityMap(OneToOneFeatureMixin, Features):
     array([[ 1., -2.]])
     """
 
+    kernel = "linear"
+
     n_features_in_: int
     kernel_: Linear
+
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: the linear kernel."""
+        return isinstance(kernel, Linear)
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """See ``Features``."""
+        return Footprint(n_bins)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """See ``Features``."""
+        return median_bytes(Linear(), n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> IdentityMap:
         """Take the number of bins from rows X (n, bins); y is not used.

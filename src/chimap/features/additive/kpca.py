@@ -81,15 +81,9 @@ class AdditiveKPCA(AdditiveMap):
     _maps_plain_kernel = True
 
     @classmethod
-    def takes(cls, kernel: AdditiveKernel) -> bool:
-        """Return whether the kernel has a compiled formula, as n_landmarks evaluations for each entry need one.
-
-        Parameters
-        ----------
-        kernel : AdditiveKernel
-            Kernel to approximate.
-        """
-        return kernel.form is not None
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: additive kernels with a compiled formula, as each entry takes n_landmarks evaluations."""
+        return isinstance(kernel, AdditiveKernel) and kernel.form is not None
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

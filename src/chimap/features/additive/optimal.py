@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebpts1, chebvander
@@ -16,6 +16,7 @@ from chimap._onnx import Value, stacked
 from chimap._types import JSON, Array, Shape
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.densities import density
+from chimap.features.base import Features
 from chimap.kernels import AdditiveKernel, Kernel
 
 _GRID = 512  # points of the density; the discretisation error is of second order in their spacing
@@ -84,6 +85,13 @@ class OptimalMap(AdditiveMap):
     def __init__(self, kernel: str | Kernel = "chi2", n_terms: int = 3):
         self.kernel = kernel
         self.n_terms = n_terms
+
+    @classmethod
+    def of(
+        cls, kernel: Kernel, *, n_terms: int = 2, map: AdditiveMap | None = None, **asked: Any
+    ) -> Features:
+        """See ``Features``. Another ``map`` that is asked for is taken in place of this one."""
+        return cls(kernel, n_terms) if map is None else map.changed(kernel=kernel)
 
     def _fit_values(self, values: np.ndarray, counts: np.ndarray) -> None:
         self.points_, weights = density(values, counts, _GRID)

@@ -87,6 +87,7 @@ class SignStableProjection(Features):
     """
 
     n_features_in_: int
+    kernel = ArccosKernel(chi2)
     kernel_: ArccosKernel
     frequencies_: Annotated[np.ndarray, Shape("n_features_in_", "n_components")]
 
@@ -113,7 +114,7 @@ class SignStableProjection(Features):
             If an entry is NaN, infinite or negative.
         """
         self._check_parameters()
-        self.kernel_ = ArccosKernel(chi2)
+        self.kernel_ = self.kernel
         rows = self._rows(X, reset=True)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         # Quantiles of uniform numbers stay below 2e16 by rounding; ratios of two normal numbers can be infinite.

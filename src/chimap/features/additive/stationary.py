@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar, nnls
@@ -14,7 +14,7 @@ from chimap._onnx import Value, stacked
 from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Rows, Shape
 from chimap._validation import check_positive, validated_rows
 from chimap.features.additive.homogeneous import check_waves, discrete_spectrum
-from chimap.features.base import Features, FeatureSettings, Footprint, linear_in_features
+from chimap.features.base import Features, Footprint, linear_in_features
 from chimap.features.mapped_functions import MappedModel
 from chimap.kernels import Kernel
 from chimap.kernels.stationary import StationaryKernel, stationary_by_name, stationary_gaussian
@@ -242,60 +242,22 @@ class StationaryMap(Features):
     def _n_features_out(self) -> int:
         return (2 * self.amplitudes_.size - 1) * int(self.n_features_in_)
 
-    # --- the map as a family of features (see ``Family``)
-
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
-        """Return whether the map serves a kernel: it does for stationary ones.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            Kernel to map.
-        """
+        """See ``Features``: stationary kernels."""
         return isinstance(kernel, StationaryKernel)
 
     @classmethod
-    def of(cls, settings: FeatureSettings, seed: int) -> Features:
-        """Return an unfitted map for the settings of an estimator; an even number of terms is raised by one.
+    def of(cls, kernel: Kernel, *, n_terms: int = 2, **asked: Any) -> Features:
+        """See ``Features``. An even number of terms is raised by one."""
+        return cls(kernel, n_terms | 1)
 
-        Parameters
-        ----------
-        settings : FeatureSettings
-            What the estimator asks for.
-        seed : int
-            Not used: nothing is random.
-        """
-        return cls(settings.exact, settings.terms() | 1)
+    def footprint(self, n_bins: int) -> Footprint:
+        """See ``Features``."""
+        return Footprint(self.n_terms * n_bins)
 
-    @classmethod
-    def footprint(cls, settings: FeatureSettings, n_bins: int) -> Footprint:
-        """Return the sizes that the memory of a fit depends on.
-
-        Parameters
-        ----------
-        settings : FeatureSettings
-            What the estimator asks for.
-        n_bins : int
-            Bins of a row.
-        """
-        return Footprint((settings.terms() | 1) * n_bins)
-
-    @classmethod
-    def fitting_bytes(cls, settings: FeatureSettings, n_rows: int, row_bytes: float, itemsize: int) -> int:
-        """Return the bytes that fitting takes beside the rows: those of the differences that the period is chosen on.
-
-        Parameters
-        ----------
-        settings : FeatureSettings
-            What the estimator asks for.
-        n_rows : int
-            Rows of the sample.
-        row_bytes : float
-            Bytes of a row.
-        itemsize : int
-            Bytes of a number.
-        """
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the bytes of the differences that the period is chosen on."""
         return 32 * PAIRS
 
     def onnx(self, x: Value) -> Value:

@@ -1,7 +1,7 @@
 """Features with every training row as a landmark: values of the kernel itself with all of them."""
 
 from chimap.features.exact.blocks import ExactBlocks
-from chimap.features.exact.features import ExactFeatures, fitted_map, has_map, with_mean_gamma
+from chimap.features.exact.features import MOST_ROWS, ExactFeatures, with_mean_gamma
 from chimap.features.exact.products import KeptRows, Spread, exponentials, exponentials_below
 from chimap.features.exact.row_kernel import RowKernel, SharedRows
 from chimap.model_files import register
@@ -10,13 +10,12 @@ __all__ = [
     "ExactBlocks",
     "ExactFeatures",
     "KeptRows",
+    "MOST_ROWS",
     "RowKernel",
     "SharedRows",
     "Spread",
     "exponentials",
     "exponentials_below",
-    "fitted_map",
-    "has_map",
     "with_mean_gamma",
 ]
 

@@ -138,10 +138,10 @@ class ExactBlocks(Features):
         pairs = zip(self.features_, self.columns_, strict=True)
         return np.sum([f.outputs(_arrays.take_columns(rows, c), weights) for f, c in pairs], axis=0)
 
-    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
         """Add the outputs of all blocks; see ``ExactFeatures.add_outputs``."""
         for fitted in self.features_:
-            fitted.add_outputs(places, stop, weights, out)
+            fitted.add_outputs(places, by, weights, out)
 
     def add_outputs_of(self, others: ExactBlocks, weights: np.ndarray, out: np.ndarray) -> None:
         """Add the outputs of all blocks; see ``ExactFeatures.add_outputs_of``."""

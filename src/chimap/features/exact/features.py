@@ -12,12 +12,11 @@ from sklearn.utils import check_random_state
 from chimap import _arrays, _threads
 from chimap._messages import Message
 from chimap._onnx import Value
-from chimap._types import ArrayLike, MatrixLike, Parameters, RandomState, Rows
+from chimap._types import ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import DataError, validated_rows
-from chimap.features.additive import OptimalMap
-from chimap.features.additive.base import AdditiveMap, check_map
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import Features, Folded
+from chimap.features.base import Folded, Footprint
 from chimap.features.exact.products import KeptRows, OtherRows, Spread
 from chimap.features.mapped_functions import (
     GaussianExpansion,
@@ -26,7 +25,8 @@ from chimap.features.mapped_functions import (
     MappedModel,
     dense,
 )
-from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
+from chimap.features.over_map import FeaturesOverMap, fitted_map, has_map
+from chimap.kernels import AdditiveKernel, Exponential, Kernel
 from chimap.kernels.plain import Linear
 from chimap.moments import rows_by_weight
 
@@ -57,11 +57,12 @@ def raise_below(square: np.ndarray, octaves: int) -> None:
 
 
 _ROWS = 1024  # rows whose values are computed at once where a kernel has no map
+MOST_ROWS = 12_000  # rows whose kernel matrix a usual machine holds, and factorises in seconds
 _ROUNDED_MEAN = 30  # rounding error of a mean of rows, in float64 eps
 _CLEAR = 3  # a mean distance above this multiple of the rounding of mapped rows comes from the data
 
 
-class ExactFeatures(Features):
+class ExactFeatures(FeaturesOverMap):
     """Features (K(x, x_1), .., K(x, x_n)): values of the kernel with all rows that it is fitted on.
 
     For an exponential kernel over an additive one the values are exp(-gamma |Psi(x) - Psi(x_j)|^2), from one matrix
@@ -102,6 +103,9 @@ class ExactFeatures(Features):
     True
     """
 
+    family = "exact"
+    adds_up_blocks = True
+
     n_features_in_: int
     kernel_: Kernel
     map_: AdditiveMap | IdentityMap | None
@@ -123,13 +127,18 @@ class ExactFeatures(Features):
         self.n_terms = n_terms
         self.random_state = random_state
 
-    def prescription(self) -> Parameters:
-        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
-        if self.random_state is not None:
-            return super().prescription()
-        settings: Parameters = self.get_params(deep=False)
-        del settings["random_state"]
-        return settings | {"features": "exact"}
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: every kernel."""
+        return True
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """Return the sizes for ``MOST_ROWS`` rows; a fit plans with its actual number of rows."""
+        return Footprint(MOST_ROWS, self.mapped_bins(n_bins))
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the bytes of the mapped rows."""
+        return int(self.n_terms * n_rows * row_bytes)
 
     def fit(
         self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -155,7 +164,7 @@ class ExactFeatures(Features):
         DataError
             If the kernel does not take an entry, or all rows are equal with gamma="mean".
         """
-        kernel = as_kernel(self.kernel, self.gamma)
+        kernel = self.exact_kernel
         rows = validated_rows(self, X, reset=True, signed=kernel.is_signed)
         n = self._n_features_out = rows.shape[0]
         drawn = None if sample_weight is None else rows_by_weight(np.asarray(sample_weight), n, 0)
@@ -205,39 +214,40 @@ class ExactFeatures(Features):
         """
         out = np.zeros((rows.shape[0], weights.shape[1]))
         if self.map_ is None:
-            self._add_outputs_of(rows, weights, out, self._n_features_out)
+            self._add_outputs_of(rows, weights, out, slice(0, self._n_features_out))
         else:
             others = self.rows_.others(self.map_.mapped(rows))
             self.rows_.add_outputs(others, self._gamma, weights, out)
         return out
 
-    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add the outputs of the training rows at ``places``, by the first ``stop`` of them, to ``out``, float64.
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of the training rows at ``places``, by those at ``by``, to ``out``, float64.
 
-        ``weights`` are (stop, t). For additive kernels the means are subtracted, as in ``gram_into``.
+        ``weights`` are (rows of ``by``, t). For additive kernels the means are subtracted, as in ``gram_into``.
         """
         if self.map_ is None:
-            self._add_outputs_of(_arrays.take_rows(self.rows_, places), weights, out, stop)
+            self._add_outputs_of(_arrays.take_rows(self.rows_, places), weights, out, by)
         else:
-            self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, stop)
+            self.rows_.add_outputs(self.rows_.at(places), self._gamma, weights, out, by)
 
     def add_outputs_of(self, others: ExactFeatures, weights: np.ndarray, out: np.ndarray) -> None:
         """Add the outputs of the training rows of the same features with others, by these; see ``add_outputs``."""
         if self.map_ is None:
-            self._add_outputs_of(others.rows_, weights, out, self._n_features_out)
+            self._add_outputs_of(others.rows_, weights, out, slice(0, self._n_features_out))
         else:
             self.rows_.add_outputs(others.rows_.at(slice(None)), self._gamma, weights, out)
 
-    def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, stop: int) -> None:
-        """Add sum_{j < stop} K(x, x_j) weights_j for rows x (m, bins), where the kernel has no map."""
+    def _add_outputs_of(self, rows: Rows, weights: np.ndarray, out: np.ndarray, by: slice) -> None:
+        """Add sum_j K(x, x_j) weights_j for rows x (m, bins) and j at ``by``, where the kernel has no map."""
 
         def part(block: slice) -> None:
             some = _arrays.take_rows(rows, block)
-            for first in range(0, stop, _ROWS):
-                tile = slice(first, min(first + _ROWS, stop))
-                out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ weights[tile]
+            for first in range(0, by.stop - by.start, _ROWS):
+                own = weights[first : first + _ROWS]
+                tile = slice(by.start + first, by.start + first + own.shape[0])
+                out[block] += self.kernel_(some, _arrays.take_rows(self.rows_, tile)) @ own
 
-        _threads.over_rows(rows.shape[0], stop, part)
+        _threads.over_rows(rows.shape[0], by.stop - by.start, part)
 
     def extend(self, rows: Rows) -> None:
         """Add checked rows (m, bins) to the training rows; map and gamma stay."""
@@ -397,29 +407,6 @@ class FeatureKeeper:
             order = np.argsort(np.concatenate(self._places))
             features.rows_ = _arrays.take_rows(_arrays.stack_rows(self._rows), order)
         features._n_features_out = self._n_rows
-
-
-def has_map(kernel: Kernel) -> bool:
-    """Return whether the kernel's values are products of mapped rows, or exponentials of their distances."""
-    return isinstance(kernel, AdditiveKernel | Linear) or (
-        isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel | Linear)
-    )
-
-
-def fitted_map(
-    kernel: Kernel, rows: Rows, n_terms: int, like: AdditiveMap | None = None
-) -> AdditiveMap | IdentityMap:
-    """Return the map of a kernel that has one, fitted on rows: a clone of ``like``, or ``OptimalMap`` with n_terms.
-
-    Raises DataError for entries that the kernel does not take.
-    """
-    base = kernel.kernel if isinstance(kernel, Exponential) else kernel
-    if isinstance(base, Linear):
-        return IdentityMap().fit(rows)
-    if like is None:
-        return OptimalMap(base, n_terms).fit(rows)
-    check_map(like)
-    return type(like)(**like.get_params(deep=False)).set_params(kernel=base).fit(rows)
 
 
 def with_mean_gamma(kernel: Exponential, rows: KeptRows, spread: Spread) -> Exponential:

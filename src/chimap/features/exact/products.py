@@ -172,7 +172,7 @@ class KeptRows:
         gamma: float | None,
         weights: np.ndarray,
         out: np.ndarray,
-        stop: int | None = None,
+        by: slice | None = None,
     ) -> None:
         """Add sum_j k(u_i, u_j) weights_j over kept rows j to out (m, t), float64, for other rows u (m, p).
 
@@ -186,13 +186,14 @@ class KeptRows:
         gamma : float or None
             See ``values_into``.
         weights : ndarray of shape (n, t)
-            Weights of the kept rows, in their dtype.
+            Weights of these kept rows, in their dtype.
         out : ndarray of shape (m, t), float64
             Outputs to add to.
-        stop : int or None, default=None
-            Number of the first kept rows to sum over; None for all.
+        by : slice or None, default=None
+            The kept rows to sum over; None for all.
         """
-        m, n = others.squares.size, self.n_rows if stop is None else stop
+        by = slice(0, self.n_rows) if by is None else by
+        m, n = others.squares.size, by.stop - by.start
         tiles = range(-(-n // _TILE_COLUMNS))
 
         def add(block: slice, some: range, total: np.ndarray) -> None:
@@ -202,7 +203,7 @@ class KeptRows:
             for tile in some:
                 place = slice(tile * _TILE_COLUMNS, min((tile + 1) * _TILE_COLUMNS, n))
                 tile_values = values[:, : place.stop - place.start]
-                self._values(dense, rare, squares, gamma, tile_values, tile)
+                self._values(dense, rare, squares, gamma, tile_values, by.start, tile)
                 _blas.multiply(tile_values, weights[place], part)
                 total += part
 
@@ -245,35 +246,46 @@ class KeptRows:
         squares: np.ndarray,
         gamma: float | None,
         out: np.ndarray,
+        start: int = 0,
         tile: int | None = None,
     ) -> None:
-        """Write values of a few rows with the first out.shape[1] kept rows, or with those of a tile."""
-        first = 0 if tile is None else tile * _TILE_COLUMNS
+        """Write values of a few rows with out.shape[1] kept rows: from ``start`` on, or those of a tile from there."""
+        first = start if tile is None else start + tile * _TILE_COLUMNS
         place = slice(first, first + out.shape[1])
         if self.columns.size:
             _blas.multiply(dense, self.dense[place], out, transpose=True)
         else:
             out[:] = 0
         if rare is not None and rare.nnz and self.data.size:
-            ends = (self.starts[:-1], self.starts[1:]) if tile is None else self._tile_starts[tile : tile + 2]
+            ends = (
+                (self.starts[:-1], self.starts[1:])
+                if tile is None
+                else self._tile_starts(start)[tile : tile + 2]
+            )
             _loops.add_sparse_products(
                 rare.data, rare.indices, rare.indptr, self.data, self.rows, *ends, first, out
             )
         if gamma is not None:
             exponentials(out, squares, self.squares[place], gamma)
 
-    @property
-    def _tile_starts(self) -> np.ndarray:
-        """Where the entries of each tile begin in each sparse column, (tiles + 1, p); kept for later calls."""
-        if "_made" not in self.__dict__:
-            shape = -(-self.n_rows // _TILE_COLUMNS), self.n_columns
+    def _tile_starts(self, start: int) -> np.ndarray:
+        """Return where the entries of each tile from row ``start`` on begin in each sparse column, (tiles + 1, p).
+
+        They are kept for later calls with the same start.
+        """
+        made: tuple[int, np.ndarray] | None = self.__dict__.get("_made")
+        if made is None or made[0] != start:
+            shape = -(-(self.n_rows - start) // _TILE_COLUMNS), self.n_columns
             columns = np.repeat(np.arange(self.n_columns), np.diff(self.starts))
-            places = (self.rows // _TILE_COLUMNS).astype(np.int64) * self.n_columns + columns
-            counts = np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
-            self._made = (
-                np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + self.starts[:-1]
+            later = self.rows >= start
+            places = ((self.rows[later] - start) // _TILE_COLUMNS).astype(np.int64) * self.n_columns
+            counts = np.bincount(places + columns[later], minlength=shape[0] * shape[1]).reshape(shape)
+            begin = self.starts[:-1] + np.bincount(columns[~later], minlength=self.n_columns)
+            made = self._made = (
+                start,
+                np.vstack([np.zeros((1, shape[1]), np.int64), counts.cumsum(axis=0)]) + begin,
             )
-        return self._made
+        return made[1]
 
     def combine(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sum_j v_j weights_j (p, t), and its product (t,) with the means.

@@ -25,26 +25,34 @@ class SharedRows:
         The training rows.
     held : Held
         Where the shares are held; nothing is there yet.
+    n_core : int, default=0
+        Number of the first rows, which have shares of their own: outputs are by these or from these on.
     """
 
-    def __init__(self, features: RowKernel, held: Held):
-        self._features, self._held = features, held
+    def __init__(self, features: RowKernel, held: Held, n_core: int = 0):
+        self._features, self._held, self._n_core = features, held, n_core
         self._shares: list[slice] = []
 
-    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add the outputs of the training rows at ``places`` by the first ``stop``; see ``RowKernel.add_outputs``.
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add the outputs of the training rows at ``places`` by others; see ``RowKernel.add_outputs``.
 
-        Rows that are not held yet are dealt out first: ``stop`` must not fall from one call to the next.
+        ``by`` begins at 0 or behind the core. Rows before its end that are not held yet are dealt out first, so that it
+        must not fall from one call to the next.
         """
-        self._deal(stop)
+        for stop in (self._n_core, by.stop):
+            self._deal(stop)
         block = self._features.take(places)
-        for part in self._held.map(_outputs_by, block, [weights[share] for share in self._shares]):
+        each = [
+            weights[share.start - by.start : share.stop - by.start] if share.start >= by.start else None
+            for share in self._shares
+        ]
+        for part in self._held.map(_outputs_by, block, each):
             out += part
 
     def _deal(self, stop: int) -> None:
         """Deal the rows up to ``stop``, those that come together in as many shares as there are holders."""
         start = self._shares[-1].stop if self._shares else 0
-        if start == stop:
+        if start >= stop:
             return
         ends = np.linspace(start, stop, self._held.n_holders + 1).round().astype(int).tolist()
         shares = [slice(a, b) for a, b in pairwise(ends) if a < b]
@@ -52,8 +60,10 @@ class SharedRows:
         self._shares += shares
 
 
-def _outputs_by(share: RowKernel, block: RowKernel, weights: np.ndarray) -> np.ndarray:
-    """Return the outputs (m, t) of the rows of a block by those of a share with weights (n, t)."""
+def _outputs_by(share: RowKernel, block: RowKernel, weights: np.ndarray | None) -> np.ndarray | float:
+    """Return the outputs (m, t) of the rows of a block by those of a share with weights (n, t); 0 without weights."""
+    if weights is None:
+        return 0.0
     out = np.zeros((block._n_features_out, weights.shape[1]))
     share.add_outputs_of(block, weights, out)
     return out
@@ -116,10 +126,10 @@ class RowKernel(RowFeatures, Protocol):
         """Return sum_j K(x, x_j) weights_j (m, t), float64, for checked rows x (m, bins) and weights (n, t)."""
         ...
 
-    def add_outputs(self, places: slice, stop: int, weights: np.ndarray, out: np.ndarray) -> None:
-        """Add sum_{j < stop} K(x_i, x_j) weights_j to ``out``, float64, for the training rows i at ``places``.
+    def add_outputs(self, places: slice, by: slice, weights: np.ndarray, out: np.ndarray) -> None:
+        """Add sum_j K(x_i, x_j) weights_j to ``out``, float64, for the training rows i at ``places`` and j at ``by``.
 
-        ``weights`` are (stop, t). For additive kernels the means are subtracted, as in ``gram_into``.
+        ``weights`` are (rows of ``by``, t). For additive kernels the means are subtracted, as in ``gram_into``.
         """
         ...
 

@@ -15,7 +15,7 @@ from chimap import _arrays, _blas, _loops, _threads
 from chimap._onnx import Value
 from chimap._types import Array, ArrayMap, Rows, Shape
 from chimap._validation import check_choice, check_positive
-from chimap.features.base import Features
+from chimap.features.base import Features, Footprint
 from chimap.features.fourier.projection import Projection
 from chimap.features.mapped_functions import Waves
 from chimap.kernels import Kernel
@@ -81,6 +81,8 @@ class RandomFeatures(Features):
         b; zero for pairs.
     """
 
+    family = "fourier"
+
     n_components: int | None
     sampling: str
     form: str
@@ -104,6 +106,18 @@ class RandomFeatures(Features):
         check_positive(self._size, "n_components", integer=True)
         check_choice(self.sampling, "sampling", samplings)
         check_choice(self.form, "form", ("pair", "offset"))
+
+    @classmethod
+    def of(cls, kernel: Kernel, *, n_components: int = 2048, **asked: Any) -> Features:
+        """See ``Features``."""
+        return super().of(kernel, n_components=n_components, **asked)
+
+    def _of_waves(self, mapped: int) -> Footprint:
+        """Return the sizes of features of inputs of this length."""
+        # Structured frequencies store only signs and lengths.
+        has_matrix = self.sampling != "structured"
+        frequencies = self._n_frequencies if has_matrix else 0
+        return Footprint(self._size, mapped, frequencies, is_random=has_matrix)
 
     @property
     def _size(self) -> int:

@@ -10,13 +10,15 @@ from sklearn.utils import check_random_state
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, MatrixLike, Parameters, RandomState, Rows
+from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows
 from chimap._validation import validated_rows
-from chimap.features.additive import AdditiveMap, OptimalMap, check_map
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
+from chimap.features.base import Footprint, gamma_bytes
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import CATALOGUE as SAMPLING
 from chimap.features.mapped_functions import MappedModel, dense
+from chimap.features.over_map import FeaturesOverMap, fitted_map
 from chimap.kernels import AdditiveKernel, Exponential, Kernel, as_kernel
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ _CENTRE_ROWS = 64  # rows that the means of mapped bins are computed from
 _LARGE_MEAN = 16.0  # in standard deviations; larger means are subtracted
 
 
-class FourierFeatures(RandomFeatures):
+class FourierFeatures(RandomFeatures, FeaturesOverMap):
     """Random Fourier features of the exponential kernels.
 
     z(x) . z(y) approximates exp(-gamma D^2(x, y)), with D^2 the squared distance of an additive kernel. As D^2 is
@@ -121,13 +123,23 @@ class FourierFeatures(RandomFeatures):
     map_: AdditiveMap | IdentityMap  # its features are the inputs of the projection
     gamma_: float | None
 
-    def prescription(self) -> Parameters:
-        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
-        if self.random_state is not None:
-            return super().prescription()
-        settings: Parameters = self.get_params(deep=False)
-        del settings["random_state"]
-        return settings | {"features": "fourier"}
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: exponential kernels."""
+        return isinstance(kernel, Exponential)
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """See ``Features``."""
+        kernel = self.exact_kernel
+        over_map = isinstance(kernel, Exponential) and isinstance(kernel.kernel, AdditiveKernel)
+        return self._of_waves(self.mapped_bins(n_bins) if over_map else n_bins)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """See ``Features``."""
+        kernel = self.exact_kernel
+        if kernel.name == "gaussian":
+            return gamma_bytes(kernel, n_rows, row_bytes, itemsize)
+        return super().fitting_bytes(n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> FourierFeatures:
         """Fit the map and gamma on rows, and draw the frequencies.
@@ -158,7 +170,7 @@ class FourierFeatures(RandomFeatures):
         self.kernel_ = kernel.fitted(rows, random.randint(2**31))
         gamma = float(self.kernel_.gamma)
         self.gamma_ = gamma
-        self.map_ = self._fitted_map(kernel, rows)
+        self.map_ = fitted_map(kernel, rows, self.n_terms, self.map)
         self.centre_ = _centre(self.map_.mapped(_arrays.take_rows(rows, _spread(rows.shape[0]))))
         rng = np.random.default_rng(random.randint(2**31))
         drawn = SAMPLING[self.sampling](self.n_inputs, self._n_frequencies, rng, rows.dtype)
@@ -167,7 +179,7 @@ class FourierFeatures(RandomFeatures):
 
     def _check_parameters(self) -> Exponential:
         self._check_features(tuple(SAMPLING))
-        kernel = as_kernel(self.kernel, self.gamma)
+        kernel = self.exact_kernel
         if not isinstance(kernel, Exponential):
             hint = (
                 f"Use 'exp-{kernel.name}', or one of the additive maps for {kernel.name!r} itself."
@@ -178,15 +190,6 @@ class FourierFeatures(RandomFeatures):
                 f"FourierFeatures draws features of exponential kernels; got {kernel.name!r}. {hint}"
             )
         return kernel
-
-    def _fitted_map(self, kernel: Exponential, rows: Rows) -> AdditiveMap | IdentityMap:
-        """Return a clone of the map for the additive kernel inside the exponential one, fitted on the rows."""
-        if not isinstance(kernel.kernel, AdditiveKernel):
-            return IdentityMap().fit(rows)
-        template = OptimalMap(n_terms=self.n_terms) if self.map is None else self.map
-        check_map(template)
-        fitted = type(template)(**template.get_params(deep=False))
-        return fitted.set_params(kernel=kernel.kernel).fit(rows)
 
     @property
     def n_inputs(self) -> int:

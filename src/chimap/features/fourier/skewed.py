@@ -10,8 +10,9 @@ from sklearn.utils import check_random_state
 from chimap import _arrays
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, MatrixLike, Parameters, RandomState, Rows, Shape
+from chimap._types import Array, ArrayLike, MatrixLike, RandomState, Rows, Shape
 from chimap._validation import validated_rows
+from chimap.features.base import Footprint, median_bytes
 from chimap.features.fourier.base import RandomFeatures
 from chimap.features.fourier.sampling import BY_QUANTILE, cauchy, sech
 from chimap.features.mapped_functions import MappedModel, dense
@@ -95,13 +96,18 @@ class SkewedFourierFeatures(RandomFeatures):
         self.form = form
         self.random_state = random_state
 
-    def prescription(self) -> Parameters:
-        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
-        if self.random_state is not None:
-            return super().prescription()
-        settings: Parameters = self.get_params(deep=False)
-        del settings["random_state"]
-        return settings | {"features": "fourier"}
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: skewed kernels."""
+        return isinstance(kernel, Skewed)
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """See ``Features``."""
+        return self._of_waves(n_bins)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """See ``Features``."""
+        return median_bytes(self.exact_kernel, n_rows, row_bytes, itemsize)
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> SkewedFourierFeatures:
         """Take c and the centre from rows, and draw the frequencies.

@@ -14,16 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from chimap import _arrays, _blas, _cholesky, _loops, _threads
 from chimap._errors import InputError
 from chimap._onnx import Value
-from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, Parameters, RandomState, Rows, Shape
+from chimap._types import Array, ArrayLike, ArrayMap, MatrixLike, RandomState, Rows, Shape
 from chimap._validation import check_choice, check_positive, validated_rows
 from chimap.features.additive import check_map
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
-from chimap.features.base import Features, FittedFeatures, Folded
-from chimap.features.landmarks.choosing import CATALOGUE, block_rows, given_landmarks, sample_rows
+from chimap.features.base import FittedFeatures, Folded, Footprint
+from chimap.features.landmarks.choosing import CATALOGUE, PIECE_ROWS, block_rows, given_landmarks, sample_rows
 from chimap.features.landmarks.unit_gaussian import UnitGaussianMap, takes, unit_gaussian_map
 from chimap.features.mapped_functions import GaussianExpansion, MappedModel, dense
-from chimap.kernels import Gaussian, Kernel, as_kernel
+from chimap.features.over_map import FeaturesOverMap
+from chimap.kernels import Gaussian, Kernel
 
 if TYPE_CHECKING:
     pass
@@ -170,7 +171,7 @@ class KernelLessOne(FittedFeatures):
             out -= shift.astype(out.dtype, copy=False)
 
 
-class LandmarkFeatures(Features):
+class LandmarkFeatures(FeaturesOverMap):
     """Features from the kernel values with m landmarks, for the exponential kernels.
 
         z(x) = R^-T (K(x, l_1), .., K(x, l_m)), with K_LL = R'R the kernel of the landmarks l_i.
@@ -240,6 +241,8 @@ class LandmarkFeatures(Features):
     True
     """
 
+    family = "landmarks"
+
     n_features_in_: int
     kernel_: Kernel
     unit_map_: UnitGaussianMap
@@ -271,22 +274,32 @@ class LandmarkFeatures(Features):
 
     @classmethod
     def takes(cls, kernel: Kernel) -> bool:
-        """Return whether a kernel is exponential over an additive or the linear kernel, or a product of such kernels.
-
-        Parameters
-        ----------
-        kernel : Kernel
-            Kernel to approximate.
-        """
+        """See ``Features``: exponential kernels over an additive or the linear kernel, and products of such kernels."""
         return takes(kernel)
 
-    def prescription(self) -> Parameters:
-        """See ``Features``. An object with a ``random_state`` of its own is taken as it is."""
-        if self.random_state is not None:
-            return super().prescription()
-        settings: Parameters = self.get_params(deep=False)
-        del settings["random_state"]
-        return settings | {"features": "landmarks"}
+    def footprint(self, n_bins: int) -> Footprint:
+        """Count mapped landmarks as a matrix of frequencies, and whitening as one more over m further mapped bins.
+
+        Landmarks that the user gives are not rows of the sample.
+        """
+        m = self._size
+        sampled_landmarks = m if isinstance(self.landmarks, str) else 0
+        return Footprint(
+            m, self.mapped_bins(n_bins) + m, m, sample_rows=sample_rows(m), landmarks=sampled_landmarks
+        )
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the larger of what the map takes and what choosing and factorising landmarks takes.
+
+        The latter are the mapped rows and their differences from the mean, products of each thread with
+        the centres, the kernel of the landmarks, in whose memory its factor is inverted, and the triangle.
+        """
+        m = self._size
+        mapped = 2 * int(n_rows * row_bytes) * self.mapped_bins(1)
+        products = itemsize * m * min(n_rows, PIECE_ROWS * _threads.count())
+        return max(
+            super().fitting_bytes(n_rows, row_bytes, itemsize), mapped + products + (8 + itemsize) * m * m
+        )
 
     def fit(self, X: MatrixLike, y: ArrayLike | None = None) -> LandmarkFeatures:
         """Fit the map and gamma on a sample of rows, choose landmarks and factorise their kernel.
@@ -319,7 +332,7 @@ class LandmarkFeatures(Features):
             check_map(self.map)
         if isinstance(self.landmarks, str):
             check_choice(self.landmarks, "landmarks", tuple(CATALOGUE))
-        kernel = as_kernel(self.kernel, self.gamma)
+        kernel = self.exact_kernel
         if not takes(kernel):
             raise InputError(
                 f"LandmarkFeatures takes exponential kernels, such as 'exp-chi2' and 'gaussian', and products of them; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from scipy.linalg import eigh
@@ -18,9 +18,10 @@ from chimap._validation import (
     check_positive,
     validated_rows,
 )
-from chimap.features.base import Features
+from chimap.features.base import Features, Footprint, gamma_bytes, median_bytes
 from chimap.features.landmarks.choosing import CATALOGUE, given_landmarks
-from chimap.kernels import Kernel, as_kernel
+from chimap.features.over_map import map_bytes
+from chimap.kernels import AdditiveKernel, Exponential, Kernel
 
 if TYPE_CHECKING:
     pass
@@ -110,6 +111,38 @@ class NystroemFeatures(Features):
         self.cutoff = cutoff
         self.random_state = random_state
 
+    @classmethod
+    def takes(cls, kernel: Kernel) -> bool:
+        """See ``Features``: every kernel."""
+        return True
+
+    @classmethod
+    def of(cls, kernel: Kernel, *, n_components: int = 1000, **asked: Any) -> Features:
+        """See ``Features``. ``landmarks`` are ways of ``LandmarkFeatures``, so that its own stay."""
+        asked.pop("landmarks", None)
+        return super().of(kernel, n_components=n_components, **asked)
+
+    def footprint(self, n_bins: int) -> Footprint:
+        """Count kernel values in place of mapped bins; the landmarks are rows of the sample."""
+        m = self._size
+        return Footprint(m, m, m, sample_rows=2 * m, landmarks=m)
+
+    def fitting_bytes(self, n_rows: int, row_bytes: float, itemsize: int) -> int:
+        """Return the larger of what the kernel's parameters take and what the landmarks take.
+
+        The latter are the kernel values of all rows with the landmarks beside two float64 copies of the rows, and the
+        eigenproblem of the landmarks.
+        """
+        kernel, m = self.exact_kernel, self._size
+        copies = int(16 * n_rows * row_bytes / itemsize)
+        if kernel.name == "gaussian":
+            parameters = gamma_bytes(kernel, n_rows, row_bytes, itemsize)
+        elif isinstance(kernel, Exponential | AdditiveKernel):
+            parameters = map_bytes(kernel, None, n_rows, row_bytes, itemsize)
+        else:
+            parameters = max(median_bytes(kernel, n_rows, row_bytes, itemsize), copies)
+        return max(parameters, copies + 8 * m * (n_rows + 3 * m))
+
     @property
     def _size(self) -> int:
         return 256 if self.n_components is None else self.n_components
@@ -136,7 +169,7 @@ class NystroemFeatures(Features):
         DataError
             If the kernel does not take an entry, or given landmarks repeat each other.
         """
-        kernel = as_kernel(self.kernel, self.gamma)
+        kernel = self.exact_kernel
         check_positive(self._size, "n_components", integer=True)
         if self.cutoff is not None:
             check_positive(self.cutoff, "cutoff")

@@ -11,9 +11,10 @@ import numpy as np
 from chimap import _arrays, _blas, _loops, _products, _threads
 from chimap._onnx import Value
 from chimap._types import CSR, Array, ArrayMap, Rows, Shape
-from chimap.features.additive import AdditiveMap, OptimalMap, check_map
+from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.identity import IdentityMap
-from chimap.kernels import AdditiveKernel, Anisotropic, Exponential, Kernel, OnColumns, Product
+from chimap.features.over_map import fitted_map
+from chimap.kernels import Anisotropic, Exponential, Kernel, OnColumns, Product
 
 
 def takes(kernel: Kernel) -> bool:
@@ -155,7 +156,7 @@ def unit_gaussian_map(
     factors, centres, scales = [], [], []
     for exponential, columns in _factors(kernel, None):
         block = _columns_of(rows, columns)
-        psi = _fitted_map(exponential.kernel, block, template, n_terms)
+        psi = fitted_map(exponential, block, n_terms, template)
         mean, filled, variance = _spread(mapped_by(psi, block))
         # The mean of |a - b|^2 over pairs of rows is twice their variance, so no distances are needed.
         exponential = exponential.of_mean_distance(2 * variance, block.shape[0])
@@ -203,18 +204,6 @@ def _with_gammas(kernel: Kernel, factors: Iterator[GaussianFactor]) -> Kernel:
         _with_gammas(kernel.product, factors)
         return kernel
     return next(factors).kernel
-
-
-def _fitted_map(
-    kernel: Kernel, rows: Rows, template: AdditiveMap | None, n_terms: int
-) -> AdditiveMap | IdentityMap:
-    """Return a clone of the map for the additive kernel inside an exponential one, fitted on the rows."""
-    if not isinstance(kernel, AdditiveKernel):
-        return IdentityMap().fit(rows)
-    template = OptimalMap(n_terms=n_terms) if template is None else template
-    check_map(template)
-    fitted = type(template)(**template.get_params(deep=False))
-    return fitted.set_params(kernel=kernel).fit(rows)
 
 
 def _spread(u: Rows) -> tuple[np.ndarray, np.ndarray, float]:
