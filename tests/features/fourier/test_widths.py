@@ -60,7 +60,7 @@ def test_gradient_of_every_loss_and_penalty(kernel, loss, penalty):
     def slopes(part, psi):
         return loss.gradient(Y[part], psi @ W + b) @ W.T
 
-    gradient = features.pullback(X, at, slopes) + 0.2 * np.exp(2 * at)
+    gradient = features.pullback_at(features.at(at), X, slopes) + 0.2 * np.exp(2 * at)
     np.testing.assert_allclose(gradient, difference(objective, at), rtol=1e-6, atol=1e-6)
 
 
@@ -72,7 +72,7 @@ def test_gradient_of_every_grouping_and_form(kernel, widths, form, n_components)
     G = np.random.default_rng(2).standard_normal((40, n_components))
     at = features.start_ + np.linspace(-0.3, 0.3, features.n_widths)
     exact = difference(lambda log_widths: float((features.at(log_widths).transform(X) * G).sum()), at)
-    np.testing.assert_allclose(features.pullback(X, at, G), exact, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(features.pullback_at(features.at(at), X, G), exact, rtol=1e-6, atol=1e-6)
 
 
 @every_kernel
@@ -110,20 +110,23 @@ def test_slices_and_sparse_rows_change_nothing():
     X = histograms(1300, 8)
     features = WidthFeatures("exp-chi2", 32, widths="bin", random_state=0).fit(X)
     G = np.random.default_rng(2).standard_normal((1300, 32))
-    whole = features.pullback(X, features.start_, G)
+    whole = features.pullback_at(features.at(features.start_), X, G)
     parts = sum(
-        features.pullback(X[i : i + 100], features.start_, G[i : i + 100]) for i in range(0, 1300, 100)
+        features.pullback_at(features.at(features.start_), X[i : i + 100], G[i : i + 100])
+        for i in range(0, 1300, 100)
     )
     np.testing.assert_allclose(parts, whole, rtol=1e-10)
-    np.testing.assert_allclose(features.pullback(sp.csr_matrix(X), features.start_, G), whole, rtol=1e-10)
+    np.testing.assert_allclose(
+        features.pullback_at(features.at(features.start_), sp.csr_matrix(X), G), whole, rtol=1e-10
+    )
 
 
 def test_float32_rows_give_the_gradient_rounded():
     X = histograms(200, 8)
     features = WidthFeatures("exp-chi2", 32, blocks=BLOCKS, random_state=0).fit(X)
     G = np.random.default_rng(2).standard_normal((200, 32))
-    double = features.pullback(X, features.start_, G)
-    single = features.pullback(X.astype(np.float32), features.start_, G.astype(np.float32))
+    double = features.pullback_at(features.at(features.start_), X, G)
+    single = features.pullback_at(features.at(features.start_), X.astype(np.float32), G.astype(np.float32))
     np.testing.assert_allclose(single, double, rtol=1e-3, atol=1e-3)
 
 

@@ -152,24 +152,6 @@ class AdditiveMap(Features):
         n = self._n_terms_out
         return f"{type(self).__name__}, {n} term{'s' if n != 1 else ''} per bin"
 
-    def bin_of(self, column: int | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the bin and the term of output columns.
-
-        This inverts column = term * n_bins + bin.
-
-        Parameters
-        ----------
-        column : int or ndarray of int
-            Output columns.
-
-        Returns
-        -------
-        tuple of (ndarray, ndarray)
-            Bins and terms, of the shape of ``column``.
-        """
-        check_is_fitted(self)
-        return np.asarray(column) % self.n_features_in_, np.asarray(column) // self.n_features_in_
-
     @property
     def _n_terms_out(self) -> int:
         return self.n_terms

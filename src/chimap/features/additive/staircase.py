@@ -183,27 +183,9 @@ class StaircaseMap(AdditiveMap):
         ndarray of shape (..., n_terms * bins)
             Weights w.
         """
-        by_term = self._by_term(weights)
-        return np.diff(by_term, axis=-2, prepend=0).reshape(weights.shape)
-
-    def to_sparse_form(self, weights: np.ndarray) -> np.ndarray:
-        """Return weights v of the sparse form from weights w of the features, the inverse of ``to_features``.
-
-        Parameters
-        ----------
-        weights : ndarray of shape (..., n_terms * bins)
-            Weights w.
-
-        Returns
-        -------
-        ndarray of shape (..., n_terms * bins)
-            Weights v.
-        """
-        return np.cumsum(self._by_term(weights), axis=-2).reshape(weights.shape)
-
-    def _by_term(self, weights: np.ndarray) -> np.ndarray:
         check_is_fitted(self)
-        return weights.reshape(*weights.shape[:-1], self.n_terms, self.n_features_in_)
+        by_term = weights.reshape(*weights.shape[:-1], self.n_terms, self.n_features_in_)
+        return np.diff(by_term, axis=-2, prepend=0).reshape(weights.shape)
 
     def _onnx_terms(self, x: Value) -> Value:
         rates, heights = self._steps()

@@ -189,7 +189,7 @@ class WidthFeatures:
     >>> features = WidthFeatures("exp-chi2", 64, blocks=[slice(0, 4), slice(4, 8)], random_state=0).fit(X)
     >>> psi = features.at(features.start_).transform(X)
     >>> slopes = np.ones_like(psi)  # of L = sum of psi
-    >>> features.pullback(X, features.start_, slopes).shape
+    >>> features.pullback_at(features.at(features.start_), X, slopes).shape
     (2,)
     """
 
@@ -334,27 +334,8 @@ class WidthFeatures:
             )
         return widths
 
-    def pullback(self, rows: Rows, log_widths: np.ndarray, slopes: Slopes) -> np.ndarray:
-        """Return the gradient of a function L of the features with respect to the log widths.
-
-        Parameters
-        ----------
-        rows : ndarray or CSR matrix of shape (n, bins)
-            Checked rows in float32 or float64.
-        log_widths : ndarray of shape (r,)
-            Logarithms of the widths.
-        slopes : ndarray of shape (n, D) or callable
-            dL/dpsi, or a function that returns it for a slice of the rows and their features.
-
-        Returns
-        -------
-        ndarray of shape (r,)
-            dL/d log s, float64.
-        """
-        return self.pullback_at(self.at(log_widths), rows, slopes)
-
     def pullback_at(self, features: RandomFeatures, rows: Rows, slopes: Slopes) -> np.ndarray:
-        """Return ``pullback`` for features that ``at`` has already made.
+        """Return the gradient of a function L of the features with respect to the log widths.
 
         Parameters
         ----------
