@@ -374,9 +374,8 @@ def with_positive(codec: Codec, label: object) -> Codec:
         raise InputError(Message("{positive=} names one of two classes, but {}. Leave it out.", label, came))
     place = int(places_among(np.asarray([label]), codec.classes)[0])
     if place < 0:
-        raise InputError(
-            Message("{positive=} is none of the classes {!r} and {!r}.", label, *codec.classes.tolist())
-        )
+        first, second = codec.classes.tolist()
+        raise InputError(Message("{positive=} is none of the classes {!r} and {!r}.", label, first, second))
     return replace(codec, positive=place)
 
 
