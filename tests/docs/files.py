@@ -100,6 +100,19 @@ def write_biology(folder: Path) -> None:
     (folder / "table.biom").write_text(json.dumps(biom))
     sites = [f"sample {i}\t{kind}" for i, kind in enumerate(kinds)]
     (folder / "metadata.tsv").write_text("\n".join(["sample\tbody_site", *sites[::-1]]) + "\n")
+    clades = [f"k__Bacteria|p__Phylum_{j % 3}|s__Species_{j}" for j in range(30)]
+    facts = [
+        ["dataset_name", *["Zeller_fecal_colorectal_cancer"] * 100],
+        ["sampleID", *(f"CCIS{i:03}" for i in range(100))],
+        ["subjectID", *(f"fr-{i // 2}" for i in range(100))],
+        ["disease", *np.array(["n", "cancer", "small_adenoma"])[y % 3]],
+    ]
+    shares = 100 * counts / counts.sum(axis=1, keepdims=True)
+    lines = [
+        *facts,
+        *([clade, *(f"{share:.5f}" for share in shares[:, j])] for j, clade in enumerate(clades)),
+    ]
+    (folder / "abundance.txt").write_text("".join("\t".join(line) + "\n" for line in lines))
 
 
 def write_photos(folder: Path) -> None:

@@ -169,7 +169,7 @@ def _fitting(training: dict[str, str], model: BaseEstimator) -> JSON:
     return {
         name: value
         for name, value in training.items()
-        if name in ("missing", "transpose", *_COLUMNS_ASIDE) or not (is_named and name != "id")
+        if name in ("missing", *_COLUMNS_ASIDE) or not (is_named and name != "id")
     }
 
 

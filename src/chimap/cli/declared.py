@@ -74,7 +74,6 @@ def declared_by_the_package() -> JSON:
     )
     from chimap.data import MorganCounts, WordCounts
     from chimap.data.formats.words import TOKENS
-    from chimap.estimators.explaining import KINDS
     from chimap.export import export_model
     from chimap.export.files import FORMATS
     from chimap.export.onnx import INPUT_TYPES
@@ -84,6 +83,7 @@ def declared_by_the_package() -> JSON:
     from chimap.fit.checkpoint import Checkpoint
     from chimap.images import SIFT, ImageHistograms, descriptors
     from chimap.kernels.stationary import STATIONARY
+    from chimap.models.explain import KINDS
     from chimap.race import compare
     from chimap.recipe.recipe import PRECISIONS
 

@@ -266,7 +266,10 @@ class TableOptions:
         Value that marks a missing label, such as -1, in addition to empty text and NaN; several with commas between
         them. Rows without a label are left out.
     transpose
-        Read the columns of a .mtx file as rows, such as a matrix of genes by cells.
+        Samples are the columns of a text table or of a .mtx file, as in tables of MetaPhlAn and featureCounts, and
+        genes by cells. Text tables are recognised; --no-transpose reads their lines as samples.
+    rank : RANK
+        Keep the clades of one rank, such as s__ for species, of bins that are named k__Bacteria|p__Firmicutes|...
     groups : COLUMN
         Column with the group of each row, such as the patient. Rows of a group are held out together. Give a column
         or array of DATA, or TABLE::COLUMN joined by id. It is not a bin.
@@ -282,14 +285,15 @@ class TableOptions:
     columns: str | None = None
     exclude: str | None = None
     missing: str | None = None
-    transpose: bool = False
+    transpose: bool | None = None
+    rank: str | None = None
     groups: str | None = None
     split: str | None = None
     sample_weight: str | None = None
 
     def given(self) -> JSON:
         """Return the options that are set, by name."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, False)}
+        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
 
 
 Tokens = StrEnum("Tokens", [(name, name) for name in names("tokens")])  # type: ignore[misc]

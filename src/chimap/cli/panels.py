@@ -14,7 +14,7 @@ _PANELS = {
     "Data": """
         labels task test_fraction unlabelled blocks normalize part all_rows splits per_class rows id columns
         exclude missing sample_weight groups split text tokens smiles morgan_radius morgan_size transpose
-        shape
+        rank shape
     """,
     "Model": """
         kernel normalization scoring bin_weights time_limit gamma terms components map maps features

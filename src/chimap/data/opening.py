@@ -28,6 +28,7 @@ from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.svmlight import SvmlightSource
+from chimap.data.formats.transposed import text_table
 from chimap.data.io.files import split_member
 from chimap.data.label_kinds import is_real
 from chimap.data.labelling import is_join, joined, labelled, task_words, values_by_id, with_tasks
@@ -46,7 +47,8 @@ def open_source(
     exclude: Columns | None = None,
     missing: object = None,
     aside: Columns | None = None,
-    transpose: bool = False,
+    transpose: bool | None = None,
+    rank: str | None = None,
     like: object = None,
     with_labels: bool | None = None,
     reading: Reading | None = None,
@@ -82,8 +84,12 @@ def open_source(
         Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
         or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns
         their values.
-    transpose : bool, default=False
-        For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
+    transpose : bool, default=None
+        For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells; None is False. For a
+        text table, whether samples are columns, and lines are bins or metadata, as in tables of MetaPhlAn,
+        featureCounts and mothur; None finds out, and ``notes`` tell.
+    rank : str, default=None
+        For bins that are clades, such as ``k__Bacteria|p__Firmicutes``, the rank to keep: "s__", "s" or "species".
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
@@ -126,7 +132,13 @@ def open_source(
         aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
         labels = UNREAD
     choice = replace(
-        choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names
+        choice_like(like),
+        id=id,
+        columns=columns,
+        exclude=exclude,
+        missing=missing,
+        aside=aside_names,
+        rank=rank,
     )
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
@@ -182,14 +194,14 @@ def _check_target(source: Source) -> None:
 
 
 def _read(
-    data: object, labels: Labels, choice: ColumnChoice, reading: Reading | None, transpose: bool
+    data: object, labels: Labels, choice: ColumnChoice, reading: Reading | None, transpose: bool | None
 ) -> Source:
     """Return the source of the data with all of its rows, labelled or not."""
     if reading is not None:
         return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
-    if transpose:
-        return chosen(_transposed(data, labels), choice)
-    return _opened(data, labels, choice)
+    if transpose is not None and not _is_text_table(data):
+        return chosen(_matrix_market(data, labels, transpose), choice)
+    return _opened(data, labels, choice, transpose)
 
 
 @dataclass(frozen=True)
@@ -199,7 +211,7 @@ class _OpenedData:
     data: object
     choice: ColumnChoice
     reading: Reading | None
-    transpose: bool
+    transpose: bool | None
     labels: Labels
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -231,7 +243,7 @@ def _nothing() -> None:
     """Stand for an origin in another process, where ``source.origin`` is None."""
 
 
-def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
+def _opened(data: Any, labels: Labels, choice: ColumnChoice, transpose: bool | None) -> Source:
     """Return the source of the data, restricted to the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)
@@ -250,7 +262,7 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     if kind is SvmlightSource:
         return chosen(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
-        return CsvSource(path, labels, choice=choice)
+        return text_table(path, labels, choice, transpose)
     if kind is ArrowSource:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:
@@ -266,10 +278,15 @@ def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource
     return SvmlightSource(path, labels, zero_based=zero_based, least_features=choice.width or 1)
 
 
-def _transposed(data: Any, labels: Labels) -> Source:
-    is_matrix = isinstance(data, str | os.PathLike) and kind_of(split_member(data)[0]) is MatrixMarketSource
-    if not is_matrix:
+def _is_text_table(data: object) -> bool:
+    return is_path(data) and kind_of(split_member(str(data))[0]) is CsvSource
+
+
+def _matrix_market(data: Any, labels: Labels, transpose: bool) -> Source:
+    """Return the rows of a Matrix Market file, or its columns as rows."""
+    if not is_path(data) or kind_of(split_member(data)[0]) is not MatrixMarketSource:
         raise InputError(
-            "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
+            "transpose is for text tables (.csv, .tsv, .txt) and Matrix Market files (.mtx) only; transpose other data "
+            "where they are written."
         )
-    return MatrixMarketSource(data, labels, transpose=True)
+    return MatrixMarketSource(data, labels, transpose=transpose)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
@@ -16,8 +17,14 @@ from chimap._messages import Message
 from chimap._types import Blocks, Columns
 from chimap._unicode import composed_names
 from chimap._validation import DataError
+from chimap.data.clades import of_rank
 from chimap.data.label_kinds import is_missing, is_text, texts_of
 from chimap.data.remedies import readings_of
+
+# By which HTSeq and STAR report reads that belong to no gene, among the genes.
+COUNTER = re.compile(
+    r"__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|N_(unmapped|multimapping|noFeature|ambiguous)"
+)
 
 # Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
 # containers of arrays, Y beside X holds labels too.
@@ -46,6 +53,8 @@ class ColumnChoice:
         others ignored.
     aside : tuple of str, default=()
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
+    rank : str, default=None
+        The rank of the clades that are bins, "s__" for species; None takes all.
     width, first_column : int, default=None
         The number of columns that a model was fitted on, and the number that their file gave the first of them, for
         files that state neither.
@@ -57,13 +66,15 @@ class ColumnChoice:
     missing: object = None
     names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
+    rank: str | None = None
     width: int | None = None
     first_column: int | None = None
 
     @property
     def is_silent(self) -> bool:
         """Whether the choice leaves bins and ids to the defaults."""
-        return self.id is None and self.columns is None and self.exclude is None and not self.aside
+        asked = (self.id, self.columns, self.exclude, self.rank)
+        return all(setting is None for setting in asked) and not self.aside
 
     def usual_label(self, names: Sequence[str], where: str) -> str | None:
         """Return the column that holds the labels where the caller names none, or None if there is none.
@@ -297,6 +308,8 @@ def roles_of(
     if choice.exclude is not None:
         left_out = {*places_of(names, choice.exclude, where, "exclude")}
         bins = [i for i in bins if i not in left_out]
+    if choice.rank is not None:
+        bins = [bins[i] for i in of_rank([names[i] for i in bins], choice.rank, where)]
     if not bins:
         raise DataError(f"{where}: no columns are left besides labels and ids. Give rows of bins.")
     like_labels = [names[i] for i in bins if names[i] in LABEL_NAMES] if has_names and not explicit else []

@@ -9,15 +9,28 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from chimap._errors import InputError
+from chimap._messages import Message
 from chimap._types import ArrayLike, MatrixLike
 from chimap._validation import DataError, check_positive
 from chimap.estimators.base import HistogramModel
-from chimap.estimators.rows import checked_labels, keeps_moments
+from chimap.estimators.rows import checked_labels
 from chimap.estimators.targets import ClassTargets, RealTargets
 from chimap.recipe.codecs import checked_batch
+from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+def keeps_moments(model: HistogramModel) -> bool:
+    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
+    if not RidgeSolver().supports(model.loss):
+        raise AttributeError(
+            Message(
+                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
+            )
+        )
+    return True
 
 
 class HistogramClassifier(ClassTargets, HistogramModel):

@@ -18,7 +18,7 @@ from chimap.engines import Progress
 from chimap.fit.collecting import Request
 from chimap.fit.resolve import ChooseGamma, resolve
 from chimap.models.model import Model
-from chimap.models.predict import source_outputs
+from chimap.models.predict import outputs_of_source
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.sizes import landmarks_in
 from chimap.recipe.task import Task, scoring_of
@@ -87,7 +87,7 @@ def better_of(
     except MemoryBudgetError:
         return model  # the machine in blocks stands
     score = task.codec.score(y, scoring_of(asked.scoring, asked.is_classifier, y), source.weights)
-    outputs = held_out[latest], source_outputs(rival, ChosenRows(source, latest, None))
+    outputs = held_out[latest], outputs_of_source(rival, ChosenRows(source, latest, None))
     parts = parts_of_rows(latest.size, None if groups is None else groups[latest], recipe.seed)
     ours, theirs = (deviations_of(score.without_each(o, latest, parts)) for o in outputs)
     gain = score(outputs[1], latest) - score(outputs[0], latest)

@@ -88,6 +88,8 @@ class ClassAnswers:
             return self.classes[is_second.astype(np.intp)]
         return self.classes[np.argmax(outputs, axis=1)]
 
+    predicted = labels
+
     def log_probabilities(self, outputs: np.ndarray) -> np.ndarray:
         """Return the log probabilities of the classes, (n, classes), or (n, t, 2) with several tasks."""
         if isinstance(self.calibration, TaskCalibration):
@@ -130,6 +132,8 @@ class RealAnswers:
     def targets(self, outputs: np.ndarray) -> np.ndarray:
         """Return the predictions for linear outputs: (n,) or, with several targets, (n, t)."""
         return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    predicted = targets
 
     def intervals(self, outputs: np.ndarray, alpha: float) -> np.ndarray:
         """Return lower and upper ends: (n, 2) or, with several targets, (n, t, 2)."""

@@ -19,7 +19,6 @@ from chimap._types import JSON
 from chimap.data import ArraySource
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.source import choose_rows
-from chimap.estimators.explaining import bin_names, output_names
 from chimap.estimators.targets import task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
@@ -520,7 +519,9 @@ def explanation_of(
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
-        "bin weights": bin_weights_in_words(getattr(model, "bin_weights_", None), bin_names(model).tolist()),
+        "bin weights": bin_weights_in_words(
+            getattr(model, "bin_weights_", None), model.fitted.bin_names.tolist()
+        ),
         "rows trained on": getattr(model, "n_rows_", None),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
@@ -531,8 +532,8 @@ def explanation_of(
         data={name: fact for name, fact in facts.items() if fact is not None},
         importance=importance,
         is_additive=model.is_additive,
-        output_names=tuple(output_names(model, model.intercept_.size).tolist()),
-        bin_names=bin_names(model),
+        output_names=tuple(model.fitted.output_names.tolist()),
+        bin_names=model.fitted.bin_names,
         effects=tuple(model.effects(importance.bins[:_FUNCTIONS_DRAWN], sample)),
         rows=tuple(rows),
         which_rows=which_rows,

@@ -372,8 +372,8 @@ def fit_command(
         if value is not None and value != getattr(Settings, flag.replace("-", "_"), None):
             flags[flag] = f"{value:.6g}" if isinstance(value, float) else value
     for flag, value in flags.items():
-        if value is True:
-            parts.append(f"--{flag}")
+        if isinstance(value, bool):
+            parts.append(f"--{flag}" if value else f"--no-{flag}")
         elif value is not None:
             parts.append(f"--{flag} {show.quoted(value)}")
     return " ".join([*parts, "--output my.model"])
