@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -295,7 +295,7 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         return self._partial_fit(X, labels, sample_weight, to_learn)
 
     @property
-    def positive_(self) -> Any:
+    def positive_(self) -> object:
         """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
         place = self.fitted.task.positive
         return None if place is None else self.classes_[place]
