@@ -501,6 +501,12 @@ class HistogramModel(BaseEstimator):
     load = saved.Load()
 
     @property
+    def positive_(self) -> object:
+        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
+        place, classes = self.fitted.task.positive, self.fitted.task.classes
+        return None if place is None or classes is None else classes[place]
+
+    @property
     def _answers(self) -> ClassAnswers | RealAnswers:
         return self.fitted.answers
 

@@ -72,7 +72,8 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         Number of landmarks, or total number of random features. A larger number is more accurate, but the cost of the
         pass grows linearly with the bins and quadratically with this number. "auto" is 2048 random features, or a
         number of landmarks that follows the rows: 8 times their square root, from 1000 to 8000, as far as the memory
-        has room.
+        has room. With ``loss="square"`` that number doubles, up to 8000, while rows that are left out gain more than
+        the standard error of the gain, and the sums take no more than a minute of two cores.
     normalize : str, sequence of str or None, default=None
         What is done to the rows first. None leaves them as they are. "l1" divides each row, or each block of it, by its
         sum, which suits rows whose totals mean nothing. "log1p" and "sqrt" transform each entry. "log-cpm" and
@@ -293,12 +294,6 @@ class HistogramClassifier(ClassTargets, HistogramModel):
         known = None if task is None else task.classes
         labels, to_learn = checked_labels(y, classes, known, self._codec_of_batches)
         return self._partial_fit(X, labels, sample_weight, to_learn)
-
-    @property
-    def positive_(self) -> object:
-        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
-        place = self.fitted.task.positive
-        return None if place is None else self.classes_[place]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -290,7 +290,7 @@ def _features_of_word(recipe: Recipe) -> Features | None:
 
 
 def landmarks_of(n_rows: int) -> int:
-    """Return the number of landmarks that suits ``n_rows`` rows, whatever the memory.
+    """Return the number of landmarks that a fit of ``n_rows`` rows begins with, whatever the memory.
 
     >>> [landmarks_of(n) for n in (500, 60_000, 10**9)]
     [1000, 1959, 8000]

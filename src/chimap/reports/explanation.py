@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap import _arrays
 from chimap._errors import DataError
@@ -416,7 +417,7 @@ def explained_rows(
     explanation = model.explain(rows)
     outputs = explanation.scores
     values = np.asarray(_arrays.to_dense(model.rows_as_read(rows)), np.float64)
-    answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
+    answers = model.labels_of(outputs) if is_classifier(model) else outputs
     tasks = task_names(model)
     if tasks is not None:
         truths = None if y is None else y[places]
@@ -432,7 +433,7 @@ def explained_rows(
     for i, place in enumerate(places):
         name, answer, truth = str(names[place]), answers[i], None if y is None else y[place]
         if tasks is None:
-            answer = answer if hasattr(model, "classes_") else answer[0]
+            answer = answer if is_classifier(model) else answer[0]
             weights, rival = _against(model, outputs[i], answer, truth)
         else:  # explain the task with the worst prediction
             k = number[i]
@@ -465,7 +466,7 @@ def _against(
 
     The weighted sum of the scores is the margin of the answer over that class.
     """
-    if not hasattr(model, "classes_"):
+    if not is_classifier(model):
         return np.ones(1), None
     classes = model.classes_
     if outputs.size == 1:
@@ -482,8 +483,8 @@ def _against(
 def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
     """Return the same for one task of several: its score, with the sign reversed if the answer is 0."""
     weights = np.zeros(n_tasks)
-    weights[k] = -1.0 if hasattr(model, "classes_") and answer == 0 else 1.0
-    return weights, 1 - int(weights[k] > 0) if hasattr(model, "classes_") else None
+    weights[k] = -1.0 if is_classifier(model) and answer == 0 else 1.0
+    return weights, 1 - int(weights[k] > 0) if is_classifier(model) else None
 
 
 def _pictures(
@@ -559,7 +560,7 @@ def margins(
     for start, outputs in model.predict_chunks(source, progress):
         chunk = slice(start, start + len(outputs))
         truth = None if y is None else y[chunk]
-        if hasattr(model, "classes_") and task_names(model) is None:
+        if is_classifier(model) and task_names(model) is None:
             out[chunk] = _between_classes(model, outputs, truth)
         else:
             out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)
@@ -575,9 +576,9 @@ def of_tasks(
     matter.
     """
     if y is None:
-        return np.abs(outputs) if hasattr(model, "classes_") else np.zeros(outputs.shape)
+        return np.abs(outputs) if is_classifier(model) else np.zeros(outputs.shape)
     truth = y.reshape(outputs.shape)
-    if hasattr(model, "classes_"):
+    if is_classifier(model):
         return np.where(np.isnan(truth), np.inf, outputs * (2 * truth - 1))
     assert spread is not None  # the labels of a regression are numbers
     return np.where(np.isnan(truth), np.inf, -np.abs(outputs - truth) / spread)

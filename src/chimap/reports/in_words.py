@@ -23,6 +23,16 @@ def _percent(share: float) -> str:
     return percent(share).replace(NARROW_SPACE, " ")
 
 
+def threshold_in_words(threshold: float, classes: np.ndarray, positive: object = None) -> str:
+    """Return '-0.42: scores above it mean active', of the positive class or else of the second.
+
+    >>> threshold_in_words(0.25, np.array(["case", "control"]), "case")
+    '0.25: scores below it mean case'
+    """
+    meant = classes[1] if positive is None else positive
+    return f"{threshold:.4g}: scores {'above' if meant == classes[1] else 'below'} it mean {meant}"
+
+
 def splits_lines(splits: SplitScores) -> str:
     """Return one line for each score, such as 'accuracy 64.2 % ± 0.8' or 'RMSE 0.1234 ± 0.0056'."""
     lines = []

@@ -269,7 +269,7 @@ def _two(
     """Return the scores and probabilities of two classes, or None if there are not two classes with rows."""
     if len(classes) != 2 or np.unique(y).size < 2:
         return None
-    positive = getattr(model, "positive_", None)  # learners of kernels have none
+    positive = getattr(model, "positive_", None)  # a LookupClassifier has none
     k = 1 if positive is None else list(classes).index(positive)
     f = scores[:, 1].astype(np.float64)
     return TwoClasses(

@@ -100,7 +100,7 @@ def score_of(model: BaseEstimator, source: Source, progress: Progress | None = N
             predicted,
             classes=model.classes_,
             scores=of_second,
-            positive=getattr(model, "positive_", None),  # learners of kernels have none
+            positive=getattr(model, "positive_", None),  # a LookupClassifier has none
         )
         if scores is None:
             return Score(metrics, _baseline(model, y), seconds)

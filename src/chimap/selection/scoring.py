@@ -21,7 +21,7 @@ from chimap._messages import Message
 from chimap._types import Scoring
 from chimap._validation import DataError
 from chimap.moments import of_entries
-from chimap.selection.jackknife import scores_without
+from chimap.selection.jackknife import deviations_of, scores_without, standard_error
 
 
 def area_under_curve(is_second: np.ndarray, outputs: np.ndarray, weights: np.ndarray | None = None) -> float:
@@ -184,6 +184,18 @@ class OutputScore(Protocol):
     def without_each(self, outputs: np.ndarray, rows: np.ndarray, parts: np.ndarray) -> np.ndarray:
         """Return the scores (k,) without the rows of each part; ``parts`` (n,) has the part of each row, from 0."""
         ...
+
+
+def gain_and_error(
+    score: OutputScore, before: np.ndarray, after: np.ndarray, rows: np.ndarray, parts: np.ndarray
+) -> tuple[float, float]:
+    """Return how much more outputs (n, t) score than those before them, for the same rows, and its standard error.
+
+    ``rows`` and ``parts`` are those of ``without_each``. The error is NaN where the score is not defined without some
+    part.
+    """
+    deviations = [deviations_of(score.without_each(outputs, rows, parts)) for outputs in (before, after)]
+    return score(after, rows) - score(before, rows), standard_error(np.subtract(*deviations))
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ def predict(
     """
     from chimap import load
     from chimap.cli import data_rows
-    from chimap.cli.commands.fit import threshold_line
     from chimap.cli.predictions import writer
+    from chimap.reports.in_words import threshold_in_words
 
     to_stdout = str(output) == "-"
     if to_stdout and json:
@@ -86,7 +86,7 @@ def predict(
         return
     messages.written.append(str(output))
     facts = _found(model, data, output, source.n_rows, time.perf_counter() - began)
-    facts["positive"] = getattr(fitted, "positive_", None)  # learners of kernels have none
+    facts["positive"] = getattr(fitted, "positive_", None)  # a LookupClassifier has none
     facts["threshold"] = getattr(fitted, "threshold_", None)
     if json:
         show.as_json(facts)
@@ -95,8 +95,8 @@ def predict(
     print(
         f"Wrote {source.n_rows:,} predictions to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
     )
-    if (line := threshold_line(fitted)) is not None:
-        print(f"threshold {line}")
+    if facts["threshold"] is not None:
+        print(f"threshold {threshold_in_words(facts['threshold'], fitted.classes_, facts['positive'])}")
 
 
 def _found(model: Path, data: str, output: Path, rows: int, seconds: float) -> JSON:
