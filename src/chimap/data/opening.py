@@ -219,6 +219,20 @@ class _OpenedData:
 
     def __call__(self, name: str, source: Source) -> np.ndarray:
         """Return the values of a column, see ``Source.column``."""
+        values = None if self.reading is None or is_join(name) else self.reading.column_of(self.data, name)
+        if values is None:
+            values = self._as_labels(name)
+        chosen_values = values[source.places_in_file()]
+        if np.ma.is_masked(chosen_values):
+            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]
+            raise DataError(
+                f"{source.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
+                "without a value."
+            )
+        return np.asarray(np.ma.getdata(chosen_values))
+
+    def _as_labels(self, name: str) -> np.ndarray:
+        """Return the values of a column of all rows; they are read as labels of the data, opened again."""
         taken_for_labels = (
             LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
         )
@@ -229,14 +243,7 @@ class _OpenedData:
         )
         values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
         assert values is not None  # the labels are named
-        chosen_values = values[source.places_in_file()]
-        if np.ma.is_masked(chosen_values):
-            row = source.places_in_file()[np.flatnonzero(np.ma.getmaskarray(chosen_values))[0]]
-            raise DataError(
-                f"{opened.name}, row {row}: no value in {name!r}. Every row needs one: fill it, or remove the rows "
-                "without a value."
-            )
-        return np.asarray(np.ma.getdata(chosen_values))
+        return values
 
 
 def _nothing() -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,6 +104,9 @@ class Source(ABC):
         The rows that were left out because they have no label.
     n_left_out : int
         Number of rows of the data that this source leaves out, for want of a label for example.
+    unread : mapping of int to str
+        Why the record of a row could not be read, by row, such as a broken image. Such a row is empty, a fit leaves it
+        out, and it has no prediction.
     notes : tuple of str
         Sentences for the user about how the data were read.
     reading : Reading or None
@@ -148,6 +152,7 @@ class Source(ABC):
     weights: np.ndarray | None = None
     counts: np.ndarray | None = None
     n_left_out: int = 0
+    unread: Mapping[int, str] = MappingProxyType({})
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None

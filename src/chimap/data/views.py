@@ -34,6 +34,7 @@ class _View(Source):
         self.reading, self.origin, self.columns_aside = source.reading, source.origin, source.columns_aside
         self.metadata, self.matrices = source.metadata, source.matrices
         self.first_column, self.is_logged = source.first_column, source.is_logged
+        self.unread = source.unread
         self.stored_rows, self.n_left_out, self.id_name = (
             source.stored_rows,
             source.n_left_out,
@@ -126,6 +127,9 @@ class ChosenRows(_View):
         if source.counts is not None:
             self.counts = source.counts[self._rows]
         self.n_left_out = source.n_left_out + source.n_rows - self.n_rows
+        if source.unread:
+            places = zip(range(self.n_rows), self._rows.tolist(), strict=True)
+            self.unread = {place: source.unread[row] for place, row in places if row in source.unread}
         self.stored_rows = max(1, -(-source.stored_rows * self.n_rows // source.n_rows))
 
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

@@ -97,7 +97,9 @@ def fit(
         overwrite,
         resumed={"--checkpoint": checkpoint},
     )
-    if report is not None and not settings.test_fraction and table.split is None:
+    reading = counted.reading()
+    by_column = table.split is not None and not table.splits_by_structure(reading)
+    if report is not None and not settings.test_fraction and not by_column:
         raise InputError(
             "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
         )
@@ -115,7 +117,7 @@ def fit(
         checkpoint_every=checkpoint_every,
         images=images,
         table=table,
-        reading=counted.reading(),
+        reading=reading,
         learning_curve=report is not None,
     )
     if report is not None:
@@ -192,7 +194,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     unlearned = learned.get("n_unlearned_", 0)
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
     rows += f"; {absent:,} of weight 0" if absent > 0 else ""
-    rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
+    rows += f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""
     has_classes = model.fitted.recipe.is_classifier
     task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
     if task_names(model) is not None:

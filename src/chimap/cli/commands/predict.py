@@ -35,6 +35,7 @@ def predict(
     Predictions are labels, or numbers if MODEL is a regression, in the order of the rows. A model of several tasks
     writes one column for each task. DATA needs no labels: if a table has a column of labels that is not called y or
     label, name it with --labels so that it is not read as a bin. Predictions for images carry the names of the images.
+    SMILES, texts and images that cannot be read have blank predictions, and a last column with the reason.
 
     Parameters
     ----------
@@ -92,8 +93,9 @@ def predict(
         show.as_json(facts)
         return
     seconds = show.duration(facts["seconds"])
+    blank = f", {len(source.unread):,} of them blank," if source.unread else ""
     print(
-        f"Wrote {source.n_rows:,} predictions to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
+        f"Wrote {source.n_rows:,} predictions{blank} to {output} ({show.size(facts['output_bytes'])}) in {seconds}"
     )
     if facts["threshold"] is not None:
         print(f"threshold {threshold_in_words(facts['threshold'], fitted.classes_, facts['positive'])}")
