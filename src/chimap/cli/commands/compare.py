@@ -12,7 +12,7 @@ from chimap.cli import flag_values, messages, options, outputs, show
 from chimap.cli.declared import sizes
 from chimap.cli.fit_settings import Settings
 from chimap.cli.messages import flag_of, in_flags
-from chimap.cli.options import CountedColumn, TableOptions, TaskName
+from chimap.cli.options import CountedColumn, TableOptions, TaskName, Without
 
 if TYPE_CHECKING:
     import numpy as np
@@ -210,7 +210,7 @@ def compare(
     data: options.Data,
     *,
     labels: options.Labels = None,
-    table: TableOptions,
+    table: Annotated[TableOptions, Without("missing_columns")],
     counted: CountedColumn,
     output: Path | None = None,
     settings: CompareSettings,

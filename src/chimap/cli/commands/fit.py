@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,7 +15,7 @@ from chimap.cli.commands import evaluate
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.options import CountedColumn, TableOptions, Without
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -31,7 +31,7 @@ def fit(
     output: options.Output,
     *,
     labels: options.Labels = None,
-    table: TableOptions,
+    table: Annotated[TableOptions, Without("missing_columns")],
     counted: CountedColumn,
     settings: Settings,
     scheduler: str | None = None,

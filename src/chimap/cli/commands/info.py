@@ -28,7 +28,7 @@ def info(
     ] = None,
     *,
     labels: options.Labels = None,
-    table: Annotated[TableOptions, Without("groups", "split", "sample_weight")],
+    table: Annotated[TableOptions, Without("groups", "split", "sample_weight", "missing_columns")],
     counted: CountedColumn,
     memory: str | None = None,
     components: str = "auto",
