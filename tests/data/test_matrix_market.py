@@ -71,7 +71,7 @@ def test_transposed_in_memory(tmp_path):
     scipy.io.mmwrite(tmp_path / "rows.mtx", X)
     source = open_source(tmp_path / "rows.mtx", transpose=True)
     np.testing.assert_allclose(next(source.chunks(100)).X.toarray(), X.T.toarray(), rtol=1e-12)
-    with pytest.raises(ValueError, match=r"transpose is for Matrix Market files"):
+    with pytest.raises(ValueError, match=r"transpose is for text tables .* and Matrix Market files"):
         open_source(np.eye(3), transpose=True)
 
 

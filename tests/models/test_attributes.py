@@ -9,7 +9,13 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from chimap import HistogramClassifier, HistogramRegressor
+from chimap import (
+    FourierKernelLearner,
+    HistogramClassifier,
+    HistogramRegressor,
+    MultipleKernelLearner,
+    PrincipalFeatures,
+)
 from chimap.models.attributes import attributes_of, model_of
 
 from ..histograms import classes
@@ -20,6 +26,11 @@ MODELS = {
     "exact, chosen gamma": HistogramClassifier("exp-chi2", gamma="auto", normalize="l1", random_state=0),
     "threshold": HistogramClassifier("chi2", threshold="f1", class_weight="balanced"),
     "posterior": HistogramRegressor("chi2", features="additive"),
+    "components": HistogramClassifier("chi2", features=PrincipalFeatures(4)),
+    "race": HistogramClassifier(time_limit=1, n_components=16, random_state=0),
+    "a strength": HistogramClassifier("exp-chi2", features="exact", alpha=1.0),
+    "widths": FourierKernelLearner(n_components=16, n_tune_components=8, max_iter=2, random_state=0),
+    "kernels": MultipleKernelLearner(blocks=[range(4), range(4, 8)], n_components=16, random_state=0),
 }
 
 
@@ -42,6 +53,7 @@ def test_a_model_of_its_attributes_answers_the_same(fitted):
 def test_estimators_show_every_attribute_and_no_other(fitted):
     for name, value in attributes_of(fitted.fitted).items():
         assert getattr(fitted, name) is value
+        assert name in dir(fitted)
     assert not hasattr(fitted, "no_such_attribute_")
     with pytest.raises(AttributeError, match="has no attribute 'no_such_attribute_'"):
         _ = fitted.no_such_attribute_

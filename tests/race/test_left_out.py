@@ -80,10 +80,9 @@ def test_the_least_squared_error_or_the_best_score():
     settings = exact("exp-chi2", gamma="auto")
     by_score = t.best_left_out(settings, None, None)
     by_error = t.best_left_out(settings, None, None, by_error=True)
-    errors = [error for _, error, _ in by_error.tried]
-    chosen = next(e for s, e, o in by_error.tried if o is by_error.outputs)
-    assert chosen == min(errors)
-    assert by_score.score == max(score for score, _, _ in by_score.tried)
+    chosen = next(trial for trial in by_error.tried if trial.outputs is by_error.outputs)
+    assert chosen.error == min(trial.error for trial in by_error.tried)
+    assert by_score.score == max(trial.score for trial in by_score.tried)
 
 
 def test_targets_that_are_numbers():

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from chimap._validation import DataError
-from chimap.estimators.explaining import KINDS
+from chimap.models.explain import KINDS
 from chimap.reports.explanation import KINDS as IN_WORDS
 from chimap.reports.pictures import check_shape, painted, painted_photo, picture_shape
 

@@ -24,10 +24,10 @@ from chimap.selection.gcv import (
     scaled,
 )
 from chimap.selection.scoring import HeldOutScore
-from chimap.selection.tried import TriedRows
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.held_out import Witnesses
 from chimap.solvers.ridge import ridge
+from chimap.solvers.tried import TriedRows
 
 from ..moments.cases import moments_of
 
@@ -261,7 +261,8 @@ def test_the_score_decides_between_the_strength_and_the_share_of_the_half(coarse
     Y = np.where(classes == 1, 1.0, -1.0)[:, None]
     whole = moments_of(Z, Y)
     origin, target = whole.shifts
-    tried = TriedRows(Z - origin, Y - target, target, HeldOutScore(classes, np.array([0, 1]), "neg_log_loss"))
+    score = HeldOutScore(classes, np.array([0, 1]), "neg_log_loss")
+    tried = TriedRows(Z - origin, Y - target, target, score, score.name)
     plain, _ = choose_by_gcv(whole)
     chosen, result = choose_by_gcv(whole, tried=tried)
     scores = result.settings["neg_log_loss"]
@@ -284,7 +285,8 @@ def data():
     classes = (value > np.median(value)).astype(int)
     shift = Z[:7].mean(axis=0)
     Y = np.where(classes == 1, 1.0, -1.0)[:, None]
-    tried = TriedRows(Z - shift, Y, np.zeros(1), HeldOutScore(classes, np.array([0, 1]), "neg_log_loss"))
+    score = HeldOutScore(classes, np.array([0, 1]), "neg_log_loss")
+    tried = TriedRows(Z - shift, Y, np.zeros(1), score, score.name)
     return Z, Y, shift, tried
 
 

@@ -77,7 +77,7 @@ def test_a_factor_is_made_once_for_the_same_sums_and_strength(monkeypatch):
     strengths[0] = 9.0  # the same array, with other numbers
     assert ask(moments, strengths)[0] == 6
     fold = Fold(moments_of(Z[:10], Y[:10]), moments)
-    assert [ask(moments, 1.0, less=fold)[0], ask(moments, 1.0)[0]] == [7, 8]
+    assert [ask(moments, 1.0, less=fold.take_from)[0], ask(moments, 1.0)[0]] == [7, 8]
     moments.update(Z[50:], Y[50:])  # the same object, with more rows
     count, inverse = ask(moments, 1.0)
     assert count == 9

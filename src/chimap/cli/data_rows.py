@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from chimap.data.formats.fields import Reading
 
 
-_OF_ROWS = ("missing", "transpose", "covariates", "metadata")  # options that do not choose columns of bins
+_OF_ROWS = ("missing", "covariates", "metadata")  # options that do not choose columns of bins
 _COLUMNS_ASIDE = ("groups", "split", "sample_weight")  # options that name columns which are not bins
 
 

@@ -73,8 +73,8 @@ def declared_by_the_package() -> JSON:
         losses,
     )
     from chimap.data import MorganCounts, WordCounts
+    from chimap.data.formats.molecules import FINGERPRINTS, SALTS
     from chimap.data.formats.words import TOKENS
-    from chimap.estimators.explaining import KINDS
     from chimap.export import export_model
     from chimap.export.files import FORMATS
     from chimap.export.onnx import INPUT_TYPES
@@ -84,6 +84,7 @@ def declared_by_the_package() -> JSON:
     from chimap.fit.checkpoint import Checkpoint
     from chimap.images import SIFT, ImageHistograms, descriptors
     from chimap.kernels.stationary import STATIONARY
+    from chimap.models.explain import KINDS
     from chimap.race import compare
     from chimap.recipe.recipe import PRECISIONS
 
@@ -108,6 +109,9 @@ def declared_by_the_package() -> JSON:
         "engines": engines.ENGINES,
         "precisions": PRECISIONS,
         "tokens": TOKENS,
+        "fingerprints": FINGERPRINTS,
+        "salts": SALTS,
+        "structures": MorganCounts.splits,
         "formats of export": FORMATS,
         "input types of export": INPUT_TYPES,
         "descriptors": descriptors.CATALOGUE,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -65,7 +66,7 @@ def describe(
     }
     return facts, {
         "rows": f"{source.n_rows:,}"
-        + (f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""),
+        + (f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""),
         "ids": None if source.row_ids is None else ", ".join(map(str, source.row_ids[:3])) + ", ...",
         "bins": f"{source.n_features:,}"
         + (", stored sparse" if source.is_sparse else "")
@@ -77,16 +78,20 @@ def describe(
         "bad entries": _bad_line(facts["negative"], facts["not_finite"]),
         "labels": _labels_line(facts["labels"]),
         "text columns": _text_line(texts),
-        "other columns": "\n".join(map(_metadata_line, facts["metadata"])) or None,
+        "other columns": "\n".join([*map(_metadata_line, facts["metadata"]), *_further(source.metadata)])
+        or None,
         "other matrices": ", ".join(f"::{name}" for name in source.matrices) or None,
         "plan": facts["plan"] and _plan_line(facts["plan"]),
     }
 
 
+_MOST_METADATA = 20  # columns that are described; each is read from the file
+
+
 def _metadata(source: Source) -> list[JSON]:
     """Describe the metadata columns of the rows, which --labels and --groups can name."""
     columns: list[JSON] = []
-    for name in source.metadata:
+    for name in source.metadata[:_MOST_METADATA]:
         try:
             values = source.column(name)
         except DataError as error:  # a row has no value, or the values cannot be labels
@@ -94,6 +99,12 @@ def _metadata(source: Source) -> list[JSON]:
             continue
         columns.append({"name": name, "kind": kind_of(values), "distinct": int(np.unique(values).size)})
     return columns
+
+
+def _further(names: Sequence[str]) -> list[str]:
+    """Return a line with the names of the metadata columns that are not described."""
+    rest = names[_MOST_METADATA:]
+    return [f"and {len(rest):,} more: {', '.join(rest)}"] if rest else []
 
 
 def _metadata_line(column: JSON) -> str:

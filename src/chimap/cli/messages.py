@@ -24,7 +24,9 @@ _FLAGS = {
 # Readings of a column, by the name of their class,
 _READINGS = {"WordCounts": "--text", "MorganCounts": "--smiles"}
 # what stands for a value that is the absence of a flag, or has another word there,
-_SPELT = {"selection='auto'": "no --folds", "bin_weights=None": "--bin-weights none"}
+_SPELT = {
+    "selection='auto'": "no --folds", "bin_weights=None": "--bin-weights none", "transpose=False": "--no-transpose",
+}  # fmt: skip
 # and the values that a flag takes, where these are fewer than those of its parameter.
 _TAKES = {"selection": Integral}
 

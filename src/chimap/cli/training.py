@@ -151,8 +151,11 @@ def train(
             groups=parts.groups,
             learning_curve=learning_curve,
         )
-        model.histograms_, model.stage_seconds_ = histograms, clock.seconds | model.stage_seconds_
-        model.training_ = _remembered(source, parts, labels, settings, task) | {"table": table.given()}
+        model.remember(
+            histograms_=histograms,
+            stage_seconds_=clock.seconds | model.stage_seconds_,
+            training_=_remembered(source, parts, labels, settings, task) | {"table": table.given()},
+        )
         result = None if parts.held_out is None else _scored(model, parts.held_out, silent)
     except DataError:
         # names the row of the file, not that of a sample or part

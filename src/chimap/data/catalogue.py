@@ -19,7 +19,7 @@ from chimap.data.formats.biom import (
     is_biom_table,
     is_biom_text,
 )
-from chimap.data.formats.csv import CsvSource
+from chimap.data.formats.csv import CsvSource, is_text_table
 from chimap.data.formats.dask import DaskSource
 from chimap.data.formats.frames import check_same_order
 from chimap.data.formats.matrix_market import MatrixMarketSource
@@ -45,6 +45,7 @@ LAYOUTS: tuple[tuple[Callable[[str], bool], Opener], ...] = (
     (is_tenx_file, TenXHdf5Source),
     (is_anndata_store, AnnDataSource),
     (is_biom_text, BiomTextSource),
+    (is_text_table, CsvSource),
 )
 
 
@@ -62,6 +63,7 @@ _IDS: tuple[tuple[Callable[[object], bool], Callable[..., np.ndarray], str], ...
 )
 
 
+TEXT_TABLES = (".csv", ".tsv", ".tab", ".shared", ".count_table")
 _SVMLIGHT_ENDINGS = (".svm", ".svmlight", ".libsvm", ".txt", ".dat")
 
 ENDINGS: dict[str, Callable[..., Source]] = {
@@ -74,13 +76,13 @@ ENDINGS: dict[str, Callable[..., Source]] = {
     **dict.fromkeys(PARQUET + IPC, ArrowSource),
     ".zarr.zip": ZarrSource,
     **dict.fromkeys((".h5", ".hdf5", ".hdf"), Hdf5Source),
-    **{text + packed: CsvSource for text in (".csv", ".tsv") for packed in COMPRESSIONS},
+    **{text + packed: CsvSource for text in TEXT_TABLES for packed in COMPRESSIONS},
     **{".mtx" + packed: MatrixMarketSource for packed in COMPRESSIONS},
     **{text + packed: SvmlightSource for text in _SVMLIGHT_ENDINGS for packed in COMPRESSIONS},
 }
 
 CONTAINERS = (NpzSource, ZarrSource, Hdf5Source)
-WITH_MEMBERS = (*CONTAINERS, ArrowSource, AnnDataSource, TenXHdf5Source)
+WITH_MEMBERS = (*CONTAINERS, CsvSource, ArrowSource, AnnDataSource, TenXHdf5Source)
 
 
 def layout_of(path: str) -> Opener | None:

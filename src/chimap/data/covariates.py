@@ -39,10 +39,13 @@ class CovariateTable:
         Names of the covariates.
     values : tuple of masked arrays of shape (n,)
         float64, or text for levels of a category; masked where a value is missing.
+    words : tuple of str, default=()
+        The words that named columns of the data; empty where values were given.
     """
 
     names: tuple[str, ...]
     values: tuple[np.ma.MaskedArray, ...]
+    words: tuple[str, ...] = ()
 
     @property
     def n_rows(self) -> int:
@@ -51,7 +54,7 @@ class CovariateTable:
 
     def take(self, rows: np.ndarray) -> CovariateTable:
         """Return the covariates of some rows."""
-        return CovariateTable(self.names, tuple(values[rows] for values in self.values))
+        return CovariateTable(self.names, tuple(values[rows] for values in self.values), self.words)
 
     @classmethod
     def of(cls, data: Any, n_rows: int) -> CovariateTable:
@@ -94,7 +97,7 @@ class CovariateTable:
             except NoColumnError as error:
                 raise _not_there(source, column) from error
             read.append(_cleaned(values, source.n_rows, column, is_factor))
-        return cls(tuple(short_name(name) for name in names), tuple(read))
+        return cls(tuple(short_name(name) for name in names), tuple(read), tuple(names))
 
 
 def covariate_names(words: str | Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ the data leave no other reading: a note that accuses good data is not read the s
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,9 +17,11 @@ from chimap import _arrays
 from chimap._messages import Message
 from chimap._types import Rows
 from chimap._validation import DataError
+from chimap.data.clades import has_several_ranks, ranks_in_words
 from chimap.data.label_kinds import is_real, kind_of
 from chimap.data.rows import digest
 from chimap.data.source import Source
+from chimap.data.table import COUNTER
 
 LOOK_ROWS, LOOK_BYTES = 2000, 2**24  # rows that are looked at, and their bytes
 _RUNS = 8  # parts of the source that these rows come from
@@ -34,11 +35,6 @@ _LARGEST_DEVIATION_OF_SUMS = (
     0.01  # how far the sum of columns may be from the column that holds it, as a share
 )
 _MOST_ROWS_SEARCHED = 200_000  # rows of a file whose contents are compared
-
-# Columns by which counting programs report reads that belong to no gene: HTSeq's, and STAR's.
-_REPORT_COLUMNS = re.compile(
-    r"__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|N_(unmapped|multimapping|noFeature|ambiguous)"
-)
 
 
 class DataWarning(UserWarning):
@@ -175,7 +171,7 @@ def doubts_at_fit(
 
 
 def _reports(names: Sequence[str], where: str) -> Iterator[str]:
-    found = [name for name in names if _REPORT_COLUMNS.fullmatch(name)]
+    found = [name for name in names if COUNTER.fullmatch(name)]
     if found:
         yield Message(
             "{}: {} count reads that belong to no bin, as HTSeq and STAR report them. Leave them out with {exclude=}.",
@@ -186,7 +182,10 @@ def _reports(names: Sequence[str], where: str) -> Iterator[str]:
 
 
 def _sums_of_others(names: Sequence[str], rows: Rows, where: str) -> Iterator[str]:
-    """Yield a note where columns, named as ranks of a tree, hold sums of those below, as k__A those of k__A|p__B."""
+    """Yield a note where columns, named as ranks of a tree, hold sums of those below, as k__A those of k__A|p__B.
+
+    Else yield one where they are clades of several ranks.
+    """
     place = {name: i for i, name in enumerate(names)}
     below: dict[int, list[int]] = defaultdict(list)
     for name, column in place.items():
@@ -195,21 +194,24 @@ def _sums_of_others(names: Sequence[str], rows: Rows, where: str) -> Iterator[st
         if parent is not None:
             below[parent].append(column)
     parents = [parent for parent, columns in below.items() if columns]
-    if len(parents) < _FEWEST_PARENTS:
-        return
     n_sums = 0
     for parent in parents:
         whole = _column(rows, parent)
         parts = np.asarray(rows[:, below[parent]].sum(axis=1, dtype=np.float64)).reshape(-1)
         n_sums += bool(np.abs(parts - whole).sum() <= _LARGEST_DEVIATION_OF_SUMS * whole.sum())
-    if n_sums >= len(parents) / 2:
+    ranks = ranks_in_words(names) if has_several_ranks(names) else None
+    kept = Message("{columns}") if ranks is None else Message("{rank='s__'}: there are {}", ranks)
+    if len(parents) >= _FEWEST_PARENTS and n_sums >= len(parents) / 2:
         yield Message(
             "{}: {:,} columns, such as {!r}, are the sums of the columns below them in the tree of their names, so "
-            "each count stands in several bins. Keep one rank with {columns}.",
+            "each count stands in several bins. Keep one rank with {}.",
             where,
             n_sums,
             names[parents[0]],
+            kept,
         )
+    elif ranks is not None:
+        yield Message("{}: bins are clades of several ranks. To keep one, say {}.", where, kept)
 
 
 def _numbering(rows: Rows, names: Sequence[str] | None, source: Source) -> Iterator[str]:

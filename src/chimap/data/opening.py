@@ -12,7 +12,7 @@ from chimap._errors import InputError
 from chimap._frames import is_frame
 from chimap._messages import Message
 from chimap._types import Columns
-from chimap._validation import DataError
+from chimap._validation import DataError, check_choice
 from chimap.data.catalogue import (
     CONTAINERS,
     WITH_MEMBERS,
@@ -28,10 +28,12 @@ from chimap.data.formats.frames import FrameSource
 from chimap.data.formats.matrix_market import MatrixMarketSource
 from chimap.data.formats.named_counts import jsonl_source
 from chimap.data.formats.svmlight import SvmlightSource
+from chimap.data.formats.transposed import text_table
 from chimap.data.io.files import split_member
 from chimap.data.label_kinds import is_real
 from chimap.data.labelling import is_join, joined, labelled, task_words, values_by_id, with_tasks
 from chimap.data.labels import UNREAD, Labels, marked, read_with
+from chimap.data.overlap import MISSING_COLUMNS
 from chimap.data.source import Source
 from chimap.data.table import LABEL_NAMES, ColumnChoice, is_path, words_of
 from chimap.data.views import choice_like, chosen, fitted_names, matched
@@ -46,8 +48,10 @@ def open_source(
     exclude: Columns | None = None,
     missing: object = None,
     aside: Columns | None = None,
-    transpose: bool = False,
+    transpose: bool | None = None,
+    rank: str | None = None,
     like: object = None,
+    missing_columns: str | None = None,
     with_labels: bool | None = None,
     reading: Reading | None = None,
 ) -> Source:
@@ -82,12 +86,19 @@ def open_source(
         Columns that are neither bins, labels nor ids, such as groups of rows or parts of a split: a sequence of names,
         or one text with commas between them. The data need not have these columns. ``source.column(name)`` returns
         their values.
-    transpose : bool, default=False
-        For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells.
+    transpose : bool, default=None
+        For a Matrix Market file, whether its columns are the rows, as in tables of genes by cells; None is False. For a
+        text table, whether samples are columns, and lines are bins or metadata, as in tables of MetaPhlAn,
+        featureCounts and mothur; None finds out, and ``notes`` tell.
+    rank : str, default=None
+        For bins that are clades, such as ``k__Bacteria|p__Firmicutes``, the rank to keep: "s__", "s" or "species".
     like : fitted model, default=None
         The source takes the columns that this model was fitted on, by name where both have names, and ignores all
         others. Text, molecules and named counts become rows in the same way as those that the model was fitted on, and
         svmlight text is read with the model's first column and width.
+    missing_columns : {"zero", "refuse"}, default=None
+        What to do about columns of ``like`` that the data lack: take them as zero where the others hold at least 80 %
+        of the rows that it was fitted on, or refuse. None takes them as zero for a model of counts.
     with_labels : bool, default=None
         Whether labels are read and rows without a label left out. False keeps every row, whatever the column of labels
         holds, as a prediction needs. None is True, but False where ``like`` is given and ``labels`` is not.
@@ -115,10 +126,12 @@ def open_source(
     >>> open_source(np.eye(3), labels=["a", "b", "a"]).n_rows
     3
     """
+    if missing_columns is not None:
+        check_choice(missing_columns, "missing_columns", MISSING_COLUMNS)
     if isinstance(path_or_array, Source):
         if labels is not None:
             raise InputError("labels must be None for a Source, because a source brings its labels.")
-        return _matched(path_or_array, like)
+        return _matched(path_or_array, like, missing_columns)
     aside_names = () if aside is None else tuple(map(str, words_of(aside)))
     if not (like is None or labels is not None if with_labels is None else with_labels):
         named = words_of(labels) if isinstance(labels, str | int) else []
@@ -126,7 +139,13 @@ def open_source(
         aside_names = (*aside_names, *map(str, named), *(name for name in LABEL_NAMES if name not in bins))
         labels = UNREAD
     choice = replace(
-        choice_like(like), id=id, columns=columns, exclude=exclude, missing=missing, aside=aside_names
+        choice_like(like),
+        id=id,
+        columns=columns,
+        exclude=exclude,
+        missing=missing,
+        aside=aside_names,
+        rank=rank,
     )
     fitted_reading = getattr(like, "reading_", None)
     reading = reading or (
@@ -142,7 +161,7 @@ def open_source(
         )
         without_tasks = replace(choice, aside=(*choice.aside, *(opened.task_names or ())))
         opened.origin = _OpenedData(path_or_array, without_tasks, opened.reading, transpose, None)
-        return labelled(_matched(opened, like), missing)
+        return labelled(_matched(opened, like, missing_columns), missing)
     join = labels if isinstance(labels, str) and is_join(labels) else None
     inside = None if join else marked(labels, missing)
 
@@ -154,17 +173,20 @@ def open_source(
         source.origin = _OpenedData(path_or_array, choice, source.reading, transpose, labels)
     if join is not None:
         source = joined(source, join, id, missing)
-    source = labelled(_matched(source, like), missing)
+    source = labelled(_matched(source, like, missing_columns), missing)
     if labels is None:
         _check_target(source)
     return source
 
 
-def _matched(source: Source, like: object) -> Source:
+def _matched(source: Source, like: object, missing_columns: str | None) -> Source:
     """Return the source with the columns of a model; unchanged for None, and for what was fitted on no columns."""
     if not hasattr(like, "n_features_in_"):
         return source
-    return matched(source, fitted_names(like), like.n_features_in_, type(like).__name__)
+    mass = getattr(like, "mass_", None)
+    return matched(
+        source, fitted_names(like), like.n_features_in_, type(like).__name__, mass, missing_columns
+    )
 
 
 def _check_target(source: Source) -> None:
@@ -182,14 +204,14 @@ def _check_target(source: Source) -> None:
 
 
 def _read(
-    data: object, labels: Labels, choice: ColumnChoice, reading: Reading | None, transpose: bool
+    data: object, labels: Labels, choice: ColumnChoice, reading: Reading | None, transpose: bool | None
 ) -> Source:
     """Return the source of the data with all of its rows, labelled or not."""
     if reading is not None:
         return chosen(reading.source(data, labels, choice.id), replace(choice, id=None))
-    if transpose:
-        return chosen(_transposed(data, labels), choice)
-    return _opened(data, labels, choice)
+    if transpose is not None and not _is_text_table(data):
+        return chosen(_matrix_market(data, labels, transpose), choice)
+    return _opened(data, labels, choice, transpose)
 
 
 @dataclass(frozen=True)
@@ -199,32 +221,43 @@ class _OpenedData:
     data: object
     choice: ColumnChoice
     reading: Reading | None
-    transpose: bool
+    transpose: bool | None
     labels: Labels
 
     def __reduce__(self) -> tuple[object, ...]:
         return _nothing, ()  # worker processes get rows to read, not a copy of a data frame
 
-    def __call__(self, name: str, source: Source) -> np.ndarray:
-        """Return the values of a column, see ``Source.column_with_gaps``."""
+    def __call__(self, name: str, source: Source, missing: object) -> np.ndarray:
+        """Return the values of a column; ``missing`` marks missing ones. See ``Source.column_with_gaps``."""
+        values = None if self.reading is None or is_join(name) else self.reading.column_of(self.data, name)
+        if values is None:
+            values = self._as_labels(name, missing)
+        return values[source.places_in_file()]
+
+    def _as_labels(self, name: str, missing: object) -> np.ndarray:
+        """Return the values of a column of all rows; they are read as labels of the data, opened again."""
         taken_for_labels = (
             LABEL_NAMES if self.labels is None else [self.labels] if isinstance(self.labels, str) else []
         )
         aside = (*self.choice.aside, *(word for word in taken_for_labels if word != name))
         inside = None if is_join(name) else name
         opened = _read(
-            self.data, inside, replace(self.choice, missing=None, aside=aside), self.reading, self.transpose
+            self.data,
+            inside,
+            replace(self.choice, missing=missing, aside=aside),
+            self.reading,
+            self.transpose,
         )
-        values = values_by_id(opened, name, self.choice.id) if is_join(name) else opened.labels()
+        values = values_by_id(opened, name, self.choice.id, missing) if is_join(name) else opened.labels()
         assert values is not None  # the labels are named
-        return values[source.places_in_file()]
+        return values
 
 
 def _nothing() -> None:
     """Stand for an origin in another process, where ``source.origin`` is None."""
 
 
-def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
+def _opened(data: Any, labels: Labels, choice: ColumnChoice, transpose: bool | None) -> Source:
     """Return the source of the data, restricted to the columns that the caller chose."""
     if is_frame(data):
         return FrameSource(data, labels, choice)
@@ -238,12 +271,12 @@ def _opened(data: Any, labels: Labels, choice: ColumnChoice) -> Source:
     kind = kind_of(path)
     if member is not None and kind not in WITH_MEMBERS:
         raise DataError(
-            f"{path}: only .npz, .h5, .h5ad, .zarr and .parquet files have members, so leave '::{member}' out."
+            f"{path}: only .npz, .h5, .h5ad, .zarr, .parquet and .shared files have members, leave '::{member}' out."
         )
     if kind is SvmlightSource:
         return chosen(_svmlight(path, labels, choice), choice)
     if kind is CsvSource:
-        return CsvSource(path, labels, choice=choice)
+        return text_table(path, labels, choice, transpose, member)
     if kind is ArrowSource:
         return ArrowSource(path, labels, member, choice=choice)
     if kind in CONTAINERS:
@@ -259,10 +292,15 @@ def _svmlight(path: str, labels: Labels, choice: ColumnChoice) -> SvmlightSource
     return SvmlightSource(path, labels, zero_based=zero_based, least_features=choice.width or 1)
 
 
-def _transposed(data: Any, labels: Labels) -> Source:
-    is_matrix = isinstance(data, str | os.PathLike) and kind_of(split_member(data)[0]) is MatrixMarketSource
-    if not is_matrix:
+def _is_text_table(data: object) -> bool:
+    return is_path(data) and kind_of(split_member(str(data))[0]) is CsvSource
+
+
+def _matrix_market(data: Any, labels: Labels, transpose: bool) -> Source:
+    """Return the rows of a Matrix Market file, or its columns as rows."""
+    if not is_path(data) or kind_of(split_member(data)[0]) is not MatrixMarketSource:
         raise InputError(
-            "transpose is for Matrix Market files (.mtx) only; transpose other data where they are written."
+            "transpose is for text tables (.csv, .tsv, .txt) and Matrix Market files (.mtx) only; transpose other data "
+            "where they are written."
         )
-    return MatrixMarketSource(data, labels, transpose=True)
+    return MatrixMarketSource(data, labels, transpose=transpose)

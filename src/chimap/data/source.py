@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from chimap import _arrays
 from chimap._types import JSON, Rows
 from chimap._validation import DataError, check_positive
+from chimap.data.label_kinds import words_for_missing
 from chimap.data.rows import digest, regroup, row_ranges
 
 if TYPE_CHECKING:
@@ -90,6 +92,8 @@ class Source(ABC):
         Whether rows in the middle can be read without those before them.
     column_names : tuple of str, or None
         Names of the ``n_features`` columns, where the data have them. Models match columns by these names.
+    other_names : tuple of str, or None
+        Second names of these columns, such as the ids of genes beside their symbols, by which models may know them.
     has_object_labels : bool
         Whether labels came as Python objects, so that classes must be objects too.
     task_names : tuple of str, or None
@@ -108,6 +112,9 @@ class Source(ABC):
         The rows that were left out because they have no label.
     n_left_out : int
         Number of rows of the data that this source leaves out, for want of a label for example.
+    unread : mapping of int to str
+        Why the record of a row could not be read, by row, such as a broken image. Such a row is empty, a fit leaves it
+        out, and it has no prediction.
     notes : tuple of str
         Sentences for the user about how the data were read.
     reading : Reading or None
@@ -117,7 +124,7 @@ class Source(ABC):
     metadata, matrices : tuple of str
         Names of the metadata columns of the rows, and of other matrices of the same rows, where a file has them.
     origin : callable or None
-        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source)``.
+        Reads a column of the data that the rows were opened from, see ``column``: ``origin(name, source, missing)``.
     column_kinds : tuple of str, or None
         What each column measures, where the data say it of columns of several kinds, as of genes and proteins.
     is_logged : bool
@@ -147,6 +154,7 @@ class Source(ABC):
     from_files: bool = False
     can_seek: bool = False
     column_names: tuple[str, ...] | None = None
+    other_names: tuple[str, ...] | None = None
     row_ids: np.ndarray | None = None
     has_object_labels: bool = False
     task_names: tuple[str, ...] | None = None
@@ -154,13 +162,14 @@ class Source(ABC):
     counts: np.ndarray | None = None
     covariates: CovariateTable | None = None
     n_left_out: int = 0
+    unread: Mapping[int, str] = MappingProxyType({})
     notes: tuple[str, ...] = ()
     id_name: str = "id"
     reading: Any = None
     columns_aside: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     matrices: tuple[str, ...] = ()
-    origin: Callable[[str, Source], np.ndarray] | None = None
+    origin: Callable[[str, Source, object], np.ndarray] | None = None
     column_kinds: tuple[str, ...] | None = None
     is_logged: bool = False
     first_column: int | None = None
@@ -193,7 +202,7 @@ class Source(ABC):
             If a row has no value (the message names the first such row), if there is no such column, or if the rows
             were not read from a file or a data frame.
         """
-        values = self.column_with_gaps(name)
+        values = self._from_origin(name, None)
         if np.ma.is_masked(values):
             row = self.places_in_file()[np.flatnonzero(np.ma.getmaskarray(values))[0]]
             raise DataError(
@@ -203,7 +212,7 @@ class Source(ABC):
         return np.asarray(np.ma.getdata(values))
 
     def column_with_gaps(self, name: str) -> np.ma.MaskedArray:
-        """Return the values of a column as ``column`` does, masked where a row has none.
+        """Return the values of a column as ``column`` does, masked where a row has none, or a word such as "NA".
 
         Parameters
         ----------
@@ -215,12 +224,15 @@ class Source(ABC):
         DataError
             If there is no such column, or if the rows were not read from a file or a data frame.
         """
+        return self._from_origin(name, words_for_missing())
+
+    def _from_origin(self, name: str, missing: object) -> np.ma.MaskedArray:
         if self.origin is None:
             raise DataError(
                 f"{self.name}: {name!r} names a column of a file, but these rows are not read from one. Give its "
                 "values as an array."
             )
-        return np.ma.asarray(self.origin(name, self))
+        return np.ma.asarray(self.origin(name, self, missing))
 
     @abstractmethod
     def chunks(self, chunk_rows: int) -> Iterator[Chunk]:

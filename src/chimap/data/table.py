@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -16,8 +17,15 @@ from chimap._messages import Message
 from chimap._types import Blocks, Columns
 from chimap._unicode import composed_names
 from chimap._validation import DataError
+from chimap.data.clades import of_rank
 from chimap.data.label_kinds import is_missing, is_text, texts_of
+from chimap.data.overlap import Overlap
 from chimap.data.remedies import readings_of
+
+# By which HTSeq and STAR report reads that belong to no gene, among the genes.
+COUNTER = re.compile(
+    r"__(no_feature|ambiguous|too_low_aQual|not_aligned|alignment_not_unique)|N_(unmapped|multimapping|noFeature|ambiguous)"
+)
 
 # Where the caller names none, a column or array of one of these names holds the labels, and another names the rows. In
 # containers of arrays, Y beside X holds labels too.
@@ -46,6 +54,8 @@ class ColumnChoice:
         others ignored.
     aside : tuple of str, default=()
         Names of columns that are neither bins, labels nor ids, such as groups of rows. The table need not have them.
+    rank : str, default=None
+        The rank of the clades that are bins, "s__" for species; None takes all.
     width, first_column : int, default=None
         The number of columns that a model was fitted on, and the number that their file gave the first of them, for
         files that state neither.
@@ -57,13 +67,15 @@ class ColumnChoice:
     missing: object = None
     names: tuple[str, ...] | None = None
     aside: tuple[str, ...] = ()
+    rank: str | None = None
     width: int | None = None
     first_column: int | None = None
 
     @property
     def is_silent(self) -> bool:
         """Whether the choice leaves bins and ids to the defaults."""
-        return self.id is None and self.columns is None and self.exclude is None and not self.aside
+        asked = (self.id, self.columns, self.exclude, self.rank)
+        return all(setting is None for setting in asked) and not self.aside
 
     def usual_label(self, names: Sequence[str], where: str) -> str | None:
         """Return the column that holds the labels where the caller names none, or None if there is none.
@@ -282,10 +294,12 @@ def roles_of(
         if place_of_name != label and place_of_name not in {*aside}
     ]
     if choice.names is not None and has_names:
-        place_of_name = {name: i for i, name in enumerate(names)}
-        bins = [
-            place_of_name[name] for name in present_names(composed_names(choice.names), place_of_name, where)
-        ]
+        wanted, free = {*composed_names(choice.names)}, {*candidates}
+        among = [i for i, name in enumerate(names) if i in free or name in wanted]
+        overlap = Overlap.of(choice.names, [names[i] for i in among])
+        bins = [among[place] for place in overlap.places.tolist() if place >= 0]
+        if not bins:
+            overlap.refuse(where)
         taken = {*bins}
         unknown = tuple(names[i] for i in candidates if i not in taken)
         return Roles(bins, label, id_place, True, unknown, is_index=is_index)
@@ -297,6 +311,8 @@ def roles_of(
     if choice.exclude is not None:
         left_out = {*places_of(names, choice.exclude, where, "exclude")}
         bins = [i for i in bins if i not in left_out]
+    if choice.rank is not None:
+        bins = [bins[i] for i in of_rank([names[i] for i in bins], choice.rank, where)]
     if not bins:
         raise DataError(f"{where}: no columns are left besides labels and ids. Give rows of bins.")
     like_labels = [names[i] for i in bins if names[i] in LABEL_NAMES] if has_names and not explicit else []
@@ -333,18 +349,6 @@ def _present(names: Sequence[str], words: Iterable[str], has_names: bool) -> lis
         return [place % len(names) for place in positions if -len(names) <= place < len(names)]
     place = {name: i for i, name in enumerate(names)}
     return [place[word] for word in words if word in place]
-
-
-def present_names(wanted: Sequence[str], there: Container[str], where: str) -> Sequence[str]:
-    """Return the column names of a model if all are there; else raise DataError with the names that are missing."""
-    missing = [name for name in wanted if name not in there]
-    if missing:
-        raise DataError(
-            f"{where}: no column {_shown(missing)}, which the model was fitted on ({len(missing):,} of "
-            f"{len(wanted):,} columns are missing). Columns are matched by name; add them, or rename those that have "
-            "another name."
-        )
-    return wanted
 
 
 def check_same_names(names: Sequence[str], first: Sequence[str], where: str) -> None:

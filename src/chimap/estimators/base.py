@@ -28,33 +28,38 @@ from chimap._types import (
     MatrixLike,
     Parameters,
     RandomState,
-    Rows,
     Scoring,
     Sometimes,
 )
-from chimap._validation import DataError, checked_weights, rows_as_fitted
+from chimap._validation import checked_weights, rows_as_fitted
 from chimap.data import ArraySource, DaskSource, Source, matched
 from chimap.data.catalogue import check_rows_order
-from chimap.data.covariates import CovariateTable, beside, names_columns
-from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
-from chimap.data.labelling import labelled
-from chimap.data.table import check_order
+from chimap.data.covariates import names_columns
+from chimap.data.doubts import Units, first_look
+from chimap.data.overlap import TrainingMass
 from chimap.data.views import fitted_names
 from chimap.engines import Progress, RichProgress, current_engine
-from chimap.estimators.explaining import Explaining
-from chimap.estimators.prediction import Prediction
+from chimap.estimators.forwarding import (
+    forwarded,
+    outputs_of_rows,
+    predict_chunks,
+    predict_source,
+    rows_as_read,
+    show_learned,
+)
 from chimap.estimators.rows import (
     bind_columns,
     source_as_fitted,
     source_of,
     source_of_batch,
+    source_to_fit,
     source_to_predict,
     source_with_covariates,
+    units_and_mass,
+    with_columns_beside,
 )
-from chimap.explain.effects import BinUnit
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
-from chimap.features.mapped_functions import MappedModel
 from chimap.features.prescribed import Prescribed
 from chimap.fit.batches import Batches, batches_of
 from chimap.fit.checkpoint import Checkpoint
@@ -64,16 +69,16 @@ from chimap.fit.method import Method
 from chimap.fit.resolve import resolve
 from chimap.kernels import Kernel
 from chimap.losses import Loss
-from chimap.model_files.model_file import SavedEstimator
+from chimap.models import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
 from chimap.models.attributes import attributes_of, model_of
+from chimap.models.explain import effects, explain, importance, nearest
 from chimap.models.model import Model
 from chimap.normalizations import Normalization
 from chimap.race.choose import race
 from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import Task
-from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
 from chimap.solvers.posterior import DualPosterior, Posterior
 
 if TYPE_CHECKING:
@@ -81,33 +86,17 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
 
+    from chimap.data.formats.fields import Reading
     from chimap.race.trials import RaceResult
     from chimap.selection import LearningCurve, SelectionResult
 
-_LOOK_SHARE = (
-    1 / 32
-)  # of the memory of a fit, for rows that are looked at first, and for what is made of them
 _SIGNED = ("auto", "linear", "gaussian")  # kernels that take negative entries; a race drops those that do not
 
 
-def _units_at_fit(source: Source, recipe: Recipe, groups: ArrayLike | None) -> Units | None:
-    """Say what looks doubtful about some rows, and return their units; None where the fit will refuse the source.
-
-    The rows take a share of the memory, and are let go before the fit.
-    """
-    if source.held_bytes >= recipe.budget:
-        return None
-    rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
-    say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
-    if groups is None:
-        say(doubts_of_groups(source, rows))
-    return Units.of(rows)
-
-
-class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
+class HistogramModel(BaseEstimator):
     """A linear model on explicit features of a histogram kernel. See ``HistogramClassifier`` for the parameters.
 
-    The annotations below are the attributes of the fitted model, which ``__getattr__`` forwards.
+    The annotations below that end in an underscore are the attributes of the fitted model. ``Learned`` shows them.
     """
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
@@ -125,6 +114,11 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     block_rows_: Sometimes[np.ndarray]  # rows of each block of an exact machine that was solved by blocks
     held_out_: Sometimes[np.ndarray]  # outputs of exact machines for rows they have not seen
     row_numbers_: Sometimes[np.ndarray]  # of exact machines: places of the rows of the kernel matrix
+    mean_row_: Sometimes[np.ndarray]  # of the fit's sample as prepared, see ``explain.background``
+    deviation_row_: Sometimes[np.ndarray]
+    n_rows_: Sometimes[int]
+    n_passes_: Sometimes[int]
+    n_principal_: Sometimes[int]
     n_unlearned_: Sometimes[int]  # rows that a time limit, or the usual amount of work, left out
     stage_seconds_: Sometimes[dict[str, float]]
     covariates_: Sometimes[Covariates]  # what they are, their kernel and weight, and what they add
@@ -136,7 +130,23 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
     _posterior: Sometimes[Posterior | DualPosterior | None]
     _taken: Sometimes[Parameters]  # what "auto" stood for, given the rows
     _seed: int
-    _batches: Batches | None
+    _has_gaps: Sometimes[bool]
+    _has_objects: Sometimes[bool]
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    first_column_: Sometimes[int | None] = None  # see ``Source.first_column``
+    reading_: Sometimes[Reading | None] = None
+    units_: Sometimes[Units | None] = None  # of the rows of the fit; None where they do not matter
+    mass_: Sometimes[TrainingMass | None] = None  # what the bins hold of these rows
+    training_: Sometimes[JSON]
+    histograms_: Sometimes[BaseEstimator | None]
+    _batches: Batches | None = None
+    covariates: Any = None  # of estimators without this parameter
+    _stale: bool = False  # whether batches have arrived since the weights were solved for
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        show_learned(cls)
 
     def __init__(
         self,
@@ -153,6 +163,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         class_weight: ClassWeight = None,
         weights: str = "importance",
         threshold: str | float | None = None,
+        positive: object = None,
         alpha: str | float | Sequence[float] = "auto",
         selection: str | int | BaseCrossValidator = "auto",
         scoring: Scoring = None,
@@ -176,6 +187,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self.class_weight = class_weight
         self.weights = weights
         self.threshold = threshold
+        self.positive = positive
         self.alpha = alpha
         self.selection = selection
         self.scoring = scoring
@@ -293,49 +305,30 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             If the budget is too small.
         """
         recipe = self._recipe()
-        source = self._checked_source(source, recipe, sample_weight, groups)
-        if isinstance(groups, str):
-            groups = source.column(groups)
-        source = self._with_targets(labelled(source))
-        if names_columns(self.covariates) and source.covariates is None:
-            source = beside(source, CovariateTable.read(source, self.covariates))
-        units = _units_at_fit(source, recipe, groups)
+        if names_columns(self.covariates):
+            source = with_columns_beside(source, self.covariates, groups)
+        source, groups = source_to_fit(source, recipe, sample_weight, groups)
+        units, self.mass_ = units_and_mass(source, recipe, groups is not None)
         bind_columns(self, source)
-        self.reading_ = source.reading
         if unlabelled is not None:
             unlabelled = matched(unlabelled, source.column_names, source.n_features, type(self).__name__)
+        progress = progress or (RichProgress() if self.verbose else Progress())
         model = fit(
-            recipe, source, engine, progress or (RichProgress() if self.verbose else Progress()),
-            groups=groups, unlabelled=unlabelled, checkpoint=checkpoint, has_curve=learning_curve, races=True,
+            recipe, source, engine, progress, groups=groups, unlabelled=unlabelled, checkpoint=checkpoint,
+            has_curve=learning_curve, races=True,
         )  # fmt: skip
         self._batches, self._stale, self.model_ = None, False, model
-        self.units_ = None if model.recipe.normalize == "l1" else units  # shares are the same in all units
+        # shares are the same in all units, and rows with covariates behind their bins have none
+        has_units = model.recipe.normalize != "l1" and not model.recipe.n_covariates
+        self.units_ = units if has_units else None
         return self
-
-    def _checked_source(
-        self, source: Source, recipe: Recipe, sample_weight: ArrayLike | None, groups: ArrayLike | str | None
-    ) -> Source:
-        """Return the source with the weights of its rows."""
-        if not source.has_labels:
-            raise DataError(
-                Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
-            )
-        if source.row_ids is not None:
-            for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
-                check_order(source.row_ids, values, source.name, "source.row_ids", argument)
-        weights = source.weights if sample_weight is None else sample_weight
-        if weights is None:
-            return source
-        weights = checked_sample_weight(weights, source.n_rows)
-        return with_weights(source, weights, counts_in(recipe.weights, weights))
 
     # --- rows in batches
 
     @property
     def _codec_of_batches(self) -> Codec | None:
         """The codec of the batches so far; None before the first."""
-        batches: Batches | None = vars(self).get("_batches")
-        return None if batches is None else batches.task.codec
+        return None if self._batches is None else self._batches.task.codec
 
     def _partial_fit(
         self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None, to_learn: ArrayLike | None
@@ -343,7 +336,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         """Add a batch to the sums; the first one fixes the features. to_learn: see ``checked_labels``."""
         if self.covariates is not None:
             raise InputError(Message("partial_fit takes no {covariates}: use fit."))
-        batches: Batches | None = vars(self).get("_batches")
+        batches = self._batches
         rows = source_of_batch(self, X, y, sample_weight, self._y_checks, batches is None)
         with threads(self.n_jobs):
             if batches is None:
@@ -360,7 +353,11 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         recipe, _ = race(recipe, source, task, None, fit_candidate, Progress(), False)
         recipe = resolve(recipe, source, task, gamma_of_sample, None, Request(True, is_batch=True))
         batches = batches_of(Method.of(recipe, source.column_names), task, source)
-        self.units_ = None if recipe.normalize == "l1" else Units.of(first_look(source)[0])
+        first = first_look(source)[0]
+        self.units_, self.mass_ = (
+            None if recipe.normalize == "l1" else Units.of(first),
+            TrainingMass.of(first),
+        )
         return batches
 
     # --- the fitted model
@@ -385,10 +382,8 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
                 self.model_, recipe=replace(recipe, device=self._device, n_jobs=self.n_jobs)
             )
 
-    covariates: Any = None  # of estimators without this parameter
-
     @property
-    def taken_covariates(self) -> Covariates | None:  # type: ignore[override]
+    def taken_covariates(self) -> Covariates | None:
         """The covariates that the model takes besides the bins; None if it takes none."""
         covariates: Covariates | None = self.fitted.learned.get("covariates_")
         return None if covariates is None or not covariates.n_columns else covariates
@@ -398,17 +393,15 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         """Where outputs are computed; "cpu" for estimators without this parameter."""
         return str(vars(self).get("device", "cpu"))
 
-    def __getattr__(self, name: str) -> Any:
-        """Return a learned attribute of the fitted model."""
-        if hasattr(type(self), name):  # a property or method that has raised AttributeError: raise it again
-            return object.__getattribute__(self, name)
-        state = vars(self)
-        if name.startswith("__") or ("model_" not in state and state.get("_batches") is None):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        found = attributes_of(self.fitted)
-        if name not in found:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return found[name]
+    def remember(self, **attributes: Any) -> None:
+        """Keep more with the fitted model, and in its files, under the names of attributes.
+
+        Parameters
+        ----------
+        **attributes : object
+            What to keep, such as ``training_``, which the command line says of the fit.
+        """
+        self.model_ = replace(self.fitted, learned={**self.fitted.learned, **attributes})
 
     def __getstate__(self) -> JSON:
         """Return parameters and learned attributes by name, as files hold them."""
@@ -429,7 +422,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
             self.model_ = model_of(learned, self._recipe(), self.n_features_in_, fitted_names(self))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "model_" in vars(self) or vars(self).get("_batches") is not None
+        return "model_" in vars(self) or self._batches is not None
 
     def _check_parameters(self) -> None:
         """Refuse parameters that are out of range or, for a fitted model, do not fit its columns."""
@@ -468,17 +461,6 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         """The normalisation of rows before they are mapped: as given, or as the race chose."""
         normalization = self.fitted.normalization
         return None if normalization is None else normalization.name
-
-    def describe(self) -> Parameters:
-        """Return a description of the kernel and the features.
-
-        Returns
-        -------
-        dict
-            "kernel" is the name of the kernel; "gamma" is None for a kernel without gamma and for a plain additive
-            kernel, whose gamma is 1; "features" describes the features.
-        """
-        return self.fitted.describe()
 
     def compile(self, tolerance: float = 1e-3, memory: str | int = "1GiB") -> BaseEstimator:
         """Return the same model as tables, one per bin, that are looked up; for additive kernels, such as "chi2".
@@ -526,34 +508,39 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         self._refresh()
         return compiled(self, tolerance, memory)
 
-    # --- for predictions and explanations
+    @property
+    def is_additive(self) -> bool:
+        """Whether the scores are a sum of functions of single bins."""
+        return self.fitted.is_additive
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether the scores are a function of mapped rows that has a gradient."""
+        return self.fitted.mapped() is not None
+
+    # --- what else the fitted model answers
+
+    _outputs = outputs_of_rows
+    predict_source = predict_source
+    predict_chunks = predict_chunks
+    rows_as_read = rows_as_read
+    describe = forwarded(Model.describe)
+    explain = forwarded(explain)
+    importance = forwarded(importance)
+    effects = forwarded(effects)
+    nearest = forwarded(nearest)
+    save = saved.save
+    load = saved.Load()
+
+    @property
+    def positive_(self) -> object:
+        """The class that ``positive`` named when the model was fitted, as in ``classes_``; None for none."""
+        place, classes = self.fitted.task.positive, self.fitted.task.classes
+        return None if place is None or classes is None else classes[place]
 
     @property
     def _answers(self) -> ClassAnswers | RealAnswers:
         return self.fitted.answers
-
-    def _room(self, n_rows: int) -> np.ndarray:
-        return self.fitted.room(n_rows)
-
-    def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
-        model = self.fitted
-        return model.outputs(model.preparation(rows, first_row, name), room)
-
-    def _prepared(self, X: Rows, first_row: int | np.ndarray, name: str) -> Rows:
-        return self.fitted.preparation(X, first_row, name)
-
-    def _outputs_of_prepared(self, rows: Rows) -> np.ndarray:
-        return self.fitted.outputs_of_all(rows)
-
-    def _mapped_model(self) -> MappedModel | None:
-        return self.fitted.mapped()
-
-    @property
-    def _takes_signs(self) -> bool:
-        return self.fitted.takes_signs
-
-    def _unit_of_bin(self, place: int) -> BinUnit:
-        return self.fitted.preparation.unit_of_bin(place)
 
     def _variance_factors(self, X: MatrixLike) -> np.ndarray:
         """Return 1 + q (n,): variances of new targets of rows X divided by that of the noise.
@@ -566,7 +553,7 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         source = ArraySource(rows_as_fitted(self, X)) if given is None else source_as_fitted(self, given)
         factors = np.empty(source.n_rows)
         with threads(self.n_jobs):
-            for chunk in source.chunks(self._rows_at_once):
+            for chunk in source.chunks(model.rows_at_once):
                 q = model.variances(model.preparation(chunk.X, chunk.start, source.name))
                 factors[chunk.start : chunk.start + q.size] = 1 + q
         return factors
@@ -580,11 +567,9 @@ class HistogramModel(Explaining, SavedEstimator, Prediction, BaseEstimator):
         tags.target_tags.required = True
         return tags
 
-    _stale: bool = False  # whether batches have arrived since the weights were solved for
-
 
 _OWN = (
-    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "training_", "histograms_",
-    "_batches", "_stale", "_sklearn_output_config",
+    "n_features_in_", "feature_names_in_", "first_column_", "reading_", "units_", "mass_", "_batches", "_stale",
+    "_sklearn_output_config",
 )  # fmt: skip
 """Attributes of an estimator that are not of its model: they say where rows come from."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -13,21 +14,87 @@ from chimap._memory import parse_memory
 from chimap._threads import threads
 from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
 from chimap._validation import rows_as_fitted
-from chimap.estimators.explaining import Explaining
-from chimap.estimators.prediction import Prediction
-from chimap.estimators.targets import ClassTargets, RealTargets, answers_of
+from chimap.data.doubts import Units
+from chimap.data.overlap import TrainingMass
+from chimap.estimators.forwarding import outputs_of_rows, predict_chunks, predict_source
+from chimap.estimators.targets import ClassTargets, RealTargets, answers_of, without_posterior
 from chimap.features.additive import AnchorMap
 from chimap.features.covariates import check_takes_bins_only
 from chimap.features.rounded import check_not_rounded
-from chimap.model_files.model_file import SavedEstimator
+from chimap.models import saved
 from chimap.models.answers import ClassAnswers, RealAnswers
+from chimap.models.model import Model
 from chimap.tables import BinFunctions, CodeTables, LineTables, line_tables
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
 
+    from chimap.data.formats.fields import Reading
 
-class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
+
+@dataclass(frozen=True)
+class TableModel:
+    """A sum of table entries, and the model that scores the rows beyond them; what ``models.predict`` takes.
+
+    Parameters
+    ----------
+    tables : LineTables or CodeTables
+        The tables.
+    exact : Model or None
+        The model that was compiled; None for one that was trained on codes.
+    checks_first : bool
+        Whether rows are checked before they are looked up; else invalid bins are found there.
+    """
+
+    tables: LineTables | CodeTables
+    exact: Model | None
+    checks_first: bool
+
+    rows_at_once: ClassVar[int] = 16384  # rows are not expanded, and more rows per block of tables are faster
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of outputs t: one per class, task or target, and one for two classes."""
+        return self.tables.n_outputs
+
+    def room(self, n_rows: int) -> np.ndarray:
+        """See ``OutputsOfRows``: none, as rows are not expanded."""
+        return np.empty((0, 0), dtype=np.float32)
+
+    def scores(self, rows: Rows, first_row: int | np.ndarray, name: str, room: np.ndarray) -> np.ndarray:
+        """See ``OutputsOfRows``."""
+        scores, outside = self.tables.scores(self.prepared(rows, first_row, name))
+        if outside.any():
+            assert self.exact is not None  # code tables have no end
+            numbers = np.flatnonzero(outside)
+            few, room = _arrays.take_rows(rows, numbers), self.exact.room(numbers.size)
+            scores[numbers] = self.exact.scores(few, first_row + numbers, name, room)
+        return scores
+
+    def prepared(self, rows: Rows, first_row: int | np.ndarray, name: str) -> Rows:
+        """Return rows as the tables take them."""
+        if self.exact is not None and (self.exact.preparation.changes_rows or self.checks_first):
+            rows = self.exact.preparation(rows, first_row, name)
+        with np.errstate(over="ignore"):
+            return _arrays.as_rows(rows, np.float32)
+
+
+class Compilable(Protocol):
+    """A fitted estimator that tables are made from."""
+
+    alpha_: float
+
+    @property
+    def fitted(self) -> Model:
+        """Its model."""
+        ...
+
+    def describe(self) -> JSON:
+        """Return its description."""
+        ...
+
+
+class CompiledModel(BaseEstimator):
     """A fitted model whose scores are sums of table entries, one per bin; see ``HistogramClassifier.compile``.
 
     The table of a bin ends at twice the largest value that the map was fitted on, or further. A row with a value beyond
@@ -39,10 +106,18 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
 
     file_kind: ClassVar[str] = "model"  # the command line opens it
     precision_ = "float32"  # of the tables
-    _rows_at_once = 16384  # rows are not expanded, and more rows per block of tables are faster
 
     tables_: LineTables | CodeTables
-    exact_: Annotated[BaseEstimator, Explaining | None]
+    exact_: Annotated[Compilable | None, BaseEstimator | None]
+    n_features_in_: int
+    feature_names_in_: Sometimes[np.ndarray]
+    first_column_: Sometimes[int | None] = None
+    mass_: Sometimes[TrainingMass | None] = None
+    taken_covariates: ClassVar[None] = None
+    reading_: Sometimes[Reading | None] = None
+    units_: Sometimes[Units | None] = None
+    training_: Sometimes[JSON]
+    histograms_: Sometimes[BaseEstimator | None]
 
     def __init__(self, tolerance: float = 1e-3, memory: str | int = "1GiB", n_jobs: int | None = None):
         self.tolerance = tolerance
@@ -111,9 +186,9 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
         ndarray of shape (n,)
             Bounds in float64; 0 for rows that the model itself scores.
         """
-        self._refresh()
+        model = self.fitted
         with threads(self.n_jobs):
-            rows = self._prepared(rows_as_fitted(self, X), 0, "X")
+            rows = model.prepared(rows_as_fitted(self, X), 0, "X")
             _, outside = self.tables_.scores(rows)
             return np.where(outside, 0.0, self.tables_.bound(rows))
 
@@ -143,42 +218,39 @@ class CompiledModel(SavedEstimator, Prediction, BaseEstimator):
         return made_of.describe() | {"features": f"{kernel}, from {made_of.describe()['features']}"}
 
     @property
-    def n_outputs(self) -> int:
-        """Number of outputs t: one per class, task or target, and one for two classes."""
-        return self.tables_.n_outputs
+    def fitted(self) -> TableModel:
+        """The tables, and the model that they were made of. Raise NotFittedError if there are none."""
+        self._refresh()
+        exact = None if self.exact_ is None else self.exact_.fitted
+        return TableModel(self.tables_, exact, isinstance(self.tables_, CodeTables) or self._is_mixed)
+
+    def _check_parameters(self) -> None:
+        """Refuse a file whose model has no tables, or was compiled from something that scores no rows."""
+        _ = self.fitted
 
     def _refresh(self) -> None:
         if not hasattr(self, "tables_"):
             raise NotFittedError(f"This {type(self).__name__} is not fitted: make one by model.compile().")
 
     @property
+    def n_outputs(self) -> int:
+        """Number of outputs t: one per class, task or target, and one for two classes."""
+        return self.tables_.n_outputs
+
+    @property
     def _answers(self) -> ClassAnswers | RealAnswers:
         """From outputs to answers: those of the model that was compiled."""
         return answers_of(self)
 
-    def _room(self, n_rows: int) -> np.ndarray:
-        return np.empty((0, 0), dtype=np.float32)  # rows are not expanded
+    _outputs = outputs_of_rows
+    predict_source = predict_source
+    predict_chunks = predict_chunks
+    save = saved.save
+    load = saved.Load()
 
-    def _outputs_of(self, rows: Rows, first_row: int, name: str, room: np.ndarray) -> np.ndarray:
-        scores, outside = self.tables_.scores(self._prepared(rows, first_row, name))
-        if outside.any():
-            numbers, exact = np.flatnonzero(outside), self.exact_
-            room, few = exact._room(numbers.size), _arrays.take_rows(rows, numbers)
-            scores[numbers] = exact._outputs_of(few, first_row + numbers, name, room)
-        return scores
-
-    def _prepared(self, rows: Rows, first_row: int, name: str) -> Rows:
-        """Return rows as the tables take them. Invalid bins of line tables are found when they are looked up."""
-        if self.exact_ is not None:
-            prepare = self.exact_.fitted.preparation
-            if prepare.changes_rows or self._checks_first:
-                rows = prepare(rows, first_row, name)
-        with np.errstate(over="ignore"):
-            return _arrays.as_rows(rows, np.float32)
-
-    @property
-    def _checks_first(self) -> bool:
-        return isinstance(self.tables_, CodeTables) or self._is_mixed
+    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
+        """Raise ValueError: there is no posterior."""
+        raise without_posterior(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -296,9 +368,9 @@ def _made_from(
     is_classifier = hasattr(model, "classes_")
     tables = (CompiledClassifier if is_classifier else CompiledRegressor)(tolerance, memory, model.n_jobs)
     copied = (
-        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "noise_variance_",
-        "training_",
-        "histograms_", "reading_", "feature_names_in_",
+        "classes_", "multilabel_", "task_names_", "_calibration", "_conformal", "threshold_", "positive_",
+        "noise_variance_", "training_",
+        "histograms_", "reading_", "feature_names_in_", "mass_",
     )  # fmt: skip
     for name in copied:
         if hasattr(model, name):

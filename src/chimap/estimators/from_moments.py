@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -24,9 +24,10 @@ from chimap.engines import Stopwatch
 from chimap.engines.local import Pass
 from chimap.engines.memory import FIRST_ROWS
 from chimap.estimators.component_curves import ComponentCurves, component_curves
-from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, RealTargets
+from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, RealTargets, without_posterior
 from chimap.features.additive.identity import IdentityMap
-from chimap.model_files.model_file import SavedEstimator
+from chimap.models import saved
+from chimap.models.answers import ClassAnswers
 from chimap.moments import PCA, DealtFolds, FoldMoments, Moments, RowWeights, provisional_mean
 from chimap.penalties import check_groups
 from chimap.penalties.groups import Group
@@ -53,15 +54,18 @@ _WITNESSES = 2000  # rows for which held-out outputs are computed
 _FINITE_FLOATS: JSON = {"dtype": [np.float64, np.float32], "ensure_all_finite": True}
 
 
-class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
+class MomentsModel(Encoding, BaseEstimator):
     """What the linear models share: they add rows to the moments of folds, solve for weights, and do not keep rows.
 
     ``partial_fit`` adds rows to the moments; the weights are solved for again at the next use. A model file holds the
     weights and not the moments, so a model that comes from one predicts, and takes no more rows.
     """
 
+    file_kind: ClassVar[str] = "estimator"
     selection: str | int | BaseCrossValidator
     random_state: RandomState
+    save = saved.save
+    load = saved.Load()
 
     def fit(self, X: MatrixLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -196,6 +200,10 @@ class MomentsModel(Encoding, SavedEstimator, BaseEstimator):
         self._refresh()
         rows = validated(self, X, reset=False, **_FINITE_FLOATS)
         return np.asarray(rows @ self.coef_.T.astype(rows.dtype)) + self.intercept_
+
+    def _variance_factors(self, X: MatrixLike) -> np.ndarray:
+        """Raise ValueError: there is no posterior."""
+        raise without_posterior(self)
 
     def _chooses(self) -> bool:
         """Whether folds choose a setting."""
@@ -337,8 +345,10 @@ class RidgeFromMoments(MomentsModel):
         alphas = [self.alpha_] if self.selection_ is None else np.unique(self.selection_.alphas).tolist()
         Z = _arrays.to_dense(_arrays.as_rows(X, self._moments.dtype))
         Y = np.asarray(self._encode(y)) + self._moments.target_shift
-        labels_of = getattr(self, "labels_of", None)
-        is_right = None if labels_of is None else lambda outputs: labels_of(outputs) == y
+        answers = self._answers
+        is_right = (
+            (lambda outputs: answers.labels(outputs) == y) if isinstance(answers, ClassAnswers) else None
+        )
         return component_curves(
             self._moments.whole(), np.atleast_1d(self.n_components).tolist(), alphas, Z, Y, is_right
         )

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
+from chimap._errors import InputError
 from chimap._memory import format_bytes, parse_memory, whole_mebibytes
 from chimap._messages import Message
 from chimap._threads import suited, threads
-from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Sometimes
+from chimap._types import ArrayLike, ClassWeight, MatrixLike, RandomState, Rows, Shape, Sometimes
 from chimap._validation import (
     MemoryBudgetError,
     check_choice,
     check_histograms,
-    finite_outputs,
-    rows_as_fitted,
     validated,
 )
+from chimap.data.doubts import Units
 from chimap.data.formats.frames import frame_rows
-from chimap.estimators.explained_machine import ExplainedMachine
+from chimap.data.overlap import TrainingMass
+from chimap.data.views import fitted_names
+from chimap.estimators.forwarding import forwarded, outputs_of_rows, rows_as_read
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding
 from chimap.explain import mean_and_deviation
 from chimap.features.additive.base import AdditiveMap
+from chimap.features.additive.identity import IdentityMap
+from chimap.features.base import FittedFeatures
+from chimap.features.exact import ExactFeatures
 from chimap.fit.holding_out import holding_out
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
-from chimap.kernels import Kernel, as_kernel
-from chimap.model_files.model_file import SavedEstimator
+from chimap.kernels import Kernel, Linear, as_kernel
+from chimap.models import saved
+from chimap.models.explain import effects, explain, importance, nearest
+from chimap.models.model import Model
 from chimap.moments import rows_by_weight
+from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
-from chimap.recipe.task import HeldOutRows, checked_groups
+from chimap.recipe.task import HeldOutRows, Task, checked_groups
 from chimap.recipe.weights import checked_sample_weight
 from chimap.selection import SelectionResult
 from chimap.selection.base import OpenSettings, fold_count
@@ -43,11 +52,14 @@ from chimap.solvers.gram import GRAM_LOSSES, GramProblem, Split
 from chimap.solvers.held_out import HeldOut
 
 if TYPE_CHECKING:
+    from sklearn.base import TransformerMixin
     from sklearn.model_selection import BaseCrossValidator
     from sklearn.utils import Tags
 
+    from chimap.data.formats.fields import Reading
 
-class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, Encoding, BaseEstimator):
+
+class KernelClassifier(ClassTargets, Encoding, BaseEstimator):
     """Exact kernel machine, one class against the rest: f(x) = sum_i a_i K(x_i, x) + b over all training rows x_i.
 
     For each class, the machine solves
@@ -132,11 +144,23 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, Encoding,
     True
     """
 
+    file_kind: ClassVar[str] = "estimator"
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
+    map_: Sometimes[AdditiveMap]
+    kernel_: Sometimes[Kernel]
+    rows_: Sometimes[Rows]
+    coef_: Sometimes[np.ndarray]
+    dual_coef_: Annotated[np.ndarray, Shape("t", "n")]
+    intercept_: Annotated[np.ndarray, Shape("t")]
     scale_: float
     alpha_: float
     selection_: SelectionResult | None
+    units_: ClassVar[Units | None] = None
+    first_column_: ClassVar[int | None] = None
+    mass_: ClassVar[TrainingMass | None] = None
+    taken_covariates: ClassVar[None] = None
+    reading_: ClassVar[Reading | None] = None
 
     def __init__(
         self,
@@ -323,10 +347,50 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, Encoding,
         gram -= (gram @ shares)[:, None]
         return gram, means
 
-    def _outputs(self, X: MatrixLike) -> np.ndarray:
-        """Return f(x) for rows X, (n, t) float64."""
-        self._refresh()
-        return finite_outputs(self._outputs_of_prepared(self._checked(rows_as_fitted(self, X))))
+    # --- the fitted model
+
+    @property
+    def fitted(self) -> Model:
+        """The fitted model: an expansion over the training rows, or over the features of a map."""
+        check_is_fitted(self)
+        kernel: Kernel = Linear()
+        if self.map is not None:
+            features = _features_of(self.map_, self.coef_.shape[1])
+        elif self._is_precomputed:
+            features = IdentityMap()
+            features.n_features_in_ = self.n_features_in_
+        else:
+            kernel = self.kernel_
+            features = ExactFeatures.of_values(kernel, self.rows_)
+        coef = self.dual_coef_ if self.map is None else self.coef_
+        learned = {name: vars(self)[name] for name in _SHOWN if name in vars(self)}
+        return Model(
+            self._recipe(), Task(self._codec), self.n_features_in_, fitted_names(self), features, kernel, coef.T,
+            self.intercept_, self._answers, learned=learned,
+        )  # fmt: skip
+
+    def _recipe(self) -> Recipe:
+        """Return the settings that prepared rows and answers depend on."""
+        kernel = "linear" if self.map is not None or self._is_precomputed else self.kernel
+        return Recipe(
+            type(self).__name__, True, kernel, gamma=self.gamma, precision="float64", n_jobs=self.n_jobs
+        )
+
+    def _check_bins(self) -> None:
+        """Raise ValueError for kernel="precomputed", whose columns are rows and not bins."""
+        if self._is_precomputed:
+            raise InputError(
+                Message("a model with {kernel='precomputed'} has no bins, so there is nothing to explain by.")
+            )
+
+    _outputs = outputs_of_rows
+    rows_as_read = rows_as_read
+    explain = forwarded(explain, _check_bins)
+    importance = forwarded(importance, _check_bins)
+    effects = forwarded(effects, _check_bins)
+    nearest = forwarded(nearest, _check_bins)
+    save = saved.save
+    load = saved.Load()
 
     @property
     def _is_precomputed(self) -> bool:
@@ -356,6 +420,31 @@ class KernelClassifier(SavedEstimator, ExplainedMachine, ClassTargets, Encoding,
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.positive_only = not self._is_signed
         return tags
+
+
+_SHOWN = ("mean_row_", "deviation_row_", "row_numbers_")  # what explanations ask of the rows of the fit
+
+
+class TransformerFeatures(FittedFeatures):
+    """Features of a fitted transformer of scikit-learn."""
+
+    def __init__(self, transformer: TransformerMixin, n_features: int):
+        self._transformer, self._width = transformer, n_features
+
+    @property
+    def _n_features_out(self) -> int:
+        return self._width
+
+    def features_into(self, rows: Rows, out: np.ndarray, shift: np.ndarray | None = None) -> None:
+        """See ``FittedFeatures``."""
+        out[:] = _arrays.to_dense(self._transformer.transform(rows))
+        if shift is not None:
+            out -= shift
+
+
+def _features_of(map: AdditiveMap | TransformerMixin, n_features: int) -> FittedFeatures:
+    """Return a fitted map, or any transformer, as features."""
+    return map if isinstance(map, FittedFeatures) else TransformerFeatures(map, n_features)
 
 
 def _with_labels(

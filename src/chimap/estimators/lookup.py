@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays
 from chimap._messages import Message
@@ -29,7 +30,7 @@ from chimap.features.additive import AnchorMap
 from chimap.features.additive.base import AdditiveMap
 from chimap.features.additive.codes import add_up, check_codes, look_up
 from chimap.losses import Logistic, Loss, SquaredHinge
-from chimap.model_files.model_file import SavedEstimator
+from chimap.models import saved
 from chimap.moments import rows_by_weight
 from chimap.recipe.task import HeldOutRows
 
@@ -41,7 +42,7 @@ _ROUGH = 1e-2  # tolerance of a machine that only serves calibration
 LOSSES: dict[str, Loss] = {loss.name: loss for loss in (SquaredHinge(), Logistic())}
 
 
-class LookupClassifier(SavedEstimator, ClassTargets, Encoding, BaseEstimator):
+class LookupClassifier(ClassTargets, Encoding, BaseEstimator):
     """One-versus-rest linear classifier on the features of an ``AnchorMap``, trained on their codes only.
 
     For each class, with targets y = +-1, it minimises over weights w and intercept b
@@ -105,6 +106,9 @@ class LookupClassifier(SavedEstimator, ClassTargets, Encoding, BaseEstimator):
     True
     """
 
+    file_kind: ClassVar[str] = "estimator"
+    save = saved.save
+    load = saved.Load()
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     map_: AnchorMap
@@ -257,18 +261,18 @@ class LookupClassifier(SavedEstimator, ClassTargets, Encoding, BaseEstimator):
 
     def compile(self) -> CompiledClassifier:
         """Return the same model in single precision, which ``chimap predict`` takes; see ``CompiledClassifier``."""
-        self._refresh()
+        check_is_fitted(self)
         return compiled_codes(self)
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return w . Psi(x) + b for rows X (n, bins), (n, t) float64."""
-        self._refresh()
+        check_is_fitted(self)
         X = rows_as_fitted(self, X)
         with threads(self.n_jobs):
             return self._outputs_of_codes(self.map_.encode(X))
 
     def _outputs_of_codes(self, codes: Rows) -> np.ndarray:
-        self._refresh()
+        check_is_fitted(self)
         codes = check_codes(codes, self.n_features_in_, self.map_.n_codes_)
         outputs: np.ndarray = look_up(codes, self.tables_.transpose(1, 2, 0)) + self.intercept_
         return outputs

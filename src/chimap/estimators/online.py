@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from chimap import _arrays, _loops, _threads
 from chimap._threads import threads
@@ -15,7 +16,7 @@ from chimap._validation import check_histograms, check_positive, rows_as_fitted,
 from chimap.data.formats.frames import frame_rows
 from chimap.estimators.targets import ClassTargets, CountedRows, Encoding, held_out_in_memory
 from chimap.kernels import intersection
-from chimap.model_files.model_file import SavedEstimator
+from chimap.models import saved
 from chimap.moments import rows_by_weight
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import HeldOutRows
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _MOST_STEPS = 10  # of a pass, for each row
 
 
-class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, Encoding, BaseEstimator):
+class OnlineIntersectionClassifier(ClassTargets, Encoding, BaseEstimator):
     """One-versus-rest support vector machine with the intersection kernel, learned in one step per row (SIKMA).
 
     For each class, with y = 1 for the class and -1 otherwise, the machine learns
@@ -93,6 +94,9 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, Encoding, BaseE
     True
     """
 
+    file_kind: ClassVar[str] = "estimator"
+    save = saved.save
+    load = saved.Load()
     n_features_in_: int
     feature_names_in_: Sometimes[np.ndarray]
     tables_: Annotated[np.ndarray, Shape("t", "n_features_in_", "knots")]
@@ -264,7 +268,7 @@ class OnlineIntersectionClassifier(SavedEstimator, ClassTargets, Encoding, BaseE
 
     def _outputs(self, X: MatrixLike) -> np.ndarray:
         """Return f(x) for rows X, (n, t) float64."""
-        self._refresh()
+        check_is_fitted(self)
         X = rows_as_fitted(self, X)
         rows = _arrays.as_rows(X)
         check_histograms(rows)

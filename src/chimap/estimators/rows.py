@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
@@ -15,38 +16,62 @@ from chimap._unicode import composed_names
 from chimap._validation import DataError, validated
 from chimap.data import ArraySource, Source, matched, open_source
 from chimap.data.catalogue import check_rows_order, opener_of
-from chimap.data.covariates import CovariateTable, beside, columns_aside, names_columns
+from chimap.data.covariates import CovariateTable, beside, columns_aside, covariate_names, names_columns
+from chimap.data.doubts import Units, doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.formats.frames import FrameSource, frame_rows
-from chimap.data.labelling import labelled, task_words
+from chimap.data.labelling import labelled, task_words, with_numbers
 from chimap.data.labels import UNREAD
-from chimap.data.table import LABEL_NAMES, ColumnChoice
+from chimap.data.overlap import TrainingMass
+from chimap.data.table import LABEL_NAMES, ColumnChoice, check_order
 from chimap.data.views import choice_like, fitted_names
+from chimap.recipe import Recipe
 from chimap.recipe.codecs import Codec, checked_batch, is_matrix
 from chimap.recipe.weights import checked_sample_weight, counts_in, with_weights
-from chimap.solvers.from_moments import RidgeSolver
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
+    from chimap.data.formats.fields import Reading
     from chimap.features.covariates import Covariates
 
+_LOOK_SHARE = (
+    1 / 32
+)  # of the memory of a fit, for rows that are looked at first, and for what is made of them
 
-def source_to_predict(model: Any, X: MatrixLike) -> Source | None:
+
+class OfColumns(Protocol):
+    """An estimator, with what it knows of the columns of its fit."""
+
+    n_features_in_: int
+    first_column_: int | None
+    taken_covariates: Covariates | None
+    mass_: TrainingMass | None
+    reading_: Reading | None
+
+
+class LearnsColumns(OfColumns, Protocol):
+    """An estimator that a fit tells of its columns."""
+
+    feature_names_in_: np.ndarray
+    weights: str
+    covariates: Any
+
+
+def source_to_predict(model: OfColumns, X: MatrixLike) -> Source | None:
     """Return a source if X is not a matrix of rows; None if it is.
 
     Parameters
     ----------
     model : estimator
-        Fitted model; its ``reading_``, if it has one, reads texts, molecules and named counts.
+        The fitted estimator; its ``reading_``, if it has one, reads texts, molecules and named counts.
     X : object
         The rows.
     """
     if isinstance(X, Source):
         return X
     if model.taken_covariates is not None:
-        return open_source(X, like=model)
-    reading = getattr(model, "reading_", None)
-    if reading is not None and (source := reading.source_of(X)) is not None:
+        return open_source(X, like=model, aside=model.taken_covariates.names)
+    if model.reading_ is not None and (source := model.reading_.source_of(X)) is not None:
         return source
     opener = opener_of(X)
     choice = choice_like(model)
@@ -54,31 +79,86 @@ def source_to_predict(model: Any, X: MatrixLike) -> Source | None:
     return None if opener is None else opener(X, UNREAD, replace(choice, aside=aside))
 
 
-def source_as_fitted(model: BaseEstimator, source: Source) -> Source:
+def source_as_fitted(model: OfColumns, source: Source) -> Source:
     """Return the source with the columns that the model was fitted on, in their order; see ``data.matched``."""
-    first = getattr(model, "first_column_", None)
+    first = model.first_column_
     if None not in (first, source.first_column) and first != source.first_column:
         raise DataError(
             f"{source.name}: its columns were counted from {source.first_column}, but those of the model from {first}. "
             "Open it with open_source(path, like=model)."
         )
-    rows = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__)
-    covariates: Covariates | None = model.taken_covariates
+    view = matched(source, fitted_names(model), model.n_features_in_, type(model).__name__, model.mass_)
+    say(view.notes[len(source.notes) :])
+    covariates = model.taken_covariates
     if covariates is None:
-        return rows
-    if rows.covariates is None and rows.origin is not None:
-        names = model.covariates if names_columns(model.covariates) else covariates.names
-        rows = beside(rows, CovariateTable.read(rows, names))
-    return covariates.widened(rows)
+        return view
+    if view.covariates is None and view.origin is not None:
+        view = beside(view, CovariateTable.read(view, covariates.words or covariates.names))
+    return covariates.widened(view)
 
 
-def bind_columns(model: BaseEstimator, source: Source) -> None:
-    """Keep on the model what the source says of its columns, or remove what an earlier fit has kept."""
-    model.n_features_in_, model.first_column_ = source.n_features, source.first_column
+def bind_columns(model: LearnsColumns, source: Source) -> None:
+    """Keep with the estimator what the source says of its columns, or remove what an earlier fit has kept."""
+    model.n_features_in_, model.first_column_, model.reading_ = (
+        source.n_features, source.first_column, source.reading,
+    )  # fmt: skip
+    model.__dict__.pop("feature_names_in_", None)
     if source.column_names is not None:
         model.feature_names_in_ = np.array(composed_names(source.column_names), dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
+
+
+def source_to_fit(
+    source: Source, recipe: Recipe, sample_weight: ArrayLike | None, groups: ArrayLike | str | None
+) -> tuple[Source, ArrayLike | None]:
+    """Return the labelled rows of a source, with weights and with targets of the kind that is learned; and the groups.
+
+    Raise DataError if there are no labels, if weights are invalid, or if weights or groups are in another order.
+    """
+    if not source.has_labels:
+        raise DataError(
+            Message("{} has no labels; name them where the data are opened, with {labels}.", source.name)
+        )
+    if source.row_ids is not None:
+        for argument, values in {"sample_weight": sample_weight, "groups": groups}.items():
+            check_order(source.row_ids, values, source.name, "source.row_ids", argument)
+    weights = source.weights if sample_weight is None else sample_weight
+    if weights is not None:
+        weights = checked_sample_weight(weights, source.n_rows)
+        source = with_weights(source, weights, counts_in(recipe.weights, weights))
+    if isinstance(groups, str):
+        groups = source.column(groups)
+    source = labelled(source)
+    return source if recipe.is_classifier else with_numbers(source), groups
+
+
+def with_columns_beside(
+    source: Source, covariates: str | Sequence[str], groups: ArrayLike | str | None
+) -> Source:
+    """Return the source with the columns that covariates name, if it has none yet.
+
+    Raise DataError if one of them holds the groups of the rows.
+    """
+    if isinstance(groups, str) and groups in columns_aside(covariates):
+        raise DataError(Message("{covariates} names {!r}, the groups of the rows: leave it out.", groups))
+    if source.covariates is not None:
+        return source
+    return beside(source, CovariateTable.read(source, covariates))
+
+
+def units_and_mass(
+    source: Source, recipe: Recipe, has_groups: bool
+) -> tuple[Units | None, TrainingMass | None]:
+    """Say what looks doubtful about some rows; return their units and mass, None where the fit will refuse the source.
+
+    The rows take a share of the memory, and are let go before the fit.
+    """
+    if source.held_bytes >= recipe.budget:
+        return None, None
+    rows, y = first_look(source, _LOOK_SHARE * recipe.budget)
+    say(doubts_at_fit(source, rows, y, recipe.normalize, recipe.is_classifier))
+    if not has_groups:
+        say(doubts_of_groups(source, rows))
+    return Units.of(rows), TrainingMass.of(rows)
 
 
 def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
@@ -100,12 +180,12 @@ def source_of(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON)
         X = validated(model, X)
     else:
         X, y = validated(model, X, y, **y_checks)
-    array_source = ArraySource(X, y, column_names=getattr(model, "feature_names_in_", None))
+    array_source = ArraySource(X, y, column_names=fitted_names(model))
     array_source.task_names = names
     return array_source
 
 
-def source_with_covariates(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
+def source_with_covariates(model: LearnsColumns, X: MatrixLike, y: ArrayLike, y_checks: JSON) -> Source:
     """Return a source of rows X and labels y with the covariates of the model: columns of X, or values of their own."""
     covariates = model.covariates
     if not names_columns(covariates):
@@ -119,7 +199,10 @@ def source_with_covariates(model: BaseEstimator, X: MatrixLike, y: ArrayLike, y_
                 covariates,
             )
         )
-    return open_source(X, y, aside=columns_aside(covariates))
+    if isinstance(y, str) and y in columns_aside(covariates):
+        raise DataError(Message("{covariates} names {!r}, the labels: leave it out.", y))
+    source = open_source(X, y, aside=columns_aside(covariates))
+    return beside(source, CovariateTable.read(source, covariate_names(covariates)))
 
 
 def labelled_rows(
@@ -143,17 +226,6 @@ def labelled_rows(
     assert labels is not None  # they are named
     weights = None if sample_weight is None else np.asarray(sample_weight)[source.places_in_file()]
     return cast("MatrixLike", source), labels, weights
-
-
-def keeps_moments(model: BaseEstimator) -> bool:
-    """Return whether the loss is solved from moments; raise AttributeError for other losses."""
-    if not RidgeSolver().supports(model.loss):
-        raise AttributeError(
-            Message(
-                "partial_fit needs {loss='square'}: {loss=} needs several passes over the rows.", model.loss
-            )
-        )
-    return True
 
 
 def checked_labels(
@@ -197,7 +269,7 @@ def checked_labels(
 
 
 def source_of_batch(
-    model: BaseEstimator,
+    model: LearnsColumns,
     X: MatrixLike,
     y: ArrayLike,
     sample_weight: ArrayLike | None,

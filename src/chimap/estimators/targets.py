@@ -14,14 +14,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_clas
 
 from chimap import _arrays
 from chimap._errors import InputError
-from chimap._types import JSON, ArrayLike, MatrixLike, Rows, Sometimes
+from chimap._types import JSON, ArrayLike, ClassWeight, MatrixLike, Rows, Sometimes
 from chimap.data import ArraySource
 from chimap.data.catalogue import check_rows_order
 from chimap.data.doubts import doubts_at_fit, doubts_of_groups, first_look, say
 from chimap.data.label_kinds import alike, as_targets
-from chimap.data.labelling import with_numbers
 from chimap.data.labels import check_labels, clean_targets
-from chimap.data.source import Source
+from chimap.data.views import fitted_names
 from chimap.estimators.rows import labelled_rows
 from chimap.fit.rows import FEWEST_UNITS, sufficient_folds
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -60,10 +59,6 @@ class ClassTargets(ClassifierMixin):
     _answers: ClassVar[ClassAnswers]
     _calibration: Sometimes[Calibration | TaskCalibration]
     _conformal: Sometimes[Conformal | None]
-
-    def _with_targets(self, source: Source) -> Source:
-        """Return the source with labels of the kind that the estimator learns."""
-        return source
 
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the scores of rows X: the class with the largest one is predicted.
@@ -256,10 +251,6 @@ class RealTargets(RegressorMixin):
     _answers: ClassVar[RealAnswers]
     _conformal: Sometimes[Conformal | None]
 
-    def _with_targets(self, source: Source) -> Source:
-        """Return the source with numbers as targets. Raise DataError for text that is no number."""
-        return with_numbers(source)
-
     def predict(self, X: MatrixLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Predict the targets of rows X.
 
@@ -420,6 +411,13 @@ class Encoding:
     """
 
     _codec: Sometimes[Codec]
+    class_weight_: Sometimes[np.ndarray | None]
+    threshold_: Sometimes[float]
+    noise_variance_: Sometimes[np.ndarray | None]
+    _calibration: Sometimes[Calibration | TaskCalibration]
+    _conformal: Sometimes[Conformal | None]
+    class_weight: ClassWeight = None
+    threshold: str | float | None = None
     weights: str = "importance"  # also of models from files that do not say what weights are
 
     def _learn_targets(self, y: ArrayLike) -> None:
@@ -437,7 +435,7 @@ class Encoding:
             return
         answers = ClassAnswers.of(
             held_out, self.classes_, self._n_targets, is_multilabel=self.multilabel_,
-            class_weight=getattr(self, "class_weight_", None), threshold=getattr(self, "threshold", None),
+            class_weight=self.class_weight_, threshold=self.threshold,
         )  # fmt: skip
         self._calibration, self._conformal = answers.calibration, answers.conformal
         if answers.threshold is None:
@@ -460,7 +458,7 @@ class Encoding:
         """Return the weights of the rows (n,), with class weights included, or None. Sets ``class_weight_``."""
         classes = None if not is_classifier(self) else self.classes_ if is_batch else classes_in(y)
         weights, of_classes = row_weights(
-            getattr(self, "class_weight", None), getattr(self, "threshold", None), classes, y, sample_weight,
+            self.class_weight, self.threshold, classes, y, sample_weight,
             is_batch=is_batch,
         )  # fmt: skip
         if classes is not None:
@@ -486,7 +484,7 @@ class Encoding:
 
     def _say_doubts_of(self, X: Rows, y: np.ndarray) -> None:
         """Say what looks doubtful of rows in memory to fit on."""
-        source = ArraySource(X, y, "X", getattr(self, "feature_names_in_", None))
+        source = ArraySource(X, y, "X", fitted_names(self))
         rows, labels = first_look(source)
         say(doubts_at_fit(source, rows, labels, None, is_classifier(self)), stacklevel=4)
         say(doubts_of_groups(source, rows), stacklevel=4)
@@ -498,6 +496,14 @@ class Encoding:
     def _target_shift(self) -> np.ndarray:
         """Return a provisional mean of the targets, (t,)."""
         return self._codec.shift
+
+
+def without_posterior(model: object) -> InputError:
+    """Return the error of a model without a posterior that is asked for standard deviations."""
+    return InputError(
+        f"a {type(model).__name__} has no posterior: predict without return_std, or use the model that it was made "
+        "from; predict_set returns intervals."
+    )
 
 
 def answers_of(model: object) -> ClassAnswers | RealAnswers:

@@ -15,7 +15,7 @@ from chimap._messages import Message
 from chimap._onnx import import_onnx
 from chimap._validation import check_choice, check_positive
 from chimap.data import ArraySource
-from chimap.estimators.prediction import Prediction
+from chimap.estimators import LookupClassifier
 from chimap.export.onnx import INPUT_TYPES, onnx_model
 from chimap.export.parts import ModelParts, parts_of
 from chimap.export.tables import WRITERS, BinTables, bin_tables, write_tables
@@ -125,7 +125,7 @@ def compare_tables(tables: BinTables, model: BaseEstimator, parts: ModelParts) -
 
 def _of_model(model: BaseEstimator, X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the linear outputs (n, t) and the labels or targets of rows whose columns are in the model's order."""
-    if isinstance(model, Prediction):  # it matches columns by name, so it needs the names
+    if not isinstance(model, LookupClassifier):  # the others match columns by name, so they need the names
         outputs = model.predict_source(ArraySource(X, column_names=getattr(model, "feature_names_in_", None)))
     else:
         outputs = model.decision_function(X).reshape(X.shape[0], -1)  # one column for two classes

@@ -158,6 +158,30 @@ class FittedFeatures(ABC):
         """
         return None
 
+    @property
+    def kept_rows(self) -> Rows | None:
+        """The rows whose kernel values the features are, where they are evaluated without a map; else None."""
+        return None
+
+    def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
+        """Return what each bin adds to z(x) . coef, relative to a reference row, where no mapped rows tell it.
+
+        Parameters
+        ----------
+        rows : ndarray or CSR matrix of shape (n, bins)
+            Checked rows.
+        reference : ndarray of shape (bins,)
+            The reference row.
+        coef : ndarray of shape (D, t)
+            Weights of the features for t outputs.
+
+        Returns
+        -------
+        ndarray of shape (n, bins, t) or None
+            None for all features but the values of an additive kernel that are evaluated without a map.
+        """
+        return None
+
     def describe(self) -> str:
         """Return a description of the features in a few words."""
         return type(self).__name__

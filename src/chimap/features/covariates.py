@@ -135,6 +135,8 @@ class Covariates:
         What the scores are.
     n_scored : int
         Number of rows that were left out in turn.
+    words : sequence of str, default=()
+        The words that named columns of the data, such as "meta.tsv::C(batch)"; empty where values were given.
     """
 
     codes: Sequence[CovariateCode]
@@ -144,6 +146,7 @@ class Covariates:
     scores: dict[str, float]
     measure: str
     n_scored: int
+    words: Sequence[str] = ()
 
     @classmethod
     def fitted(cls, table: CovariateTable, kernel: str, weight: float = 1.0) -> Covariates:
@@ -159,7 +162,7 @@ class Covariates:
                 "ignore", UserWarning
             )  # fewer landmarks than asked for are all that there are
             features.fit(unit)
-        return cls(codes, kernel, weight, features, {}, "", 0)
+        return cls(codes, kernel, weight, features, {}, "", 0, table.words)
 
     @property
     def names(self) -> list[str]:

@@ -29,6 +29,7 @@ from chimap.recipe import AUTO, Recipe, is_auto
 from chimap.recipe.task import Task, scoring_of
 from chimap.recipe.weights import with_weights
 from chimap.selection.jackknife import deviations_of, parts_of_rows, standard_error
+from chimap.selection.scoring import OutputScore
 
 KERNELS = ("linear", "gaussian")
 WEIGHTS = (1 / 16, 1 / 4, 1.0, 4.0, 16.0)  # times the scatter of the counts over that of the covariates
@@ -47,10 +48,12 @@ class _LeftOut:
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Rows of a sample, on which machines are compared."""
+    """Rows of a sample, on which machines are compared, with targets as labels: of classes 1 and -1.
+
+    Strengths are then chosen by squared error, as the machines are compared, and not by a score that jumps.
+    """
 
     recipe: Recipe
-    task: Task
     counts: Source
     groups: np.ndarray | None
     learn: Callable[[Recipe, Source, np.ndarray | None], Model]
@@ -58,14 +61,9 @@ class _Sample:
     def left_out(self, recipe: Recipe, rows: Source) -> tuple[Model, _LeftOut]:
         """Return the machine of these rows, and the outputs of each by a machine without it."""
         model = self.learn(recipe, rows, self.groups)
-        outputs = np.asarray(model.learned["held_out_"], np.float64)
-        y = self.counts.labels()
-        assert y is not None
-        codec = self.task.codec_of(y)
-        targets = np.asarray(codec.encode(y))
-        units = np.ones(1) if codec.units is None else codec.units
-        away = (outputs - codec.shift * units) / units - targets
-        return model, _LeftOut(outputs, np.nanmean(away**2, axis=1))
+        outputs, targets = np.asarray(model.learned["held_out_"], np.float64), rows.labels()
+        assert targets is not None
+        return model, _LeftOut(outputs, np.nanmean((outputs - targets.reshape(outputs.shape)) ** 2, axis=1))
 
 
 def with_covariates(
@@ -98,16 +96,20 @@ def with_covariates(
     places = choose_rows(source.n_rows, MOST_ROWS, recipe.seed)
     table, y = source.covariates.take(places), source.labels()
     assert y is not None
-    rows: Source = ArraySource(source.take(places), y[places], column_names=source.column_names)
+    codec = task.codec_of(y[places])
+    targets = np.asarray(codec.encode(y[places])) if recipe.is_classifier else y[places]
+    targets = targets[:, 0] if targets.ndim == 2 and targets.shape[1] == 1 else targets
+    rows: Source = ArraySource(source.take(places), targets, column_names=source.column_names)
     if source.weights is not None:
         rows = with_weights(rows, source.weights[places])
     of_rows = None if groups is None else groups[places]
     if of_rows is not None and np.unique(of_rows).size < 2:
         of_rows = None
     exact = replace(
-        exact_machine_of(recipe), alpha=AUTO, threshold=None, time_limit=None, keeps_posterior=False
-    )
-    sample = _Sample(exact, task, rows, of_rows, learn)
+        exact_machine_of(recipe), alpha=AUTO, threshold=None, time_limit=None, keeps_posterior=False,
+        is_classifier=False, scoring=None, positive=None,
+    )  # fmt: skip
+    sample = _Sample(exact, rows, of_rows, learn)
     model, alone = sample.left_out(sample.recipe, rows)
     progress.advance()
     if is_auto(recipe.gamma) and model.gamma is not None:  # the sum has no gamma of its own to choose
@@ -135,7 +137,8 @@ def with_covariates(
             progress.advance()
     assert both is not None
     assert others is not None
-    chosen = _told(both[0], sample, alone, others[1], both[1])
+    score = codec.score(y[places], scoring_of(recipe.scoring, recipe.is_classifier, y[places]), rows.weights)
+    chosen = _told(both[0], score, sample, alone, others[1], both[1])
     gain = alone.errors - both[1].errors
     if gain.mean() <= _CLEAR * gain.std(ddof=1) / np.sqrt(gain.size) or chosen.scores["covariates add"] < 0:
         return recipe, source, replace(chosen, weight=0.0)
@@ -159,17 +162,16 @@ def _scatter(model: Model, rows: Source, seed: int) -> float:
 
 
 def _told(
-    columns: Covariates, sample: _Sample, counts: _LeftOut, covariates: _LeftOut, both: _LeftOut
+    columns: Covariates,
+    score: OutputScore,
+    sample: _Sample,
+    counts: _LeftOut,
+    covariates: _LeftOut,
+    both: _LeftOut,
 ) -> Covariates:
     """Return the covariates with the scores of each and of both, and the errors of their differences."""
-    y = sample.counts.labels()
-    assert y is not None
-    recipe = sample.recipe
-    score = sample.task.codec_of(y).score(
-        y, scoring_of(recipe.scoring, recipe.is_classifier, y), sample.counts.weights
-    )
-    places = np.arange(len(y))
-    parts = parts_of_rows(places.size, sample.groups, recipe.seed)
+    places = np.arange(sample.counts.n_rows)
+    parts = parts_of_rows(places.size, sample.groups, sample.recipe.seed)
     scores, deviations = {}, {}
     for name, found in {"counts": counts, "covariates": covariates, "both": both}.items():
         scores[name] = float(score(found.outputs, places))
@@ -180,11 +182,9 @@ def _told(
     return replace(columns, scores=scores, measure=score.name, n_scored=places.size)
 
 
-def check_covariates(recipe: Recipe, *, is_batch: bool = False, has_unlabelled: bool = False) -> None:
+def check_covariates(recipe: Recipe) -> None:
     """Raise ValueError for settings that do not go with covariates."""
     refused = {
-        "partial_fit": is_batch,
-        "unlabelled rows": has_unlabelled,
         "principal components": recipe.n_principal is not None,
         "a learned kernel": recipe.learner is not None,
     }

@@ -19,7 +19,7 @@ from chimap.features.exact import ExactBlocks
 from chimap.features.scaled import Scale, ScaledFeatures
 from chimap.recipe import Recipe
 from chimap.recipe.parts import FeatureBlock, parts_of, sizes_of
-from chimap.selection.tried import TRIED_ROWS
+from chimap.solvers.tried import TRIED_ROWS
 
 
 def features_of(parts: list[FeatureBlock], seed: int) -> BlockFeatures | ExactBlocks:

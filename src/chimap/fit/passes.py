@@ -30,9 +30,9 @@ from chimap.fit.checkpoint import Checkpoint, Known, Standing
 from chimap.fit.method import Method
 from chimap.fit.rows import PreparedRows, features_by_pieces
 from chimap.moments import PCA, DealtFolds, FoldMoments, RowWeights, provisional_mean
-from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.base import Swept
 from chimap.solvers.held_out import Witnesses
+from chimap.solvers.tried import TRIED_ROWS, TriedRows
 
 
 def first_mean(features: FittedFeatures, rows: Rows, dtype: np.dtype) -> np.ndarray:

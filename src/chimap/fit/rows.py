@@ -25,8 +25,8 @@ from chimap.models.preparation import Preparation
 from chimap.moments import DealtFolds, RowFolds, RowWeights, of_entries, of_rows, rows_by_weight, unit_of
 from chimap.recipe.codecs import Codec
 from chimap.recipe.task import HeldOutRows
-from chimap.selection.tried import TRIED_ROWS, TriedRows
 from chimap.solvers.held_out import HeldOut, Witnesses
+from chimap.solvers.tried import TRIED_ROWS, TriedRows
 
 _MOST_SHARE = 4  # even the fewest take at most a quarter of the budget
 # Rows, or groups, that suffice to calibrate by, and rows of a rare class. With 28 rows of a fold probabilities were off
@@ -316,7 +316,16 @@ class PreparedRows:
         """Return the witnesses with the score by which they help choose a setting."""
         score = self.codec.score(self.labels[witnesses.rows], scoring, witnesses.counted)
         shift = np.asarray(self.codec.shift)
-        return TriedRows(witnesses.Z, witnesses.Y, shift, score, witnesses.weights, self.codec.units)
+        return TriedRows(
+            witnesses.Z,
+            witnesses.Y,
+            shift,
+            score,
+            score.name,
+            score.sample_weight,
+            witnesses.weights,
+            self.codec.units,
+        )
 
     def over(self, source: Source, n_folds: int, groups: np.ndarray | None = None) -> PreparedRows:
         """Return other rows of the same kind, in random folds, or in folds of whole groups."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from chimap._errors import InputError
 from chimap._messages import Message
-from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, RandomState, Rows
+from chimap._types import JSON, ArrayLike, Blocks, ClassWeight, RandomState, Rows, Sometimes
 from chimap._validation import ParameterError, check_choice, check_positive
 from chimap.estimators.base import HistogramModel
 from chimap.estimators.targets import ClassTargets, RealTargets
@@ -30,6 +30,7 @@ from chimap.recipe import Recipe
 from chimap.recipe.recipe import checked_alpha
 from chimap.selection import fold_count
 from chimap.selection.base import OpenSettings
+from chimap.solvers.groups import KernelPath
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -101,7 +102,14 @@ class WidthLearner:
 class KernelLearner(HistogramModel):
     """Learns the widths first, on a part of the rows with few features, and then fits a plain model with them."""
 
-    _races = False
+    widths_: Sometimes[np.ndarray]
+    width_names_: Sometimes[list[str]]
+    width_columns_: Sometimes[np.ndarray]
+    start_widths_: Sometimes[np.ndarray]
+    history_: Sometimes[list[JSON]]
+    stopped_: Sometimes[str]
+    n_iter_: Sometimes[int]
+    n_evaluations_: Sometimes[int]
 
     def __init__(
         self,
@@ -354,7 +362,10 @@ class ChannelLearner(WidthLearner):
 class MultipleKernelModel(KernelLearner):
     """A sum of kernels, one per channel, whose weights are learned. See ``MultipleKernelLearner``."""
 
-    _races = False
+    kernel_weights_: np.ndarray
+    path_: Sometimes[KernelPath]
+    kkt_residual_: Sometimes[float]
+    objective_: Sometimes[float]
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,55 +18,7 @@ if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
 
 
-__all__ = ["SavedEstimator", "checked", "decode", "encode", "load", "register", "save"]
-
-
-class SavedEstimator:
-    """Mixin for estimators that are written to model files."""
-
-    file_kind: ClassVar[str] = (
-        "estimator"  # what the file holds; "model" if the command line can predict with it
-    )
-
-    def _refresh(self) -> None:
-        """Bring the learned attributes up to date, or raise NotFittedError."""
-        check_is_fitted(self)
-
-    def save(self, path: str | Path, overwrite: bool = False) -> None:
-        """Write the model to a file of safetensors and JSON, which is safe to open: it holds no code.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-        overwrite : bool, default=False
-            Whether to replace an existing file.
-
-        Raises
-        ------
-        FileExistsError
-            If the path exists and ``overwrite`` is False.
-        """
-        save(self, path, overwrite=overwrite)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Return a model that ``save`` wrote.
-
-        Parameters
-        ----------
-        path : str or Path
-            The file.
-
-        Raises
-        ------
-        DataError
-            If the file is not one that ``save`` wrote, or holds a model of another class.
-        """
-        model = load(path, kind=cls.file_kind)
-        if not isinstance(model, cls):
-            raise DataError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}; use chimap.load.")
-        return model
+__all__ = ["checked", "decode", "encode", "load", "register", "save"]
 
 
 def save(model: BaseEstimator, path: str | Path, *, overwrite: bool = False, kind: str | None = None) -> None:

@@ -19,10 +19,11 @@ from chimap._errors import InputError
 from chimap._messages import Message
 from chimap._types import JSON, Rows
 from chimap.backends import backend_of, check_device, on_host
+from chimap.explain.neighbours import expansion_of
 from chimap.features.base import FittedFeatures
 from chimap.features.covariates import Covariates
 from chimap.features.exact import RowKernel
-from chimap.features.mapped_functions import MappedModel
+from chimap.features.mapped_functions import LinearFunction, MappedModel
 from chimap.features.rounded import RoundedFeatures
 from chimap.kernels import AdditiveKernel, Kernel, OnColumns, Sum
 from chimap.models.answers import ClassAnswers, RealAnswers
@@ -92,6 +93,11 @@ class Model:
         return int(self.coef.shape[1])
 
     @property
+    def rows_at_once(self) -> int:
+        """Rows whose features are in memory together."""
+        return ROWS_AT_ONCE
+
+    @property
     def alpha(self) -> float:
         """The strength of the penalty."""
         return float(self.learned["alpha_"])
@@ -114,7 +120,14 @@ class Model:
         return int(self.learned["n_passes_"])
 
     def describe(self) -> JSON:
-        """Return a description of the kernel and the features; see ``HistogramClassifier.describe``."""
+        """Return a description of the kernel and the features.
+
+        Returns
+        -------
+        dict
+            "kernel" is the name of the kernel; "gamma" is None for a kernel without gamma and for a plain additive
+            kernel, whose gamma is 1; "features" describes the features.
+        """
         kernel, name = self.kernel, self.kernel.name
         if self.recipe.n_covariates and isinstance(kernel, Sum):
             *bins, _ = kernel.kernels
@@ -128,6 +141,26 @@ class Model:
             "gamma": None if is_plain else gamma,
             "features": self.features.describe(),
         }
+
+    @property
+    def bin_names(self) -> np.ndarray:
+        """The names of the bins, or their numbers; bins of images are named by cells and words."""
+        if self.columns is not None:
+            return np.array(self.columns, dtype=object)
+        histograms = self.learned.get("histograms_")
+        return (
+            np.arange(self.n_bins) if histograms is None else np.asarray(histograms.get_feature_names_out())
+        )
+
+    @property
+    def output_names(self) -> np.ndarray:
+        """The names of the outputs: classes, tasks or targets; two classes have one output, for the second."""
+        n_outputs, answers, names = self.n_outputs, self.answers, self.task.names
+        if isinstance(answers, ClassAnswers) and not answers.is_multilabel:
+            return answers.classes[-n_outputs:]
+        if names is not None:
+            return names
+        return np.array(["prediction"]) if n_outputs == 1 else np.arange(n_outputs)
 
     # --- from rows to outputs
 
@@ -184,7 +217,11 @@ class Model:
         if not on_host(self.recipe.device):
             return self.scorer(rows)
         features, weights, intercept = self.folded
-        return scores(features, rows, weights, room) + intercept
+        return products(features, rows, weights, room) + intercept
+
+    def scores(self, rows: Rows, first_row: int | np.ndarray, name: str, room: np.ndarray) -> np.ndarray:
+        """Return f(x) (n, t) for rows as they were read; an error names the row of ``name``. See ``outputs``."""
+        return self.outputs(self.preparation(rows, first_row, name), room)
 
     def outputs_of_all(self, rows: Rows) -> np.ndarray:
         """Return f(x) (n, t) for any number of prepared rows."""
@@ -223,12 +260,31 @@ class Model:
         return None if self.recipe.is_rounded else self.features.mapped_model(self.coef, self.intercept)
 
     @property
+    def is_additive(self) -> bool:
+        """Whether the scores are a sum of functions of single bins."""
+        mapped = self.mapped()
+        return mapped is not None and isinstance(mapped.function, LinearFunction)
+
+    def kernel_values(self, rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return kernel values (n, m) of prepared rows with the m kept ones, the weights (m, t) and outputs of these.
+
+        Raise DataError if the model is not a sum over landmarks or rows.
+        """
+        kept = self.features.kept_rows
+        if kept is not None:
+            return self.features.mapped(rows), self.coef, self.outputs_of_all(kept)
+        mapped = self.mapped()
+        function = expansion_of(mapped)
+        assert mapped is not None
+        return function.values(mapped.rows(rows)), function.coef, function(function.centres)
+
+    @property
     def takes_signs(self) -> bool:
         """Whether bins may be negative."""
         return any(part.kernel.is_signed for part in self.parts)
 
 
-def scores(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
+def products(features: FittedFeatures, rows: Rows, weights: np.ndarray, room: np.ndarray) -> np.ndarray:
     """Return Psi(x) . w (n, t) for prepared rows and weights (D, t) of the same dtype.
 
     room (n, D): where dense features are written, by those that do not give their outputs tile by tile.

@@ -24,8 +24,8 @@ from chimap.features.weighted import Half, Relevance, output_mixtures
 from chimap.kernels import Kernel
 from chimap.losses import Loss
 from chimap.moments import of_entries
-from chimap.solvers.exact import DualSolution, lift
-from chimap.solvers.kernel_matrix import exact_machine
+from chimap.solvers.exact import DualSolution, ExactSolver
+from chimap.solvers.kernel_matrix import MatrixMachine, exact_machine
 from chimap.solvers.liblinear import SEARCH_TOLERANCE, margins, usual_alpha
 
 _REPEATS = 4  # random divisions of the rows into halves
@@ -63,6 +63,10 @@ class Machine(Protocol):
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
         """Return outputs (m, t) for the rows to score, less the target shift; None if the system is singular."""
+        ...
+
+    def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
+        """Return how relevant the mapped coordinates are. Raises TypeError for machines without gradients."""
         ...
 
 
@@ -142,8 +146,42 @@ class Products:
         return cls(square, kernel.diagonal(train), cross, kernel.diagonal(test), None, None, seconds, work)
 
 
+@dataclass(frozen=True, eq=False)
+class ProductValues:
+    """``KernelValues`` of the rows to learn from, out of their products; ``gamma`` is None for the products as such."""
+
+    products: Products
+    gamma: float | None
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.products.squares.size
+
+    @property
+    def is_centred(self) -> bool:
+        """Whether the values may be lifted by a constant: products are about a mean."""
+        return self.gamma is None
+
+    def gram_into(self, square: np.ndarray) -> np.ndarray:
+        """See ``RowKernel``."""
+        np.copyto(square, self.products.square)
+        if self.gamma is None:
+            return self.products.squares.astype(np.float64)
+        exponentials_below(square, self.products.squares, self.gamma)
+        return np.ones(self.products.squares.size)
+
+    def change_octaves(self, square: np.ndarray, before: int, after: int) -> None:
+        """See ``RowKernel``: from the products, which are exact."""
+        if before != after and self.gamma is not None:
+            np.copyto(square, self.products.square)
+            exponentials_below(square, self.products.squares, self.gamma * 2.0**after)
+
+
 class KernelMachine:
-    """An exact machine on the matrix of an additive kernel or, if gamma is given, of its exponential form."""
+    """An exact machine on the matrix of an additive kernel or, if gamma is given, of its exponential form.
+
+    It is the machine of ``solvers.kernel_matrix``, with rows to score.
+    """
 
     # matrices of kernel values that ``relevance`` makes: mirrored, and of halves
     RELEVANCE: ClassVar[float] = 2.5
@@ -157,7 +195,8 @@ class KernelMachine:
         loss: str | Loss = "square",
     ):
         self.products, self.gamma, self.Y, self.row_weights = products, gamma, Y, row_weights
-        self._loss = loss
+        self._make = exact_machine(loss).tried
+        self._machine: MatrixMachine | None = None
         self._octaves: int | None = None
         self.seconds = self.work = 0.0
 
@@ -173,20 +212,18 @@ class KernelMachine:
     @property
     def begins_at(self) -> int:
         """See ``Machine``."""
-        self._prepare(0)
-        return self._ridge.begins_at
+        return self._at(0).begins_at
 
     def scale(self) -> float:
         """Return the mean scatter of a row, the unit of strengths."""
-        self._prepare(0)
-        return max(self._ridge.scale(), float(np.finfo(np.float32).eps))
+        return max(self._at(0).scale(), float(np.finfo(np.float32).eps))
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
         """See ``Machine``."""
-        self._prepare(octaves)
-        before = self._ridge.operations
-        solution = self._ridge.solve(alpha)
-        self.work += (self._ridge.operations - before) / _FACTORS
+        ridge = self._at(octaves)
+        before = ridge.operations
+        solution = ridge.solve(alpha)
+        self.work += (ridge.operations - before) / _FACTORS
         if solution is None:
             return None
         return self._of_others(solution) + solution.intercept
@@ -218,65 +255,59 @@ class KernelMachine:
 
     def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
         """Return how relevant the mapped coordinates are, from machines on random halves of the rows."""
-        self._prepare(octaves)
+        ridge, machine = self._at(octaves), self._machine
         kept, n, rng = self.products.train, self.Y.shape[0], np.random.default_rng(seed)
         assert kept is not None  # a kernel without a map has no gradients
-        values = np.tril(self._ridge.square, -1)
+        assert machine is not None
+        values = np.tril(ridge.square, -1)
         values += values.T
-        values[np.diag_indices(n)] = self._diagonal
+        values[np.diag_indices(n)] = machine.lifted
         gradients = list[Relevance]()
         mixtures = output_mixtures(self.Y.shape[1], rng)
         for _ in range(_REPEATS):
             order = rng.permutation(n)
             halves = [
-                self._half(np.sort(half), values, kept, alpha, mixtures)
+                self._half(np.sort(half), values, machine.lifted, kept, alpha, mixtures)
                 for half in (order[: n // 2], order[n // 2 :])
             ]
             gradients.append(Relevance.of(*halves))
         return reduce(add, gradients)
 
     def _half(
-        self, rows: np.ndarray, values: np.ndarray, kept: KeptRows, alpha: float, mixtures: np.ndarray
+        self,
+        rows: np.ndarray,
+        values: np.ndarray,
+        diagonal: np.ndarray,
+        kept: KeptRows,
+        alpha: float,
+        mixtures: np.ndarray,
     ) -> Half:
         """Fit a machine on half of the rows, and return what its gradients are computed from."""
         weights = None if self.row_weights is None else self.row_weights[rows]
         square = np.ascontiguousarray(values[np.ix_(rows, rows)])
-        machine = exact_machine(self._loss).tried(square, self._diagonal[rows], self.Y[rows], weights)
-        solution = machine.solve(alpha)
+        solution = self._make(square, diagonal[rows], self.Y[rows], weights).solve(alpha)
         # A half whose matrix is singular to rounding contributes no evidence about the bins.
         weights_of_rows = np.zeros((rows.size, mixtures.shape[0])) if solution is None else solution.weights
         coef = (weights_of_rows @ mixtures).astype(values.dtype)
         at = np.ones((1, rows.size), values.dtype) if self.gamma is None else values[:_LOOKED, rows]
         return Half(kept.take(rows), coef, at)
 
-    def _prepare(self, octaves: int) -> None:
-        """Compute the kernel values for this gamma, in the matrix of the machine."""
-        if octaves == self._octaves:
-            return
+    def _at(self, octaves: int) -> ExactSolver:
+        """Return the solver for this gamma, with the kernel values of the rows to score."""
         products = self.products
-        is_first = self._octaves is None
-        if is_first:
-            self._square = np.empty_like(products.square)
-        square, began = self._square, time.perf_counter()
-        np.copyto(square, products.square)
-        self._cross = products.cross if self.gamma is None else None
-        if self.gamma is not None:
-            self._gamma = self.gamma * 2.0**octaves
-            if products.cross.size <= _MOST_VALUES:
-                self._cross = self._values(slice(None))
-            self._preparing = products.seconds + time.perf_counter() - began
-            self.work += square.size / 2 / _EXPONENTIALS
-            exponentials_below(square, products.squares, self._gamma)
-            diagonal = np.ones(products.squares.size)
-        else:
-            self._preparing = products.seconds
-            diagonal = lift(square, products.squares.astype(np.float64))
-        if is_first:
-            # One matrix and one machine serve all gammas: the next gamma overwrites the matrix, and its solution is
-            # close to that of the last, from which a machine with margins starts.
-            self._diagonal = diagonal
-            self._ridge = exact_machine(self._loss).tried(square, diagonal, self.Y, self.row_weights)
-        self._octaves = octaves
+        if octaves != self._octaves:
+            self._octaves, began = octaves, time.perf_counter()
+            self._cross = products.cross if self.gamma is None else None
+            if self.gamma is not None:
+                self._gamma = self.gamma * 2.0**octaves
+                if products.cross.size <= _MOST_VALUES:
+                    self._cross = self._values(slice(None))
+                self.work += products.square.size / 2 / _EXPONENTIALS
+            self._preparing = products.seconds + (0.0 if self.gamma is None else time.perf_counter() - began)
+        if self._machine is None:
+            values = ProductValues(products, self.gamma)
+            self._machine = MatrixMachine(values, self.Y, self.row_weights, products.square.dtype, self._make)
+        return self._machine.at(octaves)
 
 
 class LeftOutMachine(KernelMachine):
@@ -317,22 +348,22 @@ class LeftOutMachine(KernelMachine):
 
     def outputs(self, alpha: float, octaves: int) -> np.ndarray | None:
         """See ``Machine``."""
-        self._prepare(octaves)
-        before = self._ridge.operations
-        solution = self._ridge.solve(alpha)
+        ridge = self._at(octaves)
+        before = ridge.operations
+        solution = ridge.solve(alpha)
         if solution is not None:
-            left_out, self.seconds = self._left_out(solution), self._preparing
+            left_out, self.seconds = self._left_out(ridge, solution), self._preparing
         # A row that is left out costs as much as its share of the factor.
-        self.work += 2 * (self._ridge.operations - before) / _FACTORS
+        self.work += 2 * (ridge.operations - before) / _FACTORS
         if solution is None or np.isnan(left_out[~np.isnan(self.Y)]).any():
             return None
         return np.asarray(np.nan_to_num(self.Y) - np.nan_to_num(left_out) + self._shifts)
 
-    def _left_out(self, solution: DualSolution) -> np.ndarray:
+    def _left_out(self, ridge: ExactSolver, solution: DualSolution) -> np.ndarray:
         """Return the residuals (n, t) of left-out rows; NaN where a target is missing, or rounding hides it."""
         if self._groups is None:
-            return self._ridge.leave_one_out(solution)
-        return np.concatenate(self._ridge.leave_out(solution, self._groups))
+            return ridge.leave_one_out(solution)
+        return np.concatenate(ridge.leave_out(solution, self._groups))
 
 
 class MarginMachine:
@@ -356,6 +387,10 @@ class MarginMachine:
         out = np.asarray(self.others @ outputs.coef + outputs.intercept, dtype=np.float64)
         self.seconds = time.perf_counter() - began
         return out
+
+    def relevance(self, alpha: float, octaves: int, seed: int) -> Relevance:
+        """See ``Machine``."""
+        raise TypeError("bins can only be weighted by a machine on a kernel matrix")
 
     def _count(self, passes: int) -> None:
         self.work += passes * _arrays.stored_values(self.Z).size / _VISITS

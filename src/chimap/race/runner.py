@@ -21,7 +21,7 @@ from chimap.data import ArraySource, Source
 from chimap.data.source import choose_rows
 from chimap.engines import Progress
 from chimap.models.model import Model
-from chimap.models.predict import source_outputs
+from chimap.models.predict import outputs_of_source
 from chimap.moments import of_rows
 from chimap.race.candidates import Look, has_features, is_free
 from chimap.race.machines import Split
@@ -189,7 +189,7 @@ class Race:
     @property
     def measure(self) -> str:
         """Name of the score."""
-        return score_name(self.scoring, self.asked.is_classifier, self.y)
+        return score_name(self.scoring, self.asked.is_classifier, self.y, self.asked.positive)
 
     @property
     def footprint(self) -> int:
@@ -286,10 +286,10 @@ class Race:
 
     def _tried(self, fitted: BestSetting, splits: list[Split]) -> list[Outcome]:
         """Return the outcomes of the settings among which the score chose: one if the squared error did."""
-        among = [(fitted.score, fitted.outputs)] if self.by_error else [(s, o) for s, _, o in fitted.tried]
+        tried = [trial for trial in fitted.tried if not self.by_error or trial.outputs is fitted.outputs]
         return [
-            Outcome(score, deviations=tuple(self._all_deviations(splits, outputs)))
-            for score, outputs in among
+            Outcome(trial.score, deviations=tuple(self._all_deviations(splits, trial.outputs)))
+            for trial in tried
         ]
 
     @property
@@ -377,7 +377,7 @@ class Race:
         """Return the outcome of a model, by its score on the rows ``test``."""
         rows = _arrays.take_rows(self.rows, test)
         began = time.perf_counter()
-        outputs = source_outputs(fitted, ArraySource(rows, column_names=self.column_names))
+        outputs = outputs_of_source(fitted, ArraySource(rows, column_names=self.column_names))
         seconds = (time.perf_counter() - began) / max(1, test.size)
         score = fitted.task.codec.score(self.y, self.scoring, self.weights)
         deviations = tuple(self._deviations(score, test, outputs))

@@ -46,7 +46,7 @@ from chimap.recipe import Recipe, is_auto
 from chimap.recipe.codecs import Codec
 from chimap.recipe.parts import parts_of
 from chimap.recipe.recipe import AUTO, checked_alpha
-from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
+from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.leave_one_out import OCTAVES
 from chimap.selection.scoring import OutputScore
 from chimap.solvers.kernel_matrix import has_exact_machine
@@ -87,8 +87,8 @@ class BestSetting:
         Seconds to compute the outputs of one row.
     machines : sequence of Machine
         The machines of the splits.
-    tried : list of (float, float, list of arrays)
-        Score, mean squared error and outputs of each setting that was tried and could be solved.
+    tried : list of ScoredOutputs
+        The settings that were tried and could be solved.
     """
 
     setting: Setting
@@ -98,21 +98,34 @@ class BestSetting:
     gamma: float | None
     seconds: float
     machines: Sequence[Machine]
-    tried: list[tuple[float, float, list[np.ndarray]]]
+    tried: list[ScoredOutputs]
 
     def learned_weights(self, weights: np.ndarray, seed: int) -> np.ndarray:
         """Return the next bin weights (bins,) from the machine of the only split, which was fitted with ``weights``."""
         (machine,) = self.machines
-        if not isinstance(machine, KernelMachine):
-            raise TypeError("bins can only be weighted by a machine on a kernel matrix")
         relevance = machine.relevance(self.alpha, self.setting[1], seed)
         bins = np.arange(relevance.products.size) % weights.size
         # u = sqrt(w) psi, so df/dpsi = sqrt(w) df/du
         return weights_of(weights * relevance.summed(bins, weights.size).above_noise(), weights)
 
 
-@dataclass
-class Search:
+@dataclass(frozen=True)
+class ScoredOutputs(Scored):
+    """The score of a setting with the outputs for the rows to score of each split: none where it cannot be solved."""
+
+    outputs: list[np.ndarray]
+
+
+@dataclass(frozen=True)
+class OutputsByError(ScoredOutputs):
+    """The same, where the least squared error is the best, whatever the score."""
+
+    def beats(self, other: Scored) -> bool:
+        """Whether the error is smaller."""
+        return self.error < other.error
+
+
+class Search(SettingSearch[ScoredOutputs]):
     """Search for the setting of machines with the best mean score on the rows to score.
 
     Parameters
@@ -131,12 +144,24 @@ class Search:
         Whether the setting with the least squared error is the best, whatever its score.
     """
 
-    shared: SharedMachines
-    machines: Sequence[Machine]
-    splits: Sequence[Split]
-    gamma: float | None = None
-    chooses_gamma: bool = False
-    by_error: bool = False
+    def __init__(
+        self,
+        shared: SharedMachines,
+        machines: Sequence[Machine],
+        splits: Sequence[Split],
+        gamma: float | None = None,
+        chooses_gamma: bool = False,
+        by_error: bool = False,
+    ):
+        super().__init__(shared.alphas, OCTAVES)
+        self.shared, self.machines, self.splits = shared, machines, splits
+        self.gamma, self.chooses_gamma = gamma, chooses_gamma
+        self._trial_of = OutputsByError if by_error else ScoredOutputs
+
+    @cached_property
+    def scale(self) -> float:
+        """See ``SettingSearch``."""
+        return self.machines[0].scale()
 
     def best(self, start: Setting | None, looks_on: LooksOn) -> BestSetting:
         """Return the best setting.
@@ -144,71 +169,30 @@ class Search:
         From ``start`` the search goes uphill if ``looks_on`` says that this is worth it. Without a start it first goes
         down by decades from where the machine begins. Raise DataError if no setting can be solved.
         """
-        self._scale = self.machines[0].scale()
-        self._tried: dict[Setting, tuple[Scored, list[np.ndarray]]] = {}
-        setting = None if start is None else self._solved_from(start)
-        first = None if setting is None else self._trial(setting)
-        if setting is None or first is None or not first[1] or looks_on(first[0].score, first[1]):
+        setting = None if start is None else self.weakest_solved(start) or start
+        first = None if setting is None else self.trial(setting)
+        if setting is None or first is None or not first.outputs or looks_on(first.score, first.outputs):
             steps = _STEPS if self.chooses_gamma else _STEPS[:2]
-            setting = climb(self._better, setting or self._downhill(), steps)
-        trial, alpha = self._trial(setting), self._alpha(setting[0])
-        if trial is None or alpha is None or not np.isfinite(trial[0].score):
+            setting = climb(self.better, setting or self._beginning(), steps)
+        trial, alpha = self.trial(setting), self.alpha(setting[0])
+        if trial is None or alpha is None or not np.isfinite(trial.score):
             raise DataError(
                 "none of the strengths has a score: the matrix is singular to rounding, or the score is not a number"
             )
         n_scored = sum(test.size for _, test in self.splits)
         return BestSetting(
-            setting, trial[0].score, trial[1], alpha,
+            setting, trial.score, trial.outputs, alpha,
             None if self.gamma is None else self.gamma * 2.0 ** setting[1],
             sum(machine.seconds for machine in self.machines) / max(1, n_scored), self.machines,
-            [(scored.score, scored.error, outputs) for scored, outputs in self._tried.values() if outputs],
+            [trial for trial in self.trials.values() if trial.outputs],
         )  # fmt: skip
 
-    def _solved_from(self, start: Setting) -> Setting:
-        """Return the smallest strength, from that of ``start`` upwards, that can be solved; ``start`` if there is none.
-
-        With more rows, a strength that vanishes beside the rounding errors of their matrix may be too small.
-        """
-        place, octaves = start
-        while (trial := self._trial((place, octaves))) is not None:
-            if trial[1]:
-                return place, octaves
-            place += 1
-        return start
-
-    def _downhill(self) -> Setting:
+    def _beginning(self) -> Setting:
         """Return the setting to climb from: the largest of given strengths, or the best of a descent by decades."""
-        if self.shared.alphas is not None:
-            return len(self.shared.alphas) - 1, 0
-        best = (self.machines[0].begins_at, 0)
-        while self._better((best[0] - 2, 0), best):
-            best = best[0] - 2, 0
-        return best
+        return self.downhill(self.machines[0].begins_at) if self.alphas is None else (len(self.alphas) - 1, 0)
 
-    def _alpha(self, place: int) -> float | None:
-        """Return the strength at a place, or None out of range."""
-        return strength_at(place, self._scale, self.shared.alphas)
-
-    def _better(self, setting: Setting, best: Setting) -> bool:
-        """Whether a setting is in range and beats the best one so far."""
-        candidate, incumbent = self._trial(setting), self._trial(best)
-        if candidate is None or incumbent is None:
-            return False
-        if self.by_error:
-            return candidate[0].error < incumbent[0].error
-        return candidate[0].beats(incumbent[0])
-
-    def _trial(self, setting: Setting) -> tuple[Scored, list[np.ndarray]] | None:
-        """Return the score and the outputs of a setting; None out of range."""
-        alpha = self._alpha(setting[0])
-        if alpha is None or abs(setting[1]) > OCTAVES:
-            return None
-        if setting not in self._tried:
-            self._tried[setting] = self._score(alpha, setting[1])
-        return self._tried[setting]
-
-    def _score(self, alpha: float, octaves: int) -> tuple[Scored, list[np.ndarray]]:
-        """Score the machines at a setting; -inf and no outputs where one of them cannot be solved."""
+    def scored(self, setting: Setting, alpha: float) -> ScoredOutputs:
+        """See ``SettingSearch``; there are no outputs where one of the machines cannot be solved."""
         few = max(train.size for train, _ in self.splits) <= _UNTHREADED_ROWS
         with (
             warnings.catch_warnings(),
@@ -216,19 +200,19 @@ class Search:
         ):
             # A machine that LIBLINEAR stopped early remains a candidate: its score on the held-out rows decides.
             warnings.simplefilter("ignore", ConvergenceWarning)
-            answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, octaves))
+            answers = _threads.tasks(self.machines, lambda machine: machine.outputs(alpha, setting[1]))
         shared = self.shared
         units = 1.0 if shared.codec.units is None else shared.codec.units
         outputs = [(output + shared.codec.shift) * units for output in answers if output is not None]
         if len(outputs) < len(answers):
-            return Scored(-np.inf, np.inf), []
+            return self._trial_of(-np.inf, np.inf, [])
         weights, errors, scores = shared.score.sample_weight, [], []
         for (_, test), output in zip(self.splits, outputs, strict=True):
             residuals = output / units - shared.codec.shift - shared.Y[test]
             errors.append(mean_square(residuals, None if weights is None else weights[test]))
             scores.append(shared.score(output, test))
         score = float(np.mean(scores))
-        return Scored(score if np.isfinite(score) else -np.inf, float(np.mean(errors))), outputs
+        return self._trial_of(score if np.isfinite(score) else -np.inf, float(np.mean(errors)), outputs)
 
 
 @dataclass

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -129,12 +129,9 @@ class Trial:
         return standard_error(self.deviations)
 
 
-class Runner(Protocol):
-    """Fits a candidate to ``n_rows`` rows of the sample and scores it on the rows that are held out."""
-
-    def __call__(self, candidate: Candidate, n_rows: int) -> Outcome:
-        """Fit and score. Raises ValueError for settings that the rows do not allow."""
-        ...
+Runner = Callable[[Candidate, int], Outcome]
+"""Fits a candidate to so many rows of the sample and scores it on the rows that are held out. It raises ValueError for
+settings that the rows do not allow."""
 
 
 @dataclass(frozen=True)

@@ -407,6 +407,8 @@ class ComparisonPage(Page):
             errors=errors,
             listed=ROWS_LISTED,
             command=self.command,
+            failed=[] if comparison is None else [(e.name, e.error) for e in comparison.failed],
+            refused=[] if errors is None else [(f"{r.family}, {r.size:,}", r.reason) for r in errors.refused],
             error_figures=[] if errors is None else _error_figures(errors),
             has_values=errors is not None and any(m.value_error is not None for m in errors.measured),
             score=lambda value: _score(comparison, value),

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap import _arrays
 from chimap._errors import DataError
@@ -20,7 +21,6 @@ from chimap.data import ArraySource
 from chimap.data.covariates import beside
 from chimap.data.label_kinds import is_text, texts_of
 from chimap.data.source import choose_rows
-from chimap.estimators.explaining import bin_names, output_names
 from chimap.estimators.targets import task_names
 from chimap.explain import Importance, Neighbours
 from chimap.explain.effects import BinEffect
@@ -421,7 +421,7 @@ def explained_rows(
     explanation = model.explain(rows)
     outputs = explanation.scores
     values = np.asarray(_arrays.to_dense(model.rows_as_read(rows)), np.float64)
-    answers = model.labels_of(outputs) if hasattr(model, "classes_") else outputs
+    answers = model.labels_of(outputs) if is_classifier(model) else outputs
     tasks = task_names(model)
     if tasks is not None:
         truths = None if y is None else y[places]
@@ -437,7 +437,7 @@ def explained_rows(
     for i, place in enumerate(places):
         name, answer, truth = str(names[place]), answers[i], None if y is None else y[place]
         if tasks is None:
-            answer = answer if hasattr(model, "classes_") else answer[0]
+            answer = answer if is_classifier(model) else answer[0]
             weights, rival = _against(model, outputs[i], answer, truth)
         else:  # explain the task with the worst prediction
             k = number[i]
@@ -470,7 +470,7 @@ def _against(
 
     The weighted sum of the scores is the margin of the answer over that class.
     """
-    if not hasattr(model, "classes_"):
+    if not is_classifier(model):
         return np.ones(1), None
     classes = model.classes_
     if outputs.size == 1:
@@ -487,8 +487,8 @@ def _against(
 def _of_task(model: BaseEstimator, k: int, n_tasks: int, answer: object) -> tuple[np.ndarray, object]:
     """Return the same for one task of several: its score, with the sign reversed if the answer is 0."""
     weights = np.zeros(n_tasks)
-    weights[k] = -1.0 if hasattr(model, "classes_") and answer == 0 else 1.0
-    return weights, 1 - int(weights[k] > 0) if hasattr(model, "classes_") else None
+    weights[k] = -1.0 if is_classifier(model) and answer == 0 else 1.0
+    return weights, 1 - int(weights[k] > 0) if is_classifier(model) else None
 
 
 def _pictures(
@@ -524,7 +524,9 @@ def explanation_of(
         "model": file,
         "kernel": kernel_in_words(about["kernel"], about["gamma"]),
         "features": about["features"],
-        "bin weights": bin_weights_in_words(getattr(model, "bin_weights_", None), bin_names(model).tolist()),
+        "bin weights": bin_weights_in_words(
+            getattr(model, "bin_weights_", None), model.fitted.bin_names.tolist()
+        ),
         "rows trained on": getattr(model, "n_rows_", None),
         "file": None if source is None else source.name.partition(",")[0],
         "rows looked at": None if sample is None else sample.n_rows,
@@ -535,8 +537,8 @@ def explanation_of(
         data={name: fact for name, fact in facts.items() if fact is not None},
         importance=importance,
         is_additive=model.is_additive,
-        output_names=tuple(output_names(model, model.intercept_.size).tolist()),
-        bin_names=bin_names(model),
+        output_names=tuple(model.fitted.output_names.tolist()),
+        bin_names=model.fitted.bin_names,
         effects=tuple(model.effects(importance.bins[:_FUNCTIONS_DRAWN], sample)),
         rows=tuple(rows),
         which_rows=which_rows,
@@ -562,7 +564,7 @@ def margins(
     for start, outputs in model.predict_chunks(source, progress):
         chunk = slice(start, start + len(outputs))
         truth = None if y is None else y[chunk]
-        if hasattr(model, "classes_") and task_names(model) is None:
+        if is_classifier(model) and task_names(model) is None:
             out[chunk] = _between_classes(model, outputs, truth)
         else:
             out[chunk] = of_tasks(model, outputs, truth, spread).min(axis=1)
@@ -578,9 +580,9 @@ def of_tasks(
     matter.
     """
     if y is None:
-        return np.abs(outputs) if hasattr(model, "classes_") else np.zeros(outputs.shape)
+        return np.abs(outputs) if is_classifier(model) else np.zeros(outputs.shape)
     truth = y.reshape(outputs.shape)
-    if hasattr(model, "classes_"):
+    if is_classifier(model):
         return np.where(np.isnan(truth), np.inf, outputs * (2 * truth - 1))
     assert spread is not None  # the labels of a regression are numbers
     return np.where(np.isnan(truth), np.inf, -np.abs(outputs - truth) / spread)

@@ -8,10 +8,14 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from chimap import _formatting
-from chimap._formatting import number, one_line, percent, plain
-from chimap._types import JSON
+from chimap._formatting import counted, number, one_line, percent, plain
+from chimap._types import JSON, Parameters
+from chimap.data import Source
+from chimap.kernel_learning.estimators import MultipleKernelModel
+from chimap.kernel_learning.widths import tune_components
 from chimap.reports.figures import (
     BAD,
     GOOD,
@@ -25,12 +29,13 @@ from chimap.reports.figures import (
     new_figure,
     to_svg,
 )
-from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, render
+from chimap.reports.page import ROWS_LISTED, Page, captioned, date_in_words, package_versions, render
 from chimap.reports.selection import StrengthCurve, strength_curve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from sklearn.base import BaseEstimator
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,16 @@ class ChannelWeights:
     weights: np.ndarray
     outputs: Sequence[str]
 
+    @classmethod
+    def of(cls, model: MultipleKernelModel) -> ChannelWeights:
+        """Return the weights of a model of several kernels."""
+        n_outputs = model.kernel_weights_.shape[0]
+        return cls(
+            model.channels_,
+            model.kernel_weights_,
+            [str(c) for c in model.classes_] if n_outputs > 1 else ["all"],
+        )
+
     @property
     def shares(self) -> np.ndarray:
         """Share of each channel in the sum of all weights, (r,)."""
@@ -105,6 +120,13 @@ class ChannelPath:
     totals: np.ndarray
     errors: np.ndarray | None
     chosen: int
+
+    @classmethod
+    def of(cls, model: MultipleKernelModel) -> ChannelPath:
+        """Return the regularisation path of a model of several kernels."""
+        path, selection = model.path_, model.selection_
+        errors = None if selection is None else selection.scores.mean(axis=1)
+        return cls(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
 
 
 @dataclass(frozen=True)
@@ -161,6 +183,63 @@ class LearnedKernel(Page):
     stages: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     created: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @classmethod
+    def of(cls, model: BaseEstimator, source: Source, *, score: str | None = None) -> LearnedKernel:
+        """Return what a model has learned of its kernel.
+
+        Parameters
+        ----------
+        model : FourierKernelLearner, FourierKernelRegressor, MultipleKernelLearner or MultipleKernelRegressor
+            The fitted model.
+        source : Source
+            The rows that it learned from.
+        score : str or None, default=None
+            Its score on held-out rows and that of the baseline, in words.
+
+        Returns
+        -------
+        LearnedKernel
+        """
+        has_classes = is_classifier(model)
+        data = {
+            "file": source.name.partition(",")[0],
+            "rows": source.n_rows,
+            "rows learned from": model.n_rows_,
+            "columns": source.n_features,
+            "classes": len(model.classes_) if has_classes else None,
+        }
+        common: Parameters = {
+            "metric": "accuracy" if has_classes else "R²",
+            "data": {name: value for name, value in data.items() if value is not None},
+            "settings": dict(model.training_["settings"]),
+            "score": score,
+            "stages": model.stage_seconds_,
+            "versions": package_versions(),
+            "title": f"{model.kernel_.name} on {data['file']}",
+        }
+        if isinstance(model, MultipleKernelModel):
+            channels = ChannelWeights.of(model)
+            used, kernels = int((channels.shares > 0).sum()), counted(len(channels.names), "kernel")
+            method = f"Weights of {kernels}, one for each channel; {used} of them are used (l21 penalty)."
+            return cls(method=method, channels=channels, path=ChannelPath.of(model), **common)
+        n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
+        n_features = min(
+            tune_components(model.n_tune_components, n_rows) or model.n_components, model.n_components
+        )
+        method = (
+            f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with "
+            f"{n_features:,} random features. The weights were learned on {model.n_rows_:,} rows with "
+            f"{model.n_components:,}."
+        )
+        return cls(
+            method=method,
+            widths=Widths(model.width_names_, model.start_widths_, model.widths_),
+            history=model.history_,
+            stopped=model.stopped_,
+            curve=StrengthCurve.of(model.selection_, isinstance(model.alpha, str)),
+            **common,
+        )
 
     def to_html(self) -> str:
         """Return the page as text; equal values give equal text."""

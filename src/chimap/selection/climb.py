@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -47,11 +49,77 @@ def climb(
             return best
 
 
-def strength_at(place: int, scale: float, alphas: Sequence[float] | None) -> float | None:
-    """Return the strength at a place among those given, or in half decades of a scale; None out of range."""
-    if alphas is None:
-        return scale * 10 ** (place / 2) if abs(place) <= HALF_DECADES else None
-    return float(alphas[place]) if 0 <= place < len(alphas) else None
+Trial = TypeVar("Trial", bound=Scored)
+
+
+class SettingSearch(ABC, Generic[Trial]):
+    """A search over the settings of kernel machines, each of which is scored once.
+
+    Parameters
+    ----------
+    alphas : sequence of float or None
+        Strengths to choose from, ascending; None for half decades of the scale.
+    octaves : int
+        Gamma may be 2^-octaves to 2^octaves times its starting value.
+    """
+
+    def __init__(self, alphas: Sequence[float] | None, octaves: int):
+        self.alphas, self.octaves = alphas, octaves
+        self.trials: dict[Setting, Trial] = {}
+
+    @property
+    @abstractmethod
+    def scale(self) -> float:
+        """The unit of strengths."""
+
+    @abstractmethod
+    def scored(self, setting: Setting, alpha: float) -> Trial:
+        """Score a setting of this strength; -inf where it cannot be solved."""
+
+    def alpha(self, place: int) -> float | None:
+        """Return the strength at a place; None out of range."""
+        if self.alphas is None:
+            return self.scale * 10 ** (place / 2) if abs(place) <= HALF_DECADES else None
+        return float(self.alphas[place]) if 0 <= place < len(self.alphas) else None
+
+    def trial(self, setting: Setting) -> Trial | None:
+        """Return the score of a setting; None out of range."""
+        alpha = self.alpha(setting[0])
+        if alpha is None or abs(setting[1]) > self.octaves:
+            return None
+        if setting not in self.trials:
+            self.trials[setting] = self.scored(setting, alpha)
+        return self.trials[setting]
+
+    def better(self, setting: Setting, best: Setting) -> bool:
+        """Whether a setting is in range and beats another."""
+        # The best so far is tried before the new setting, so that its solution is the one kept.
+        incumbent, candidate = self.trial(best), self.trial(setting)
+        return candidate is not None and incumbent is not None and candidate.beats(incumbent)
+
+    def downhill(self, begins_at: int) -> Setting:
+        """Return the setting to climb from: by decades down from a place, as long as each is better."""
+        best = (begins_at, 0)
+        while self.better((best[0] - 2, 0), best):
+            best = best[0] - 2, 0
+        return best
+
+    def is_solved(self, setting: Setting) -> bool:
+        """Whether a setting is in range and has a finite score."""
+        trial = self.trial(setting)
+        return trial is not None and bool(np.isfinite(trial.score))
+
+    def weakest_solved(self, setting: Setting) -> Setting | None:
+        """Return the smallest strength, from that of ``setting`` upwards, that can be solved; None if none can.
+
+        With more rows, a strength that vanishes beside the rounding errors of their matrix may be too small.
+        """
+        place, octaves = setting
+        while self.trial((place, octaves)) is not None:
+            if self.is_solved((place, octaves)):
+                return place, octaves
+            place += 1
+        return None
 
 
 def mean_square(residuals: np.ndarray, weights: np.ndarray | None) -> float:

@@ -278,7 +278,7 @@ def _errors_directly(folds: list[Fold], whole: Moments, alpha: float, factor: Fa
     """Return the held-out errors of all folds at one strength, by a factorisation for each: for many targets."""
     errors = []
     for fold in folds:
-        factor.of(whole, alpha, less=fold)
+        factor.of(whole, alpha, less=fold.take_from)
         W = factor.solve(fold.train_cross)
         errors.append(fold.error(W))
     return np.array(errors)

@@ -26,9 +26,10 @@ from chimap._types import DTypeLike
 from chimap._validation import DataError
 from chimap.moments import Moments
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
-from chimap.solvers.base import Asked, Problem, Tried
+from chimap.solvers.base import Asked, Problem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.ridge import LinearSolution, solution
+from chimap.solvers.tried import TriedRows
 
 _PROBES = 32  # random vectors of signs that estimate a trace
 _TRACE_NOISE = (
@@ -106,7 +107,7 @@ class GcvScorer:
             self.on_score(alpha, self.scores[alpha].score)
         return self.scores[alpha]
 
-    def left_out(self, tried: Tried, alpha: float) -> np.ndarray | None:
+    def left_out(self, tried: TriedRows, alpha: float) -> np.ndarray | None:
         """Return ridge outputs (h, t), less the target shift, for tried rows when each of them is left out.
 
         They are None where the matrix is singular to rounding.
@@ -284,7 +285,7 @@ class FinalChoice:
         y_i - f_-i(x_i) = (y_i - f(x_i)) / (1 - h_i),   h_i = 1/n + (z_i - mean)' (Hc + alpha I)^-1 (z_i - mean)
     """
 
-    def __init__(self, scorer: GcvScorer, tried: Tried):
+    def __init__(self, scorer: GcvScorer, tried: TriedRows):
         self._scorer, self._tried = scorer, tried
         self.name = tried.measure
         self.scores: dict[float, float] = {}
@@ -346,7 +347,7 @@ def choose_by_gcv(
     on_score: Callable[[float, float], None] | None = None,
     scale: float | None = None,
     seed: int = 0,
-    tried: Tried | None = None,
+    tried: TriedRows | None = None,
     dtype: DTypeLike = np.float64,
     n_rows: float | None = None,
 ) -> tuple[LinearSolution, SelectionResult]:
@@ -382,7 +383,7 @@ def choose_by_gcv(
         The search begins at a tenth of it; None for the mean scatter of a feature.
     seed : int, default=0
         Seed of the random signs.
-    tried : Tried or None, default=None
+    tried : TriedRows or None, default=None
         Some rows of these moments, each predicted from all others in closed form. Their score makes the final choice
         between the strength of least GCV and two decades below it.
     dtype : dtype, default=np.float64
@@ -427,7 +428,7 @@ def _chosen(
     on_score: Callable[[float, float], None] | None,
     scale: float | None,
     seed: int,
-    tried: Tried | None,
+    tried: TriedRows | None,
     dtype: DTypeLike,
     n_rows: float | None,
 ) -> tuple[LinearSolution, SelectionResult, np.ndarray | None]:
@@ -479,7 +480,7 @@ def _chosen(
 
 
 def _of_half(
-    whole: Moments, scale: float, seed: int, tried: Tried | None, precision: float, n_rows: float | None
+    whole: Moments, scale: float, seed: int, tried: TriedRows | None, precision: float, n_rows: float | None
 ) -> CoarseChoice | None:
     """Choose by half of the features; None where they do not say how the score bends at its least."""
     chosen = half_of(whole.n_features)

@@ -14,10 +14,11 @@ from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
 from chimap.selection.folds import rough_alpha
-from chimap.solvers.base import Asked, Problem, TrialProblem, Tried
+from chimap.solvers.base import Asked, Problem, TrialProblem
 from chimap.solvers.from_moments import RidgeProblem
 from chimap.solvers.groups import GroupPassesProblem
 from chimap.solvers.ridge import ridge
+from chimap.solvers.tried import TriedRows
 
 _HALF_DECADE = 10**0.5  # factor from one strength to the next
 _MOST_HALF_DECADES = 10
@@ -131,7 +132,7 @@ class HeldOutMoments(Selection):
                 at(scale * 10 ** (neighbour / 2))
         return Compared(_of_scores(scores, tried.measure), problem)
 
-    def _score(self, problem: RidgeProblem, tried: Tried, alpha: float) -> tuple[float, float]:
+    def _score(self, problem: RidgeProblem, tried: TriedRows, alpha: float) -> tuple[float, float]:
         """Return (score, minus the squared error) of a strength; -inf if it is too small."""
         rest = problem.moments.folds[1]
         try:

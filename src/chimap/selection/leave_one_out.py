@@ -17,7 +17,7 @@ import numpy as np
 from chimap._messages import Message
 from chimap._validation import DataError
 from chimap.selection.base import Compared, OpenSettings, Selection, SelectionResult
-from chimap.selection.climb import Scored, Setting, climb, mean_square, strength_at
+from chimap.selection.climb import Scored, Setting, SettingSearch, climb, mean_square
 from chimap.selection.learning_curve import leading_sizes, score_if_any
 from chimap.solvers.base import Asked, Problem, within
 from chimap.solvers.blocks import BlockProblem
@@ -76,12 +76,12 @@ class _SettingTrial(Scored):
     n_rows: int
 
 
-class Stage:
+class Stage(SettingSearch[_SettingTrial]):
     """Settings that are compared on the same rows; ``rows`` is None for all. Those from ``first`` on are left out."""
 
     def __init__(self, rule: LeaveOut, rows: np.ndarray | None, scale: float | None, first: int = 0):
+        super().__init__(rule.alphas, rule.octaves)
         self.rule, self.rows, self.first = rule, rows, first
-        self.trials: dict[Setting, _SettingTrial] = {}
         n = rule.Y.shape[0] if rows is None else rows.size
         self.numbers = np.arange(n) if rows is None else rows
         self.groups = rule.groups if rows is None or rule.groups is None else within(rule.groups, rows)
@@ -90,28 +90,28 @@ class Stage:
         self.least_error = _ROUNDING_SHARE * float(np.nanmean(np.square(rule.Y)))
         self._octaves = 0
         self._kept: tuple[Setting, DualSolution, np.ndarray, np.ndarray] | None = None
-        self.scale: float = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
+        self._scale = scale or max(self._ridge(0).scale(), float(np.finfo(np.float32).eps))
+
+    @property
+    def scale(self) -> float:
+        """See ``SettingSearch``."""
+        return self._scale
 
     def search(self) -> Setting:
         """Return the best setting: descend by decades, or over the given strengths, then climb step by step."""
-        if self.rule.alphas is not None:
-            best = len(self.rule.alphas) - 1, 0
+        if self.alphas is not None:
+            best = len(self.alphas) - 1, 0
             for place in range(best[0] - 1, -1, -1):
                 best = (place, 0) if self.better((place, 0), best) else best
             return self.climb(best)
-        best = (self._ridge(0).begins_at, 0)
-        while self.better((best[0] - 2, 0), best):
-            best = best[0] - 2, 0
-        return self.climb(best)
+        return self.climb(self.downhill(self._ridge(0).begins_at))
 
-    def weakest_solved(self, setting: Setting) -> Setting:
-        """Return the smallest strength, from that of ``setting`` upwards, that can be solved."""
-        place, octaves = setting
-        while self.trial((place, octaves)) is not None:
-            if self._is_solved((place, octaves)):
-                return place, octaves
-            place += 1
-        raise self._singular()
+    def solved_from(self, setting: Setting) -> Setting:
+        """Return ``weakest_solved``; raise DataError if no strength can be solved."""
+        solved = self.weakest_solved(setting)
+        if solved is None:
+            raise self._singular()
+        return solved
 
     def climb(self, best: Setting, steps: Sequence[Setting] = NEIGHBOURS) -> Setting:
         """Climb from a setting to the best of those a step away, until none is better.
@@ -119,17 +119,12 @@ class Stage:
         Where rounding makes the matrix singular at all of them, the climb begins at the smallest strength above.
         """
         best = climb(self.better, best, steps)
-        return best if self._is_solved(best) else climb(self.better, self.weakest_solved(best), steps)
-
-    def _is_solved(self, setting: Setting) -> bool:
-        """Whether a setting is in range and has a finite score."""
-        trial = self.trial(setting)
-        return trial is not None and bool(np.isfinite(trial.score))
+        return best if self.is_solved(best) else climb(self.better, self.solved_from(best), steps)
 
     def _singular(self) -> DataError:
         """Return the error for a matrix that no strength makes regular."""
         alphas = sorted({t.alpha for t in self.trials.values()})
-        if self.rule.alphas is None:
+        if self.alphas is None:
             return DataError(
                 Message(
                     "no strength up to {:.3g} makes the kernel matrix regular to rounding: to this kernel all rows are "
@@ -145,29 +140,12 @@ class Stage:
             )
         )
 
-    def better(self, setting: Setting, best: Setting) -> bool:
-        """Whether a setting is in range and beats another."""
-        # The best so far is tried before the new setting, so that its solution is the one kept.
-        incumbent = self.trial(best)
-        candidate = self.trial(setting)
-        return candidate is not None and incumbent is not None and candidate.beats(incumbent)
-
-    def trial(self, setting: Setting) -> _SettingTrial | None:
-        """Return the score of a setting; None out of range."""
-        alpha = self.rule.alpha(setting[0], self.scale)
-        if alpha is None or abs(setting[1]) > self.rule.octaves:
-            return None
-        if setting not in self.trials:
-            self._try(setting, alpha)
-        return self.trials[setting]
-
-    def _try(self, setting: Setting, alpha: float) -> None:
-        """Score a setting, and keep its solution if it is the best so far."""
+    def scored(self, setting: Setting, alpha: float) -> _SettingTrial:
+        """See ``SettingSearch``; the solution is kept if it is the best so far."""
         n_rows = self.numbers.size
         solution = self._ridge(setting[1]).solve(alpha)
         if solution is None:
-            self.trials[setting] = _SettingTrial(-np.inf, np.inf, alpha, n_rows)
-            return
+            return _SettingTrial(-np.inf, np.inf, alpha, n_rows)
         residuals, scored = self._residuals(solution, self.first)
         score = self.rule.score(residuals, self.numbers[scored])
         if (np.isnan(residuals) & ~np.isnan(self.rule.Y[self.numbers[scored]])).any():
@@ -179,9 +157,9 @@ class Stage:
             self._kept = setting, solution, residuals, scored
             if self.rows is None:  # the curve is that of the machine of all rows
                 self.grown = self._grown(self._ridge(setting[1]), residuals, scored)
-        self.trials[setting] = trial
         if self.rule.on_score is not None:
             self.rule.on_score(alpha, trial.score)
+        return trial
 
     def _grown(
         self, ridge: ExactSolver, residuals: np.ndarray, scored: np.ndarray
@@ -307,7 +285,7 @@ class LeaveOut:
             self.groups = parts_of(self.groups, *self.Y.shape)
         if self.is_settled:
             whole = self._of_all(None)
-            return self._chosen(whole, whole.weakest_solved((0, 0)), [whole])
+            return self._chosen(whole, whole.solved_from((0, 0)), [whole])
         if self.alphas is not None and len(self.alphas) == 1 and not self.octaves:
             whole = self._of_all(None)
             return self._chosen(whole, whole.search(), [whole])
@@ -320,7 +298,7 @@ class LeaveOut:
             stages.append(Stage(self, _spread(n, n_rows), stages[0].scale, max(0, n_rows - FEW_ROWS)))
             best = stages[-1].climb(best, steps)
         whole = self._of_all(stages[0].scale)
-        best = whole.weakest_solved(best)
+        best = whole.solved_from(best)
         return self._chosen(whole, best, [*stages, whole])
 
     def _climbs(self, n: int, shared: bool) -> list[tuple[int, Sequence[Setting]]]:
@@ -377,10 +355,6 @@ class LeaveOut:
         if not is_shared(self.Y, self.weights):
             return "leave-part-out"
         return "leave-one-out" if self.groups is None else "leave-group-out"
-
-    def alpha(self, place: int, scale: float) -> float | None:
-        """Return the strength at a place; None out of range."""
-        return strength_at(place, scale, self.alphas)
 
 
 def _spread(n: int, n_some: int) -> np.ndarray | None:

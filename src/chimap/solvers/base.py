@@ -11,10 +11,10 @@ gives its method and cost.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Annotated, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Annotated, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from chimap.penalties import L2, L21
 from chimap.solvers.held_out import HeldOut, Witnesses
 from chimap.solvers.posterior import DualPosterior, Posterior
 from chimap.solvers.ridge import LinearSolution
+from chimap.solvers.tried import TriedRows
 
 Part = TypeVar("Part")
 
@@ -216,8 +217,8 @@ class Evidence:
         Takes where such a sweep stands after each block; None if nothing keeps it.
     ends_at : float or None, default=None
         Time of ``time.monotonic`` after which such a sweep begins no block that would end later; None for no limit.
-    may_repeat : bool, default=False
-        Whether the usual work allows a second sweep over blocks of rows.
+    rows_twice : int, default=0
+        Rows with which a second sweep over blocks of rows is within the work.
     hold : callable or None, default=None
         Returns a place for the rows of such a sweep on the workers that multiply them; None for this process.
     device : str, default="cpu"
@@ -232,7 +233,7 @@ class Evidence:
         Informed of each step of the solver.
     asked : {"nothing", "gcv", "folds", "holdout", "splitter", "leave-out"}, default="folds"
         How the open settings are chosen.
-    tried : Tried or None, default=None
+    tried : TriedRows or None, default=None
         Rows whose prediction score takes part in that choice.
     witnesses : Witnesses or None, default=None
         Rows whose held-out outputs are wanted.
@@ -251,7 +252,7 @@ class Evidence:
     begun: Swept | None = None
     reached: Callable[[Swept], None] | None = None
     ends_at: float | None = None
-    may_repeat: bool = False
+    rows_twice: int = 0
     hold: Callable[[], Held] | None = None
     device: str = "cpu"
     seed: int = 0
@@ -259,7 +260,7 @@ class Evidence:
     penalty: L21 | None = None
     progress: Progress = field(default_factory=Progress)
     asked: Asked = "folds"
-    tried: Tried | None = None
+    tried: TriedRows | None = None
     witnesses: Witnesses | None = None
     held_folds: tuple[int, ...] = (0,)
     unit: float = 1.0
@@ -270,57 +271,6 @@ def collected(part: Part | None, kind: str) -> Part:
     if part is None:
         raise TypeError(f"the solver needs {kind}, which the passes have not collected.")
     return part
-
-
-class Tried(Protocol):
-    """Rows with features and targets, on which outputs are scored. See ``selection.tried.TriedRows``."""
-
-    @property
-    def Z(self) -> np.ndarray:
-        """Features of shape (h, D)."""
-        ...
-
-    @property
-    def Y(self) -> np.ndarray:
-        """Targets of shape (h, t)."""
-        ...
-
-    @property
-    def weights(self) -> np.ndarray | None:
-        """Weights of the rows in the sums that they are part of, shape (h,), or None."""
-        ...
-
-    @property
-    def counted(self) -> np.ndarray | None:
-        """Weights of the rows in averages over all rows, shape (h,), or None."""
-        ...
-
-    @property
-    def measure(self) -> str:
-        """Name of the score."""
-        ...
-
-    def __len__(self) -> int: ...
-
-    def outputs(self, coef: np.ndarray, origin: np.ndarray, intercept: np.ndarray) -> np.ndarray:
-        """Return the outputs (h, t) of a linear model, whose features are taken about ``origin``."""
-        ...
-
-    def scored(self, outputs: np.ndarray) -> float:
-        """Return the score of outputs (h, t)."""
-        ...
-
-    def projected(self, basis: np.ndarray) -> Self:
-        """Return the same rows in the coordinates of the columns of ``basis`` (D, p)."""
-        ...
-
-    def of_features(self, chosen: np.ndarray) -> Self:
-        """The same rows with some of their features, given by index."""
-        ...
-
-    def blocks(self) -> Iterator[slice]:
-        """Iterate over slices of the rows, each small enough to be converted to float64."""
-        ...
 
 
 class Problem(ABC):

@@ -20,12 +20,13 @@ from scipy.linalg import qr
 from chimap.losses import Loss, Square
 from chimap.moments import FoldMoments, Moments
 from chimap.penalties import L2
-from chimap.solvers.base import Components, Evidence, Needs, Problem, Solver, Tried, collected
+from chimap.solvers.base import Components, Evidence, Needs, Problem, Solver, collected
 from chimap.solvers.fold import Fold
 from chimap.solvers.held_out import HeldOut, Witnesses, by_folds, left_out, leverages, leverages_by, noise_of
 from chimap.solvers.posterior import Posterior
 from chimap.solvers.principal import leading
 from chimap.solvers.ridge import Factor, LinearSolution, ridge
+from chimap.solvers.tried import TriedRows
 
 _FEATURES_PER_ROW = 4  # features per row from which on the problem is solved in the span of the rows
 _SPARE_PRODUCTS = 8  # number of random products beyond the number of rows, so that they contain the span
@@ -45,8 +46,8 @@ class RidgeProblem(Problem):
         Device that factorises.
     spans : bool, default=True
         Whether the problem may be solved in the span of the rows.
-    tried : Tried or None, default=None
-        Rows whose score takes part in the choice, ``selection.tried.TriedRows``.
+    tried : TriedRows or None, default=None
+        Rows whose score takes part in the choice, ``TriedRows``.
     unit : float, default=1.0
         The weight that counts as one row.
     components : Components or None, default=None
@@ -67,7 +68,7 @@ class RidgeProblem(Problem):
         device: str = "cpu",
         *,
         spans: bool = True,
-        tried: Tried | None = None,
+        tried: TriedRows | None = None,
         unit: float = 1.0,
         components: Components | None = None,
     ):
@@ -149,7 +150,8 @@ class RidgeProblem(Problem):
         def without(k: int) -> LinearSolution:
             fold = self.moments.folds[k]
             count = whole.count - fold.count
-            factor.of(whole, alpha, less=(change := Fold(fold, whole)))
+            change = Fold(fold, whole)
+            factor.of(whole, alpha, less=change.take_from)
             coef = factor.solve(change.train_cross)
             mean = (whole.feature_sum - fold.feature_sum) / count
             held = witnesses.of_fold(k)

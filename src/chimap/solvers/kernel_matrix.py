@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -97,6 +97,72 @@ def _name(loss: str | Loss) -> str:
     return loss if isinstance(loss, str) else loss.name
 
 
+class KernelValues(Protocol):
+    """The values of a kernel between rows, at any gamma: a part of ``RowKernel``."""
+
+    @property
+    def _n_features_out(self) -> int: ...
+
+    @property
+    def is_centred(self) -> bool:
+        """See ``RowKernel``."""
+        ...
+
+    def gram_into(self, square: np.ndarray) -> np.ndarray:
+        """See ``RowKernel``."""
+        ...
+
+    def change_octaves(self, square: np.ndarray, before: int, after: int) -> None:
+        """See ``RowKernel``."""
+        ...
+
+
+class MatrixMachine:
+    """A machine on the kernel matrix of some rows, which is changed in place for another gamma.
+
+    The solution for one gamma is close to that for the next, from which a machine with margins starts.
+
+    Parameters
+    ----------
+    values : KernelValues
+        The kernel values of the n rows.
+    Y : ndarray of shape (n, t)
+        Targets.
+    row_weights : ndarray of shape (n,) or (n, t), or None
+        Weights of the rows.
+    dtype : dtype
+        Precision of the matrix.
+    make : callable
+        Makes the solver: an entry of ``ExactMachine``.
+
+    Attributes
+    ----------
+    diagonal : ndarray of shape (n,)
+        Diagonal of the kernel.
+    """
+
+    def __init__(
+        self,
+        values: KernelValues,
+        Y: np.ndarray,
+        row_weights: np.ndarray | None,
+        dtype: np.dtype,
+        make: Callable[..., ExactSolver],
+    ):
+        n = values._n_features_out
+        square = np.empty((n, n), dtype=dtype)
+        self.diagonal = values.gram_into(square)
+        self.lifted = lift(square, self.diagonal) if values.is_centred else self.diagonal
+        self._values, self._octaves = values, 0
+        self._solver = make(square, self.lifted, Y, row_weights)
+
+    def at(self, octaves: int) -> ExactSolver:
+        """Return the solver at 2^octaves times the gamma of the values."""
+        self._values.change_octaves(self._solver.square, self._octaves, octaves)
+        self._octaves = octaves
+        return self._solver
+
+
 class KernelMatrix:
     """The kernel matrix between all rows of a fit, and the machines that are solved on it.
 
@@ -119,10 +185,7 @@ class KernelMatrix:
         self.features, self.Y, self.row_weights, self.dtype = features, Y, row_weights, dtype
         self._machine = exact_machine(loss).make
         self._rows: np.ndarray | None = None
-        self._taken = features
-        self._ridge: ExactSolver | None = None
-        self._octaves = 0
-        self.diagonal = np.empty(0)  # K_ii of the rows of the machine made last
+        self._of_rows: MatrixMachine | None = None
 
     def gamma(self, octaves: int) -> float | None:
         """Return 2^octaves times the gamma of the features; None if the kernel has none."""
@@ -130,20 +193,20 @@ class KernelMatrix:
 
     def ridge(self, rows: np.ndarray | None, octaves: int) -> ExactSolver:
         """Return the machine of these rows, or of all if None, and free the one made before for other rows."""
-        if self._ridge is None or rows is not self._rows:
-            self._ridge = None  # free the old matrix before the new one is allocated
-            features = self._taken = self.features if rows is None else self.features.take(rows)
-            n = features._n_features_out
-            square = np.empty((n, n), dtype=self.dtype)
+        if self._of_rows is None or rows is not self._rows:
+            self._of_rows = None  # free the old matrix before the new one is allocated
+            features = self.features if rows is None else self.features.take(rows)
             chosen: slice | np.ndarray = slice(None) if rows is None else rows
             weights = None if self.row_weights is None else self.row_weights[chosen]
-            values = self.diagonal = features.gram_into(square)
-            diagonal = lift(square, values) if features.is_centred else values
-            self._ridge = self._machine(square, diagonal, self.Y[chosen], weights)
-            self._rows, self._octaves = rows, 0
-        self._taken.change_octaves(self._ridge.square, self._octaves, octaves)
-        self._octaves = octaves
-        return self._ridge
+            self._of_rows = MatrixMachine(features, self.Y[chosen], weights, self.dtype, self._machine)
+            self._rows = rows
+        return self._of_rows.at(octaves)
+
+    @property
+    def diagonal(self) -> np.ndarray:
+        """K_ii of the rows of the machine made last."""
+        assert self._of_rows is not None
+        return self._of_rows.diagonal
 
     def solved(self, alpha: float, octaves: int) -> DualRidge | None:
         """Return ridge of all rows with the factor of a strength, which is computed again if it is not in memory."""

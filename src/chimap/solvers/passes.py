@@ -162,8 +162,8 @@ class PassesProblem(TrialProblem):
         ridge = max(alpha / self.loss.curvature, least)
         if (ridge, without) != self._whitened:
             self._whitened = None  # stays None if the factorisation fails
-            fold = None if without is None else Fold(self.moments.folds[without], self.whole)
-            self._factor.of(self.whole, ridge, fold)
+            less = None if without is None else Fold(self.moments.folds[without], self.whole).take_from
+            self._factor.of(self.whole, ridge, less)
             self._whitened = ridge, without
 
 

@@ -10,8 +10,8 @@ solved by a Cholesky factorisation for all targets at once. A strength costs D^3
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -89,14 +89,6 @@ def solution(moments: Moments, coef: np.ndarray, alpha: float) -> LinearSolution
     return LinearSolution(coef, moments.target_mean - moments.mean @ coef, alpha)
 
 
-class LeftOut(Protocol):
-    """A fold of rows that is left out of the scatter."""
-
-    def take_from(self, square: np.ndarray) -> None:
-        """Subtract the scatter of the fold from the upper triangle of a matrix (D, D)."""
-        ...
-
-
 class Factor:
     """The Cholesky factor of Hc + alpha I in one (D, D) buffer, which each strength overwrites.
 
@@ -114,7 +106,9 @@ class Factor:
         self._cholesky: Cholesky | None = None
         self._made_of: tuple[Moments, float, np.ndarray] | None = None  # moments, their count, strengths
 
-    def of(self, moments: Moments, alpha: float | np.ndarray, less: LeftOut | None = None) -> None:
+    def of(
+        self, moments: Moments, alpha: float | np.ndarray, less: Callable[[np.ndarray], None] | None = None
+    ) -> None:
         """Factorise Hc + alpha I, unless that was done last.
 
         Parameters
@@ -123,8 +117,8 @@ class Factor:
             Moments that hold the scatter Hc.
         alpha : float or ndarray of shape (D,)
             One strength, or one for each feature.
-        less : LeftOut, default=None
-            A fold to leave out: its ``take_from`` subtracts it from the upper triangle.
+        less : callable, default=None
+            Subtracts the scatter of a fold that is left out from the upper triangle of a matrix (D, D), in place.
 
         Raises
         ------
@@ -136,7 +130,7 @@ class Factor:
         self._made_of = None
         moments.scatter_into(self._square)
         if less is not None:
-            less.take_from(self._square)
+            less(self._square)
         self._square[np.diag_indices_from(self._square)] += alpha
         self._cholesky = None  # free the old factor before the new one is made
         self._cholesky = self._backend.cholesky(self._square)

@@ -146,7 +146,7 @@ def held_out(folds: FoldMoments, whole: Moments, alpha: float) -> ObjectiveSlope
         n_others = whole.count - moments.count
         check_fold(k, len(folds.folds), moments.n_rows, whole.n_rows)
         fold = Fold(moments, whole)
-        factor.of(whole, alpha, less=fold)
+        factor.of(whole, alpha, less=fold.take_from)
         W = factor.solve(fold.train_cross)
         FW = fold.product(W)
         value += fold.count * fold.error(W, FW)

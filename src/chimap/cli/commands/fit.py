@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,7 +21,7 @@ from chimap.cli.commands import evaluate
 from chimap.cli.declared import default
 from chimap.cli.fit_settings import Settings
 from chimap.cli.image_rows import ImageSettings
-from chimap.cli.options import CountedColumn, TableOptions
+from chimap.cli.options import CountedColumn, TableOptions, Without
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -37,7 +37,7 @@ def fit(
     output: options.Output,
     *,
     labels: options.Labels = None,
-    table: TableOptions,
+    table: Annotated[TableOptions, Without("missing_columns")],
     counted: CountedColumn,
     settings: Settings,
     scheduler: str | None = None,
@@ -105,7 +105,9 @@ def fit(
         overwrite,
         resumed={"--checkpoint": checkpoint},
     )
-    if report is not None and not settings.test_fraction and table.split is None:
+    reading = counted.reading()
+    by_column = table.split is not None and not table.splits_by_structure(reading)
+    if report is not None and not settings.test_fraction and not by_column:
         raise InputError(
             "--report needs held-out rows: add --test-fraction 0.2 or --split, or leave --report out."
         )
@@ -123,7 +125,7 @@ def fit(
         checkpoint_every=checkpoint_every,
         images=images,
         table=table,
-        reading=counted.reading(),
+        reading=reading,
         learning_curve=report is not None,
     )
     if report is not None:
@@ -182,6 +184,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
     from chimap.reports.in_words import score_line
 
     model, source = fitted.model, fitted.source
+    learned = model.fitted.learned
     if model.selection_ is not None:
         chosen = model.selection_.describe()
     else:
@@ -190,20 +193,20 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
             if model.alpha == "auto"
             else "as given"
         )
-    if hasattr(model, "n_principal_"):
+    if "n_principal_" in learned:
         numbers = ", ".join(f"{n:,}" for n in sorted(set(model.selection_.settings["n_components"])))
         chosen += f", with {model.n_principal_:,} components in each block, chosen from {numbers}"
     held_out, absent = _not_learned_from(fitted)
-    rows = f"{model.n_rows_:,}{blocks_in_words(getattr(model, 'block_rows_', None))}"
+    rows = f"{model.n_rows_:,}{blocks_in_words(learned.get('block_rows_'))}"
     rows += f" plus {held_out:,} held out" if held_out else ""
-    unlearned = getattr(model, "n_unlearned_", 0)
+    unlearned = learned.get("n_unlearned_", 0)
     rows += f"; {unlearned:,} left out, as the work is limited: --time-limit allows more" if unlearned else ""
     rows += f"; {absent:,} of weight 0" if absent > 0 else ""
-    rows += f"; {source.n_left_out:,} without a label are left out" if source.n_left_out else ""
-    is_classifier = hasattr(model, "classes_")
-    task = f"classification, {model.classes_.size:,} classes" if is_classifier else "regression"
+    rows += f"; {source.n_left_out:,} left out, without a label or not readable" if source.n_left_out else ""
+    has_classes = model.fitted.recipe.is_classifier
+    task = f"classification, {model.classes_.size:,} classes" if has_classes else "regression"
     if task_names(model) is not None:
-        task = f"{model.n_outputs} {'tasks of two classes' if is_classifier else 'regressions'}"
+        task = f"{model.n_outputs} {'tasks of two classes' if has_classes else 'regressions'}"
     n_features = model.coef_.shape[1]
     about = model.describe()
     in_precision = "" if model.precision == "float32" else f" in {model.precision_}"
@@ -221,6 +224,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
         "covariates": covariates_line(model),
         "bin weights": bin_weights_line(model),
         "weights": weights_line(fitted),
+        "positive": None if model.positive_ is None else str(model.positive_),
         "threshold": threshold_line(model),
         "held out": fitted.held_out and score_line(fitted.held_out),
         "time": show.stages(model.stage_seconds_),
@@ -232,7 +236,7 @@ def fit_summary(fitted: FittedModel, output: Path) -> dict[str, str | None]:
 
 def prediction_line(model: BaseEstimator, source: Source) -> str | None:
     """Return how long a thousand predictions take, for machines of so many rows that it matters; else None."""
-    if not hasattr(model, "row_numbers_") or model.n_rows_ < _ROWS_WORTH_TIMING:
+    if "row_numbers_" not in model.fitted.learned or model.n_rows_ < _ROWS_WORTH_TIMING:
         return None
     import numpy as np
 
@@ -247,7 +251,7 @@ def prediction_line(model: BaseEstimator, source: Source) -> str | None:
 
 def race_lines(model: BaseEstimator) -> str | None:
     """Return the best trials of the race, and a last line with the winner and the linear model; None without a race."""
-    result = getattr(model, "race_", None)
+    result = model.fitted.learned.get("race_")
     if result is None:
         return None
     from chimap._formatting import measure_in_words
@@ -275,26 +279,21 @@ def race_lines(model: BaseEstimator) -> str | None:
 def _not_learned_from(fitted: FittedModel) -> tuple[int, int]:
     """Return the numbers of held-out rows and of rows with weight 0."""
     held_out = 0 if fitted.held_out is None else fitted.held_out.metrics.n_rows
-    unlearned = getattr(fitted.model, "n_unlearned_", 0)
+    unlearned = fitted.model.fitted.learned.get("n_unlearned_", 0)
     return held_out, fitted.source.n_rows - fitted.model.n_rows_ - unlearned - held_out
 
 
 def bin_weights_line(model: BaseEstimator) -> str | None:
     """Return the heaviest bins, or why none could be learned; None for equal weights."""
-    asked = getattr(model, "bin_weights", None)
-    if isinstance(asked, str) and asked == "learn" and not hasattr(model, "race_"):
+    if isinstance(model.bin_weights, str) and model.bin_weights == "learn" and race_lines(model) is None:
         return "equal, as --memory is too small to learn them"
-    return bin_weights_in_words(
-        getattr(model, "bin_weights_", None), getattr(model, "feature_names_in_", None)
-    )
+    return bin_weights_in_words(model.bin_weights_, model.fitted.columns)
 
 
 def covariates_line(model: BaseEstimator) -> str | None:
     """Return the covariates, their kernel, and what they and the counts add to each other; None without any."""
-    covariates = getattr(model, "covariates_", None)
-    if covariates is None:
-        return None
-    return covariates_in_words(covariates.describe())
+    covariates = model.fitted.learned.get("covariates_")
+    return None if covariates is None else covariates_in_words(covariates.describe())
 
 
 def weights_line(fitted: FittedModel) -> str | None:
@@ -302,24 +301,32 @@ def weights_line(fitted: FittedModel) -> str | None:
     from chimap.estimators.targets import task_names
 
     model, by = fitted.model, (fitted.model.training_["table"] or {}).get("sample_weight")
-    names = task_names(model) or getattr(model, "classes_", None)
-    by_class = class_weights_in_words(names, getattr(model, "class_weight_", None))
+    names = task_names(model) or (model.classes_ if model.fitted.recipe.is_classifier else None)
+    by_class = class_weights_in_words(names, model.fitted.task.class_weight)
     of_rows = f"rows by {by}, numbers of equal rows" if model.weights == "frequency" else f"rows by {by}"
     kinds = [of_rows if by else None, f"classes {by_class}" if by_class else None]
     return "; ".join(kind for kind in kinds if kind) or None
 
 
 def threshold_line(model: BaseEstimator) -> str | None:
-    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold."""
-    if not hasattr(model, "threshold_"):
+    """Return '-0.42: scores above it mean active (chosen by f1 on held-out rows)', or None without a threshold.
+
+    If the positive class was named, the line says on which side it is, and that the rule is about it.
+    """
+    from chimap.reports.in_words import threshold_in_words
+
+    answers = model.fitted.answers
+    if not model.fitted.recipe.is_classifier or answers.threshold is None:
         return None
     rule = model.threshold if isinstance(model.threshold, str) else f"a cost of {model.threshold:g}"
-    return f"{model.threshold_:.4g}: scores above it mean {model.classes_[1]} (chosen by {rule} on held-out rows)"
+    about = "" if model.positive_ is None else f" of {model.positive_}"
+    meaning = threshold_in_words(answers.threshold, model.classes_, model.positive_)
+    return f"{meaning} (chosen by {rule}{about} on held-out rows)"
 
 
 def loss_line(model: BaseEstimator) -> str | None:
     """Return a line such as 'logistic, 59 passes', or None for the square loss, the default."""
-    loss = getattr(model, "chosen_", {}).get("loss", model.loss)
+    loss = model.chosen_.get("loss", model.loss)
     if loss == "square":
         return None
     return f"{loss}, {model.n_passes_} passes" if model.n_passes_ else f"{loss}, by LIBLINEAR"
@@ -328,34 +335,35 @@ def loss_line(model: BaseEstimator) -> str | None:
 def fit_as_dict(fitted: FittedModel, output: Path) -> JSON:
     """Return the values of ``--json``."""
     model, source = fitted.model, fitted.source
-    held_out = fitted.held_out
+    held_out, learned = fitted.held_out, model.fitted.learned
     return {
         "command": "fit",
         "model": str(output),
         "model_bytes": output.stat().st_size,
         "data": source.name,
         "rows": model.n_rows_,
-        "block_rows": getattr(model, "block_rows_", None),
-        "covariates": model.covariates_.describe() if hasattr(model, "covariates_") else None,
-        "rows_unlearned": getattr(model, "n_unlearned_", 0),
+        "block_rows": learned.get("block_rows_"),
+        "covariates": learned["covariates_"].describe() if "covariates_" in learned else None,
+        "rows_unlearned": learned.get("n_unlearned_", 0),
         "rows_held_out": _not_learned_from(fitted)[0],
         "rows_of_weight_0": _not_learned_from(fitted)[1],
         "rows_left_out": source.n_left_out,
         "bins": source.n_features,
         "task": model.training_["task"],
         "task_reason": fitted.task_reason,
-        "classes": model.classes_ if hasattr(model, "classes_") else None,
+        "classes": model.classes_ if model.fitted.recipe.is_classifier else None,
         "kernel": model.kernel_.name,
         "gamma": model.describe()["gamma"],
         "features": model.coef_.shape[1],
         "precision": model.precision_,
-        "race": model.race_.table() if hasattr(model, "race_") else None,
-        "race_expected": model.race_.expected if hasattr(model, "race_") else None,
-        "bin_weights": getattr(model, "bin_weights_", None),
-        "loss": getattr(model, "chosen_", {}).get("loss", model.loss),
+        "race": learned["race_"].table() if "race_" in learned else None,
+        "race_expected": learned["race_"].expected if "race_" in learned else None,
+        "bin_weights": model.bin_weights_,
+        "loss": model.chosen_.get("loss", model.loss),
         "alpha": model.alpha_,
-        "class_weight": getattr(model, "class_weight_", None),
-        "threshold": getattr(model, "threshold_", None),
+        "class_weight": model.fitted.task.class_weight,
+        "positive": model.positive_,
+        "threshold": model.fitted.answers.threshold if model.fitted.recipe.is_classifier else None,
         "cross_validated_r2": cross_validated_r2(model),
         "held_out": held_out and {**held_out.metrics.as_dict(), "baseline": held_out.baseline.as_dict()},
         "seconds": model.stage_seconds_,

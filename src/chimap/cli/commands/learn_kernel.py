@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     import numpy as np
     from sklearn.base import BaseEstimator
 
-    from chimap._types import JSON, Parameters
+    from chimap._types import JSON
     from chimap.cli.training import FittedModel
     from chimap.reports import LearnedKernel
-    from chimap.reports.kernel import ChannelPath, ChannelWeights
 
 
 class KernelMethod(StrEnum):
@@ -264,6 +263,8 @@ def learn_kernel(
       chimap predict my.model new.npz --output predictions.csv
     """
     from chimap.cli.training import train
+    from chimap.reports import LearnedKernel
+    from chimap.reports.in_words import score_line
 
     outputs.check_outputs(
         {"--output": output, "--page": page, "--save-config": save_config},
@@ -273,82 +274,19 @@ def learn_kernel(
     options.save_config(context, save_config)
     settings = settings.complete()
     fitted = train(data, labels, output, settings, overwrite=overwrite, silent=json)
-    learned_kernel = learned(fitted)
+    held_out = fitted.held_out and score_line(fitted.held_out)
+    learned_kernel = LearnedKernel.of(fitted.model, fitted.source, score=held_out)
     if page is not None:
         with show.busy("drawing the page"):
             learned_kernel.save(page, overwrite=overwrite)
         messages.written.append(str(page))
     if json:
         about = {"command": "learn-kernel", "model": str(output), "page": page and str(page)}
-        held_out = fitted.held_out and fitted.held_out.metrics.as_dict()
-        show.as_json({**about, **learned_kernel.as_dict(), "held_out": held_out})
+        metrics = fitted.held_out and fitted.held_out.metrics.as_dict()
+        show.as_json({**about, **learned_kernel.as_dict(), "held_out": metrics})
         return
     seconds = show.duration(sum(fitted.model.stage_seconds_.values()))
     show.facts(f"Learned in {seconds}", summary(fitted, learned_kernel, output, page))
-
-
-def learned(fitted: FittedModel) -> LearnedKernel:
-    """Return everything that the page and ``--json`` show."""
-    from chimap._formatting import counted
-    from chimap.kernel_learning.widths import tune_components
-    from chimap.reports import LearnedKernel, StrengthCurve, Widths, package_versions
-    from chimap.reports.in_words import score_line
-
-    model, source = fitted.model, fitted.source
-    is_classifier = hasattr(model, "classes_")
-    metric = "accuracy" if is_classifier else "R²"
-    data = {
-        "file": source.name.partition(",")[0],
-        "rows": source.n_rows,
-        "rows learned from": model.n_rows_,
-        "columns": source.n_features,
-        "classes": len(model.classes_) if is_classifier else None,
-    }
-    common: Parameters = {
-        "metric": metric,
-        "data": {name: value for name, value in data.items() if value is not None},
-        "settings": dict(model.training_["settings"]),
-        "score": fitted.held_out and score_line(fitted.held_out),
-        "stages": model.stage_seconds_,
-        "versions": package_versions(),
-        "title": f"{model.kernel_.name} on {data['file']}",
-    }
-    if hasattr(model, "kernel_weights_"):
-        channels, path = _channels(model)
-        used = int((channels.shares > 0).sum())
-        kernels = counted(len(channels.names), "kernel")
-        method = f"Weights of {kernels}, one for each channel; {used} of them are used (l21 penalty)."
-        return LearnedKernel(method=method, channels=channels, path=path, **common)
-    n_rows = min(model.n_tune_rows or model.n_rows_, model.n_rows_)
-    n_features = min(
-        tune_components(model.n_tune_components, n_rows) or model.n_components, model.n_components
-    )
-    method = (
-        f"{counted(len(model.width_names_), 'width')} of one kernel, learned on {n_rows:,} rows with {n_features:,} "
-        f"random features. The weights were learned on {model.n_rows_:,} rows with {model.n_components:,}."
-    )
-    return LearnedKernel(
-        method=method,
-        widths=Widths(model.width_names_, model.start_widths_, model.widths_),
-        history=model.history_,
-        stopped=model.stopped_,
-        curve=None
-        if hasattr(model, "path_")
-        else StrengthCurve.of(model.selection_, isinstance(model.alpha, str)),
-        **common,
-    )
-
-
-def _channels(model: BaseEstimator) -> tuple[ChannelWeights, ChannelPath]:
-    """Return the weights and the regularisation path of a model of several kernels."""
-    from chimap.reports import ChannelPath, ChannelWeights
-
-    n_outputs = model.kernel_weights_.shape[0]
-    names = [str(c) for c in model.classes_] if n_outputs > 1 else ["all"]
-    weights = ChannelWeights(model.channels_, model.kernel_weights_, names)
-    path = model.path_
-    errors = None if model.selection_ is None else model.selection_.scores.mean(axis=1)
-    return weights, ChannelPath(model.channels_, path.alphas, path.weights.sum(axis=1), errors, path.chosen)
 
 
 def summary(

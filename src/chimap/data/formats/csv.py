@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from itertools import pairwise
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
 from chimap._messages import Message
 from chimap._unicode import composed
 from chimap._validation import DataError, check_choice
-from chimap.data.io.files import DataFile, decompressed, existing_file, read_piece, uncompressed_name
-from chimap.data.label_kinds import TextLabels, is_number
-from chimap.data.labels import Labels, labels_elsewhere
+from chimap.data.formats.decimals import COMMA, POINT, Marks, MarksInUse
+from chimap.data.io.files import (
+    COMPRESSIONS,
+    DataFile,
+    decompressed,
+    existing_file,
+    is_folder,
+    read_piece,
+    uncompressed_name,
+)
+from chimap.data.label_kinds import TextLabels, as_number, is_number, is_text, stands_for_missing
+from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text
 from chimap.data.remedies import readings_of
 from chimap.data.rows import check_distinct
 from chimap.data.source import BLOCK_BYTES, StreamSource
@@ -35,6 +46,12 @@ if TYPE_CHECKING:
 
 
 _OTHER_DELIMITERS = ";\t|"
+_SEPARATOR_LINE = re.compile(r"sep=(.)", re.IGNORECASE)  # with which spreadsheets name the delimiter
+_QUOTED_NAMES = re.compile(r'"[^"]*"( "[^"]*")+')  # as R's write.table writes them
+_WIDE_BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+_LOOK_LINES, _LOOK_BYTES, _FEWEST_LOOK_LINES = 100, 2**18, 3  # lines below the first that are looked at
+_FEWEST_NUMBERS_OF_HEADING = 8
+_MOST_DISTINCT_OF_ROW = 0.5  # share of different numbers in rows that have repeats
 _QUOTE = b'"'
 _MOST_LINES = 1000  # lines of a quoted field; beyond them a quote counts as a plain character, as in 5" disks
 _MOST_CHARACTERS_SHOWN = 60  # of a field in an error
@@ -52,8 +69,9 @@ class TextTable:
     header : bool or "auto", default="auto"
         Whether the first line that is not blank holds names; for "auto" see ``is_heading``.
     delimiter : str, default=None
-        None stands for a tab in ``.tsv`` files and in ``.txt`` files with tabs, else a comma; if the first line has no
-        comma, the semicolon, tab or bar in it.
+        None stands for what a first line ``sep=;`` says, for a tab in ``.tsv`` files and in others with tabs in the
+        first line that are not ``.csv``, else for a comma; if the first line has no comma, the semicolon, tab or bar
+        in it, or the blank between quoted names.
     said, known : iterable, default=()
         Words of the caller and columns of a model, which tell a heading from a row.
 
@@ -62,14 +80,23 @@ class TextTable:
     heading : list of str
         The fields of the first line.
     names : list of str
-        Names of the columns; their positions where the table has none.
+        Names of the columns; their positions where the table has none. The first is "" where rows have one field more
+        than the heading, as R's ``write.table`` writes the names of rows.
+    width : int
+        Fields of a record. Where each line ends in a delimiter, it is one more than there are names.
     has_names : bool
         Whether the first line holds names.
+    comments : list of str
+        The lines of ``#`` above the heading.
+    look : list of list of str
+        The first records below the first line.
+    notes : tuple of str
+        Sentences for the user about how the first lines were read.
 
     Raises
     ------
     DataError
-        For a file without lines or not in UTF-8.
+        For a file without lines or not in UTF-8 (or, with a byte order mark, UTF-16).
     """
 
     def __init__(
@@ -82,17 +109,47 @@ class TextTable:
         known: Iterable[str] | None = None,
     ) -> None:
         self.file = file
+        self.notes: tuple[str, ...] = ()
+        self.comments: list[str] = []
         with decompressed(file) as stream:
-            number, line = self._first_line(stream)
-            self.delimiter = delimiter or self._usual_delimiter(line)
-            self.heading, n_lines = self._first_record(line, stream)
-        self.has_names = is_heading(self.heading, said, known) if header == "auto" else bool(header)
+            self._encoding = _WIDE_BOMS.get(read_piece(file, stream, 0, "line 1")[:2])
+        number, line, self.delimiter = self._first_line(delimiter)
+        self.heading, n_lines = self._first_record(number, line)
+        last = number + n_lines - 1
+        self.look = self._first_records(last)
+        first = [COMMA.plain(field) for field in self.heading] if self.has_commas else self.heading
+        self.has_names = bool(header) if header != "auto" else is_heading(first, said, known)
+        if header == "auto" and not self.has_names and _names_columns(self.heading, self.look):
+            self.has_names = True
+            self.notes = (f"{file}: the numbers of the first line are taken for names of the columns.",)
+        self._n_skipped = last if self.has_names else number - 1
+        self.width, fields = len(self.heading), self.heading
+        if _all_end_blank(self.look) and all(len(record) == self.width + 1 for record in self.look):
+            self.width += 1
+        elif self.has_names and _have_row_names(self.look, self.width):
+            self.width, fields = self.width + 1, ["", *fields]
+        elif len(fields) > 1 and not fields[-1].strip() and _all_end_blank(self.look):
+            fields = fields[:-1]
         self.names = (
-            [composed(field.strip()) for field in self.heading]
+            [composed(field.strip()) for field in fields]
             if self.has_names
-            else [str(place) for place in range(len(self.heading))]
+            else [str(place) for place in range(len(fields))]
         )
-        self._n_skipped = number + n_lines - 1 if self.has_names else 0
+
+    @property
+    def has_commas(self) -> bool:
+        """Whether numbers may have decimal commas, as spreadsheets write them beside semicolons."""
+        return self.delimiter == ";"
+
+    def marks(self, places: Sequence[int]) -> tuple[Marks, str] | None:
+        """Return how numbers of these columns are written, with an example; None as programs write them."""
+        if not self.has_commas:
+            return None
+        found = MarksInUse()
+        for batch in self.batches(places, "string"):
+            for column in batch.columns:
+                found.add(column)
+        return None if found.marks is None else (found.marks, found.example)
 
     def batches(self, places: Sequence[int], kind: str) -> Iterator[pa.RecordBatch]:
         """Yield the columns at these positions, a few MiB at a time, all as one type of Arrow, "string" or "float64".
@@ -102,10 +159,10 @@ class TextTable:
         import pyarrow
         from pyarrow import csv as reader
 
-        names = [str(place) for place in range(len(self.names))]
+        names = [str(place) for place in range(self.width)]
         names_read = [names[place] for place in places]
         types = dict.fromkeys(names_read, pyarrow.type_for_alias(kind))
-        with decompressed(self.file) as file:
+        with self._stream() as file:
             try:
                 for _ in range(self._n_skipped):
                     read_piece(self.file, file, 0, "its heading")
@@ -129,26 +186,43 @@ class TextTable:
                 raise self.fault(str(error), () if kind == "string" else places) from error
 
     def records(self) -> Iterator[list[str]]:
-        """Yield the fields of each record. Raises DataError, naming the line, for another number of them."""
-        with self._opened(strict=True) as records:
-            for line, record in records:
-                if len(record) != len(self.heading):
-                    raise DataError(f"{self.file}, line {line}: {self._misfit(record)}")
-                yield record
+        """Yield the fields of each record. Raises DataError, naming the line, for another number of them.
 
-    def fault(self, reason: str, numbers: Sequence[int] = ()) -> DataError:
+        Bytes that are not text in UTF-8 come as lone surrogates, as Python writes them for names of files.
+        """
+        for line, record in self.numbered_records(strict=True):
+            if len(record) != self.width:
+                raise self.misfit(line, record)
+            yield record
+
+    def numbered_records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number of the last line of each record, and its fields, however many there are."""
+        with self._opened(strict=strict) as records:
+            yield from records
+
+    def misfit(self, line: int, record: list[str]) -> DataError:
+        """Return the error for a record with another number of fields."""
+        return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
+
+    def fault(
+        self, reason: str, numbers: Sequence[int] = (), marks: tuple[Marks, str] | None = None
+    ) -> DataError:
         """Return the error for the first line that is at fault, or with ``reason`` from the reader if none is found.
 
-        ``numbers`` are the positions of the columns that were read as numbers.
+        ``numbers`` are the positions of the columns that were read as numbers, and ``marks`` how these are written.
         """
+        reads = is_number if marks is None else marks[0].reads
         try:
             with self._opened() as records:
                 for line, record in records:
-                    if len(record) != len(self.names):
-                        return DataError(f"{self.file}, line {line}: {self._misfit(record)}")
+                    if len(record) != self.width:
+                        return self.misfit(line, record)
                     for place in numbers:
-                        if not is_number(record[place]):
-                            return self._no_number(line, place, record[place])
+                        if reads(record[place]):
+                            continue
+                        if marks is not None and any(other.reads(record[place]) for other in (COMMA, POINT)):
+                            return self._other_marks(line, place, record[place], marks)
+                        return self._no_number(line, place, record[place])
         except DataError as error:
             return error
         return DataError(
@@ -159,8 +233,9 @@ class TextTable:
     def _opened(self, *, strict: bool = False) -> Iterator[Iterator[tuple[int, list[str]]]]:
         """Open the records below the heading that are not blank, each with the number of its last line."""
         csv.field_size_limit(_LONGEST_FIELD)
-        with decompressed(self.file) as stream:
-            lines = io.TextIOWrapper(stream, "utf-8-sig", newline="")
+        with self._stream() as stream:
+            errors = "surrogateescape" if strict else "strict"
+            lines = io.TextIOWrapper(stream, "utf-8-sig", errors, newline="")
             records = csv.reader(lines, delimiter=self.delimiter, strict=strict)
             try:
                 yield (
@@ -178,8 +253,15 @@ class TextTable:
 
     def _misfit(self, record: list[str]) -> str:
         return (
-            f"{len(record)} fields, expected {len(self.heading)} as in the first line. Mend the line: it is cut off, "
+            f"{len(record)} fields, expected {self.width} as in the first line. Mend the line: it is cut off, "
             f"or a field with {self.delimiter!r} or a quote in it is not quoted."
+        )
+
+    def _other_marks(self, line: int, place: int, field: str, marks: tuple[Marks, str]) -> DataError:
+        what = "commas" if marks[0] == COMMA else "points"
+        return DataError(
+            f"{self.file}, line {line}, column {self.names[place]!r}: {field!r}, but other numbers, such as "
+            f"{marks[1]!r}, have decimal {what}. Write all numbers in one way."
         )
 
     def _no_number(self, line: int, place: int, field: str) -> DataError:
@@ -202,8 +284,44 @@ class TextTable:
             )
         )
 
-    def _first_line(self, stream: IO[bytes]) -> tuple[int, str]:
-        """Return the first line that is not blank, and its number."""
+    @contextmanager
+    def _stream(self) -> Iterator[IO[bytes]]:
+        """Open the text of the file as UTF-8, which is made of UTF-16 where the file begins with its mark."""
+        with decompressed(self.file) as stream:
+            if self._encoding is None:
+                yield stream
+            else:
+                yield io.BufferedReader(_Recoded(self.file, stream, self._encoding))
+
+    def _first_line(self, delimiter: str | None) -> tuple[int, str, str]:
+        """Return number and text of the line that begins the table, and its delimiter.
+
+        It is the first line that is neither blank, nor ``sep=;``, nor a comment. Lines that begin with ``#`` are
+        comments, but for the last of them where it has as many fields, of two or more, as the line below.
+        """
+        marked: list[tuple[int, str]] = []
+        with self._stream() as stream:
+            for number, line in self._lines(stream):
+                if not line.strip():
+                    continue
+                if delimiter is None and not marked and (found := _SEPARATOR_LINE.fullmatch(line.strip())):
+                    delimiter = found[1]
+                elif line.startswith("#"):
+                    marked.append((number, line))
+                else:
+                    delimiter = delimiter or self._usual_delimiter(line)
+                    size = len(_fields(line, delimiter))
+                    if marked and size == 1:  # a single column, whose name may begin with the mark
+                        return *marked[0], delimiter
+                    is_heading = bool(marked) and size == len(_fields(marked[-1][1], delimiter))
+                    self.comments = [text for _, text in (marked[:-1] if is_heading else marked)]
+                    return (*marked[-1], delimiter) if is_heading else (number, line, delimiter)
+        if not marked:
+            raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
+        return *marked[0], delimiter or self._usual_delimiter(marked[0][1])
+
+    def _lines(self, stream: IO[bytes]) -> Iterator[tuple[int, str]]:
+        """Yield the first lines with their numbers."""
         number = 0
         while piece := read_piece(self.file, stream, 0, f"line {number + 1}"):
             number += 1
@@ -219,27 +337,48 @@ class TextTable:
                     f"{self.file}, line {number}: a CR within the line. Lines that end in CR alone are not read; "
                     "write them with LF, as tr '\\r' '\\n' does."
                 )
-            if line.strip():
-                return number, line
-        raise DataError(f"{self.file}: no rows, only blank lines. Write it again.")
+            yield number, line
 
-    def _first_record(self, line: str, stream: IO[bytes]) -> tuple[list[str], int]:
+    def _first_record(self, number: int, line: str) -> tuple[list[str], int]:
         """Return the fields of the record that begins with a line, and how many lines it has."""
         lines = [line.strip("\r\n")]
-        while len(lines) <= _MOST_LINES:
+        with self._stream() as stream:
+            below = (text for place, text in self._lines(stream) if place > number)
+            while len(lines) <= _MOST_LINES:
+                try:
+                    return next(csv.reader(lines, delimiter=self.delimiter, strict=True)), len(lines)
+                except csv.Error:  # a quoted field may have line breaks
+                    lines[-1] += "\n"
+                    lines.append(next(below, "").rstrip())
+        return _fields(lines[0], self.delimiter), 1
+
+    def _first_records(self, n_skipped: int) -> list[list[str]]:
+        """Return the records on some lines below the first ones, as far as these can be read."""
+        lines: list[str] = []
+        size = 0
+        with self._stream() as stream:
             try:
-                return next(csv.reader(lines, delimiter=self.delimiter, strict=True)), len(lines)
-            except csv.Error:  # a quoted field may have line breaks
-                lines[-1] += "\n"
-                lines.append(
-                    read_piece(self.file, stream, 0, "its heading").decode("utf-8", "replace").rstrip()
-                )
-        return next(csv.reader(lines[:1], delimiter=self.delimiter)), 1
+                for _ in range(n_skipped):
+                    read_piece(self.file, stream, 0, "its heading")
+                while len(lines) < _LOOK_LINES and (size < _LOOK_BYTES or len(lines) < _FEWEST_LOOK_LINES):
+                    piece = read_piece(self.file, stream, 0, "below its heading")
+                    size += len(piece)
+                    if not piece:
+                        break
+                    lines.append(piece.decode("utf-8", "replace"))
+            except DataError:
+                return []  # whoever reads the rows will say so
+        records = csv.reader(lines, delimiter=self.delimiter)
+        return [record for record in records if record]
 
     def _usual_delimiter(self, line: str) -> str:
         name = uncompressed_name(self.file.name)
-        if name.endswith(".tsv") or (name.endswith(".txt") and "\t" in line):
+        if name.endswith(".tsv") or (not name.endswith(".csv") and "\t" in line):
             return "\t"
+        if _QUOTED_NAMES.fullmatch(line.strip()):
+            return " "
+        if ";" in line and all(map(COMMA.reads, line.split(";"))):
+            return ";"
         return "," if "," in line else next((d for d in _OTHER_DELIMITERS if d in line), ",")
 
 
@@ -322,10 +461,19 @@ class CsvSource(StreamSource):
             notes = (naming_note(first.name, where),)
             roles = roles.named_by(first)
         self._bins = roles.bins
-        self.notes = (*roles.notes(where, None if id is None else names[id]), *notes)
+        self.notes = (
+            *self.notes,
+            *table.notes,
+            *roles.notes(where, None if id is None else names[id]),
+            *notes,
+        )
         if label is None:
             self._y = labels_elsewhere(labels, self.n_rows, where, names)
         self.n_features = len(self._bins)
+        self._marks = table.marks(self._bins)
+        if self._marks is not None:
+            what = "commas" if self._marks[0] == COMMA else "points, and marks between thousands"
+            self.notes = (*self.notes, f"{where}: numbers, such as {self._marks[1]!r}, have decimal {what}.")
         used = {*self._bins, label, id}
         self.columns_aside = tuple(name for place, name in enumerate(names) if place not in used)
         if id is not None and np.unique(np.asarray(self.row_ids)).size < self.n_rows:
@@ -358,25 +506,38 @@ class CsvSource(StreamSource):
             if id is not None:
                 ids.append(_texts(column[id]))
             if first is not None and is_wanted:
-                is_text = is_text if self.n_rows else _is_text(column[first.place])
+                is_text = is_text if self.n_rows else _is_text(column[first.place], self._table.has_commas)
                 is_wanted = first.add((_texts if is_text else _numbers)(column[first.place]))
             self.n_rows += batch.num_rows
         if self.n_rows == 0:
             raise DataError(f"{self.path}: no rows, only a heading or blank lines. Write it again.")
         return (
-            None if label is None else labels.finish(),
+            None if label is None else self._labels(labels.finish(), missing),
             np.concatenate(ids) if ids else None,
             None if first is None else first.ids(),
         )
 
+    def _labels(self, y: np.ndarray, missing: object) -> np.ndarray:
+        """Return labels as they are, or as numbers where each word is one with a decimal comma."""
+        if not self._table.has_commas or not is_text(y):
+            return y
+        words = [*np.unique(np.ma.compressed(np.ma.asarray(y)))]
+        if not words or not all(COMMA.reads(word) for word in words):
+            return y
+        example = next((word for word in words if COMMA.decimal in word), words[0])
+        self.notes = (f"{self.path}: the labels, such as {str(example)!r}, are numbers with decimal commas.",)
+        plain = [None if word is np.ma.masked else COMMA.plain(word) for word in np.ma.asarray(y)]
+        return numbers_or_text(plain, f"{self.path}, labels", missing)
+
     def _blocks(self) -> Iterator[np.ndarray]:
-        for batch in self._table.batches(self._bins, "float64"):
-            columns = batch.columns
-            if any(column.null_count for column in columns):
-                raise self._table.fault("a field is blank", self._bins)
+        kind = "float64" if self._marks is None else "string"
+        for batch in self._table.batches(self._bins, kind):
             out = np.empty((batch.num_rows, self.n_features))
-            for place, column in enumerate(columns):
-                out[:, place] = column.to_numpy()
+            for place, column in enumerate(batch.columns):
+                numbers = _plain_numbers(column) if self._marks is None else self._marks[0].numbers(column)
+                if numbers is None:
+                    raise self._table.fault("a field is blank", self._bins, self._marks)
+                out[:, place] = numbers
             yield out
 
     def _label_place(self, labels: Labels, choice: ColumnChoice) -> int | None:
@@ -433,6 +594,118 @@ def _most_are_in(known: set[str], names: list[str]) -> bool:
     return len({*names}) == len(names) and 2 * len(known.intersection(names)) > len(known)
 
 
+_SVMLIGHT_ENTRY = re.compile(r"(\d+|qid):\S+")
+_TEXT_ENDINGS = tuple(text + packed for text in (".txt", ".dat") for packed in COMPRESSIONS)
+
+
+def is_text_table(address: str) -> bool:
+    """Return whether a file that may be svmlight text (``.txt``, ``.dat``) is a table with a delimiter.
+
+    Its first line that is neither blank nor a comment then has several fields, and no ``index:value`` for the second.
+    """
+    if not address.lower().endswith(_TEXT_ENDINGS) or is_folder(address):
+        return False
+    file = existing_file(address)
+    with decompressed(file) as stream:
+        piece = read_piece(file, stream, 0, "line 1")
+        if piece[:2] in _WIDE_BOMS:
+            return True
+        while piece and (piece.isspace() or piece.startswith(b"#")):
+            piece = read_piece(file, stream, 0, "its first lines")
+    line = piece.decode("utf-8", "replace").removeprefix("\ufeff").strip()
+    words = line.split()
+    if len(words) > 1 and _SVMLIGHT_ENTRY.fullmatch(words[1]):
+        return False
+    return any(mark in line for mark in ("\t", ",", *_OTHER_DELIMITERS)) or bool(
+        _QUOTED_NAMES.fullmatch(line)
+    )
+
+
+def _names_columns(first: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether a first line with numbers names the columns of rows that look different.
+
+    It does if a field of it is text where the rows have numbers; or if its numbers, at least eight, all differ, and
+    either rise or fall as wavelengths do, which no row does, or are whole, while every row repeats half of its own.
+
+    >>> rows = [["0.2", "0.1", "1"], ["0.3", "0.1", "0"], ["0.1", "0.1", "1"]]
+    >>> _names_columns(["400", "402", "y"], rows), _names_columns(["400", "402", "1"], rows)
+    (True, False)
+    >>> _names_columns([*"34567890"], [[*"10020000"], [*"00000007"], [*"01000000"]])
+    True
+    """
+    rows = [row for row in rows if len(row) - len(first) in (0, 1)]
+    if len(rows) < _FEWEST_LOOK_LINES:
+        return False
+    for place, field in enumerate(first):
+        is_word = field.strip()[:1].isalpha() and not stands_for_missing(field) and not is_number(field)
+        if is_word and all(is_number(row[place]) for row in rows):
+            return True
+    places = [place for place, field in enumerate(first) if is_number(field)]
+    names = [as_number(first[place]) for place in places]
+    values = [[as_number(row[place]) for place in places] for row in rows]
+    if (
+        len(names) < _FEWEST_NUMBERS_OF_HEADING
+        or len({*names}) < len(names)
+        or len(rows) < _FEWEST_LOOK_LINES
+    ):
+        return False
+    if any(None in row for row in values):
+        return False
+    if _is_monotone(names):
+        return not any(map(_is_monotone, values))
+    are_whole = all(isinstance(name, int) for name in names)
+    return are_whole and all(len({*row}) <= _MOST_DISTINCT_OF_ROW * len(row) for row in values)
+
+
+def _is_monotone(values: Sequence[Any]) -> bool:
+    signs = {(b > a) - (b < a) for a, b in pairwise(values)}
+    return signs in ({1}, {-1})
+
+
+def _have_row_names(rows: Sequence[Sequence[str]], width: int) -> bool:
+    """Return whether most rows have one field more than the heading, a name of the row in front.
+
+    A single row tells only if that name is text; else it may be a row at fault.
+    """
+    n_more = sum(len(row) == width + 1 for row in rows)
+    return 2 * n_more > len(rows) and (len(rows) > 1 or not is_number(rows[0][0]))
+
+
+def _all_end_blank(rows: Sequence[Sequence[str]]) -> bool:
+    return bool(rows) and all(not row[-1].strip() for row in rows)
+
+
+class _Recoded(io.RawIOBase):
+    """The bytes of a text in UTF-8, made of a stream in another encoding."""
+
+    def __init__(self, file: DataFile, stream: IO[bytes], encoding: str) -> None:
+        self._file, self._stream, self._rest = file, stream, b""
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        is_open = True
+        while is_open and not self._rest:
+            piece = self._stream.read(2**16)
+            is_open = bool(piece)
+            try:
+                self._rest = self._decoder.decode(piece, final=not piece).encode()
+            except ValueError as error:
+                raise DataError(
+                    f"{self._file}: its first bytes say UTF-16, but it is not text in UTF-16 ({error}). Save it in "
+                    "UTF-8."
+                ) from error
+        size = min(len(buffer), len(self._rest))
+        buffer[:size], self._rest = self._rest[:size], self._rest[size:]
+        return size
+
+
+def _fields(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line.strip("\r\n")], delimiter=delimiter))
+
+
 def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> bytes:
     """Return the next ``size`` bytes and the rest of their last record, whose quoted fields may have line breaks.
 
@@ -449,12 +722,17 @@ def _read_records(file: DataFile, stream: IO[bytes], size: int, place: str) -> b
     return b"".join(lines)
 
 
-def _is_text(column: pa.ChunkedArray) -> bool:
+def _plain_numbers(column: pa.ChunkedArray) -> np.ndarray | None:
+    return None if column.null_count else np.asarray(column.to_numpy())
+
+
+def _is_text(column: pa.ChunkedArray, has_commas: bool = False) -> bool:
     """Return whether less than half of the first fields are numbers. If more are, the others count as mistakes.
 
-    Whole numbers with zeros in front, such as 007, are names.
+    Whole numbers with zeros in front, such as 007, are names. has_commas: whether numbers may have decimal commas.
     """
     texts = [text for text in column.slice(0, 1000).to_pylist() if text]
+    texts = [COMMA.plain(POINT.plain(text)) for text in texts] if has_commas else texts
     return 2 * sum(is_number(text) and not _PADDED_NUMBER.fullmatch(text.strip()) for text in texts) < len(
         texts
     )

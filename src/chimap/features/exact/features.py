@@ -340,6 +340,32 @@ class ExactFeatures(FeaturesOverMap):
         """Return a short description, such as "values of the kernel with 342 rows"."""
         return f"values of the kernel with {self._n_features_out:,} rows"
 
+    @classmethod
+    def of_values(cls, kernel: Kernel, rows: Rows) -> ExactFeatures:
+        """Return the values of a fitted kernel with these rows, by its formula and without a map."""
+        features = cls(kernel)
+        features.kernel_, features.map_, features.rows_ = kernel, None, rows
+        features._n_features_out, features.n_features_in_ = rows.shape
+        return features
+
+    @property
+    def kept_rows(self) -> Rows | None:
+        """See ``FittedFeatures``."""
+        return self.rows_ if self.map_ is None else None
+
+    def contributions(self, rows: Rows, reference: np.ndarray, coef: np.ndarray) -> np.ndarray | None:
+        """See ``FittedFeatures``: they come from the kernel of each single bin."""
+        if self.map_ is not None or not isinstance(self.kernel_, AdditiveKernel | Linear):
+            return None
+        out = np.zeros((*rows.shape, coef.shape[1]))
+        for i in range(rows.shape[1]):
+            column, kept = (
+                _arrays.to_dense(_arrays.take_columns(some, np.array([i]))) for some in (rows, self.rows_)
+            )
+            values = self.kernel_(np.vstack([column, reference[None, i : i + 1]]), kept) @ coef
+            out[:, i] = values[:-1] - values[-1]
+        return out
+
     def onnx(self, x: Value) -> Value:
         """See ``FittedFeatures``."""
         if self.map_ is None:

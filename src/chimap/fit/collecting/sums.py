@@ -26,8 +26,8 @@ from chimap.losses import FeatureRows
 from chimap.moments import DoublingParts, FoldMoments, Moments, RowFolds
 from chimap.selection.choose import ChosenSolution
 from chimap.selection.learning_curve import LearningCurve, nested
-from chimap.selection.tried import TRIED_ROWS
 from chimap.solvers.base import Evidence, Needs
+from chimap.solvers.tried import TRIED_ROWS
 
 Replay = Callable[[Pass[Sums]], FeatureRows | None]
 """Returns the rows of a pass in a form that can be read again, or None."""

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-
-from chimap.selection.scoring import OutputScore
 
 TRIED_ROWS = 2000  # enough to know a score to a percent
 _BLOCK = 512  # rows that are in float64 at the same time
@@ -25,8 +23,12 @@ class TriedRows:
         Targets less ``target_shift``.
     target_shift : array of shape (t,)
         Shift of the targets.
-    score : OutputScore
-        Score of outputs for these rows.
+    score : callable
+        Returns the score, greater is better, of outputs (h, t) for these rows.
+    measure : str
+        Name of the score.
+    counted : array of shape (h,) or None, default=None
+        Weights of the rows in the score.
     weights : array of shape (h,) or None, default=None
         Weights of the rows in the sums that they are part of.
     units : array of shape (t,) or None, default=None
@@ -36,19 +38,11 @@ class TriedRows:
     Z: np.ndarray
     Y: np.ndarray
     target_shift: np.ndarray
-    score: OutputScore
+    score: Callable[[np.ndarray], float]
+    measure: str
+    counted: np.ndarray | None = None
     weights: np.ndarray | None = None
     units: np.ndarray | None = None
-
-    @property
-    def counted(self) -> np.ndarray | None:
-        """Weights of the rows in the score, (h,), or None."""
-        return self.score.sample_weight
-
-    @property
-    def measure(self) -> str:
-        """Name of the score."""
-        return self.score.name
 
     def __len__(self) -> int:
         return int(self.Z.shape[0])

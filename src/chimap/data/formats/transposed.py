@@ -1,0 +1,457 @@
+"""Text tables of samples as columns: clades, genes or OTUs are lines, below lines of metadata."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from chimap._messages import Message
+from chimap._unicode import composed, composed_names
+from chimap._validation import DataError
+from chimap.data.clades import rank_of
+from chimap.data.formats.csv import CsvSource, TextTable
+from chimap.data.formats.decimals import Marks, MarksInUse
+from chimap.data.formats.mothur import is_shared, shared_source
+from chimap.data.formats.stored_matrices import checked_names
+from chimap.data.io.files import existing_file
+from chimap.data.label_kinds import is_number, stands_for_missing
+from chimap.data.labels import Labels, labels_elsewhere, numbers_or_text, shown
+from chimap.data.row_file import OrderedSource, RowFile
+from chimap.data.source import Source
+from chimap.data.table import COUNTER, ID_NAMES, LABEL_NAMES, ColumnChoice, roles_of, unique_ids
+
+_FIELDS_LOOKED_AT = 60  # of a line, to tell text from numbers
+_LINES_LOOKED_AT = 20  # with numbers, to tell samples from columns of text
+_FEWEST_SAMPLES = 3  # from which lines of text above lines of numbers show that samples are columns
+_SAME_KIND = 0.9  # share of the fields of a line that are of one kind
+_LEAST_NUMBERS = 0.25  # share of the fields of such a line
+_LEAST_TEXT_ON_TOP = 0.25  # share of the lines on top that are text
+_ENTRIES_AT_ONCE = 2**18  # that are kept before they are sorted
+_MOST_FILLED = 1 / 3  # share of entries that are not zero from which rows are dense
+
+
+# The columns besides names and counts that programs write, by the first word of their heading.
+_NO_SAMPLES = {
+    "Geneid": ("Chr", "Start", "End", "Strand", "Length"),  # featureCounts
+    "clade_name": ("NCBI_tax_id", "clade_taxid", "additional_species"),  # MetaPhlAn
+    "Representative_Sequence": ("total",),  # count tables of mothur
+}
+
+
+def no_samples(table: TextTable) -> tuple[str, ...] | None:
+    """Return the columns that a program writes besides those of samples, or None for tables of no such program."""
+    return _NO_SAMPLES.get(table.names[0].lstrip("# ")) if table.has_names else None
+
+
+_STEM_OF_BAM = re.compile(r"(?:.*/)?([^/]+)\.(?:bam|sam|cram)")  # by which featureCounts names samples
+_COMPRESSED = "#Compressed Format:"  # first words of a count table of mothur that holds group,abundance
+
+
+def _groups_of(table: TextTable) -> dict[str, int]:
+    """Return the column of each group that a compressed count table numbers, {} for any other table."""
+    if not any(comment.startswith(_COMPRESSED) for comment in table.comments):
+        return {}
+    place = {name: i for i, name in enumerate(table.names)}
+    pairs = [pair.partition(",") for pair in table.comments[-1].lstrip("#").split()]
+    return {number: place[group] for number, _, group in pairs if group in place}
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the table: its name, its number, and whether it is text."""
+
+    name: str
+    number: int
+    is_text: bool
+
+
+class TransposedSource(OrderedSource):
+    """The samples of a text table that has them as columns; its lines are bins, or metadata of the samples.
+
+    A line is metadata if most of its fields are text, or if it stands on top, above the last such line. Where lines are
+    named by clades (``k__Bacteria|p__Firmicutes``), all others are metadata. Lines that count programs write for reads
+    of no gene (``__no_feature``, ``N_unmapped``) are left out. The heading names the samples if it has no repeats, else
+    the first line of text without repeats does. Columns of text, such as a taxonomy, are left out, and so are comments
+    (``#``).
+
+    Opening the table reads it twice, the second time onto a temporary file, from which all passes read. Rows are
+    float64, and sparse where most entries are zero.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, compressed if it ends in ``.gz``, ``.bz2``, ``.xz`` or ``.zst``; addresses work too.
+    labels : str, int, array or file of labels, default=None
+        Name or position of the line of labels, or an array or file, see ``read_labels``.
+    choice : ColumnChoice, default=None
+        Which lines are bins and ids.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the file does not exist.
+    DataError
+        If the table cannot be read; the message names file, line and field.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> text = "sample\\ta\\tb\\ndisease\\tn\\ty\\nk__Bacteria|p__X\\t3\\t0\\nk__Bacteria|p__Y\\t0\\t5\\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "abundance.tsv")
+    ...     _ = path.write_text(text)
+    ...     source = TransposedSource(path, labels="disease")
+    ...     source.row_ids.tolist(), source.labels().tolist(), next(source.chunks(2)).X.tolist()
+    (['a', 'b'], ['n', 'y'], [[3.0, 0.0], [0.0, 5.0]])
+    """
+
+    dtype = np.dtype(np.float64)
+
+    def __init__(
+        self, path: str | os.PathLike[str], labels: Labels = None, *, choice: ColumnChoice | None = None
+    ) -> None:
+        choice = choice or ColumnChoice()
+        self.path = self._stored = existing_file(path)
+        self.name, where = self.path.name, str(self.path)
+        said = (labels, *choice.said())
+        self._table = table = TextTable(self.path, said=said)
+        self._groups = _groups_of(table)
+        self._marks = self._marks_in_use()
+        self._samples = self._sample_columns()
+        self.n_rows = len(self._samples)
+        asked = {word for word in (labels, choice.id) if isinstance(word, str)}
+        lines, texts = self._survey({*asked, *LABEL_NAMES, *ID_NAMES})
+        names = [line.name for line in lines]
+        if table.has_names and choice.id == table.names[0] and choice.id not in names:
+            choice = replace(choice, id=None)  # the heading holds the ids
+        label = self._label_place(labels, choice, names)
+        if label is not None and COUNTER.fullmatch(names[label]):
+            raise DataError(
+                Message(
+                    "{}, line {}: {!r} counts reads that belong to no gene; it is no label. Name another line, or a "
+                    "column of another table, with {labels}.",
+                    where,
+                    lines[label].number,
+                    names[label],
+                )
+            )
+        metadata = [place for place in _metadata(lines) if place != label]
+        counters = [place for place, name in enumerate(names) if COUNTER.fullmatch(name)]
+        aside = (*choice.aside, *(names[place] for place in (*metadata, *counters)))
+        roles = roles_of(names, label, replace(choice, aside=aside), where)
+        _check_distinct([lines[place] for place in roles.bins], where)
+        self.row_ids, naming = self._ids(texts, None if roles.id is None else names[roles.id])
+        self.column_names = composed_names(names[place] for place in roles.bins)
+        self.n_features = len(roles.bins)
+        self._place = {lines[place].number: bin for bin, place in enumerate(roles.bins)}
+        self.metadata = tuple(names[place] for place in metadata)
+        self.columns_aside = (*roles.unknown, *(name for name in self.metadata if name != naming))
+        if label is None:
+            self._y = labels_elsewhere(labels, self.n_rows, where, self.metadata)
+        else:
+            self._y = numbers_or_text(texts[names[label]], f"{where}, line {names[label]!r}", choice.missing)
+        self.notes = (
+            *table.notes,
+            *roles.notes(where, None),
+            *self._told(where, naming, [names[place] for place in counters]),
+        )
+        self._open()
+
+    def _marks_in_use(self) -> Marks | None:
+        """Return how numbers are written, by the first lines; None as programs write them."""
+        found = MarksInUse()
+        if self._table.has_commas:
+            found.add_texts([field for record in self._table.look for field in record[1:]])
+        return found.marks
+
+    def _plain(self, fields: list[str]) -> list[str]:
+        """Return fields with numbers as programs write them."""
+        return fields if self._marks is None else [*map(self._marks.plain, fields)]
+
+    def _sample_columns(self) -> list[int]:
+        """Return the positions of the columns that are samples: those of numbers in most lines that have any."""
+        known = no_samples(self._table) or ()
+        places = [
+            place for place in range(1, len(self._table.names)) if self._table.names[place] not in known
+        ]
+        lines: list[list[bool]] = []
+        for _, record in self._records():
+            fields = self._plain([record[place] for place in places])
+            if np.mean([is_number(field) for field in fields]) >= _LEAST_NUMBERS:
+                lines.append(
+                    [not field.strip() or is_number(field) or stands_for_missing(field) for field in fields]
+                )
+            if len(lines) == _LINES_LOOKED_AT:
+                break
+        shares = np.mean(lines, axis=0) if lines else np.zeros(len(places))
+        samples = [place for place, share in zip(places, shares, strict=True) if share > 1 / 2]
+        if not samples:
+            raise DataError(
+                Message(
+                    "{}: no line of numbers below its heading, with samples as columns. If its lines are samples, say "
+                    "{transpose=False}.",
+                    self.path,
+                )
+            )
+        return samples
+
+    def _survey(self, wanted: set[str]) -> tuple[list[_Line], dict[str, list[str]]]:
+        """Return all lines that are no comments, and the fields of those that are wanted or may hold the ids."""
+        lines: list[_Line] = []
+        texts: dict[str, list[str]] = {}
+        has_ids = False
+        for number, record in self._records():
+            values = [record[place] for place in self._samples]
+            name, is_text = composed(record[0].strip()), _is_text(self._plain(values))
+            lines.append(_Line(name, number, is_text))
+            may_be_ids = is_text and not has_ids and len({*values}) == len(values)
+            if name in wanted or may_be_ids:
+                texts.setdefault(name, values)
+                has_ids = has_ids or may_be_ids
+        return lines, texts
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the number and the fields of each line; of the first only if it does not name the samples."""
+        table = self._table
+        heading = table.heading
+        if table.has_names and len({*heading[1:]}) < len(heading) - 1 and table.width == len(heading):
+            yield 0, heading
+        for line, record in table.numbered_records():
+            if record[0].startswith("#") and len(record) == 1:
+                continue
+            if self._groups:
+                record = self._expanded(record, line)
+            if len(record) != table.width:
+                raise table.misfit(line, record)
+            yield line, record
+
+    def _expanded(self, record: list[str], line: int) -> list[str]:
+        """Return a record of a compressed count table with a field for each column."""
+        out = [*record[:2], *["0"] * (self._table.width - 2)]
+        for place, field in enumerate(record[2:], 3):
+            group, _, abundance = field.partition(",")
+            if field and (group not in self._groups or not is_number(abundance)):
+                raise DataError(
+                    f"{self.path}, line {line}, field {place}: {field!r}, expected group,abundance, with one of the "
+                    f"{len(self._groups)} groups that the comments number. Write the table again, or in full: "
+                    "count.seqs(compress=f)."
+                )
+            if field:
+                out[self._groups[group]] = abundance
+        return out
+
+    def _label_place(self, labels: Labels, choice: ColumnChoice, names: list[str]) -> int | None:
+        """Return the position of the line that ``labels`` names, or None where it names none."""
+        if labels is None:
+            name = choice.usual_label(names, str(self.path))
+            return None if name is None else names.index(name)
+        return names.index(labels) if isinstance(labels, str) and labels in names else None
+
+    def _ids(self, texts: dict[str, list[str]], asked: str | None) -> tuple[np.ndarray | None, str | None]:
+        """Return the ids of the samples, and the line that they are from; None for the heading."""
+        table, where = self._table, str(self.path)
+        if asked is not None:
+            return unique_ids(np.char.strip(np.array(texts[asked])), f"{where}, line {asked!r}"), asked
+        names = [table.names[place] for place in self._samples]
+        stems = [_STEM_OF_BAM.sub(r"\1", name) for name in names]
+        heading = np.array(stems if len({*stems}) == len(names) else names)
+        if table.has_names and np.unique(heading).size == heading.size:
+            return heading, None
+        for name, values in texts.items():
+            ids = np.char.strip(np.array(values))
+            if np.unique(ids).size == ids.size:
+                return ids, name
+        if table.has_names:
+            remedy = "Rename one of the samples, or add their counts up."
+            checked_names(heading, self.n_rows, f"{where}, first line", remedy)
+        return None, None
+
+    def _told(self, where: str, naming: str | None, counters: list[str]) -> Iterator[str]:
+        """Yield what is to be said of how the table was read."""
+        metadata = f", below {len(self.metadata):,} of metadata" if self.metadata else ""
+        yield Message(
+            "{}: samples are columns: {:,} samples, and {:,} lines of bins{}. If its lines are samples, say "
+            "{transpose=False}.",
+            where,
+            self.n_rows,
+            self.n_features,
+            metadata,
+        )
+        if naming is not None:
+            yield f"{where}: the line {naming!r} is text without repeats and names the samples."
+        aside = [name for place, name in enumerate(self._table.names) if place not in {0, *self._samples}]
+        if aside:
+            yield f"{where}: columns that are no samples are left out: {shown(aside)}."
+        if counters:
+            yield f"{where}: lines that count reads of no gene are left out: {shown(counters)}."
+
+    def _filled(self) -> RowFile:
+        bound = min(self.n_rows * self.n_features, 8 * self.path.size)
+        file = RowFile(self.n_rows, self.n_features, bound, self.dtype)
+        waiting: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        n_waiting = 0
+        for line, record in self._records():
+            place = self._place.get(line)
+            if place is None:
+                continue
+            values = self._values(record, line)
+            samples = np.flatnonzero(values)
+            waiting.append((samples, np.full(samples.size, place), values[samples]))
+            n_waiting += samples.size
+            if n_waiting > _ENTRIES_AT_ONCE:
+                file.add(*map(np.concatenate, zip(*waiting, strict=True)))
+                waiting, n_waiting = [], 0
+        if waiting:
+            file.add(*map(np.concatenate, zip(*waiting, strict=True)))
+        file.finish()
+        self.is_sparse = file.n_entries <= _MOST_FILLED * self.n_rows * self.n_features
+        return file
+
+    def _values(self, record: list[str], line: int) -> np.ndarray:
+        fields = [record[place] for place in self._samples]
+        reads = is_number if self._marks is None else self._marks.reads
+        try:
+            if self._marks is not None and not all(map(reads, fields)):
+                raise ValueError(f"not all of them have a decimal {self._marks.decimal!r}")
+            return np.array(self._plain(fields), dtype=np.float64)
+        except ValueError as error:
+            wrong = next(place for place in self._samples if not reads(record[place]))
+            raise DataError(
+                Message(
+                    "{}, line {} ({!r}), field {} ({!r}): {!r}, expected a number. Mend it or, if the line is no bin, "
+                    "set it aside with {exclude=}.",
+                    self.path,
+                    line,
+                    record[0],
+                    wrong + 1,
+                    self._table.names[wrong],
+                    record[wrong][:60],
+                    record[0],
+                )
+            ) from error
+
+
+def _metadata(lines: Sequence[_Line]) -> list[int]:
+    """Return the positions of lines that are no bins: text, and what stands above it or beside the names of clades."""
+    is_text = np.array([line.is_text for line in lines])
+    clades = np.array([rank_of(line.name) is not None for line in lines])
+    if clades[~is_text].mean() >= 1 / 2:
+        below = np.cumsum(clades) > 0  # a line such as UNCLASSIFIED stands among the clades
+        on_top = ~clades & ~below & _is_before_clades(lines)
+        return np.flatnonzero(is_text | on_top).tolist()
+    share = np.cumsum(is_text) / np.arange(1, is_text.size + 1)
+    ends = np.flatnonzero(is_text & (share >= _LEAST_TEXT_ON_TOP))
+    top = 0 if not ends.size else int(ends[-1])
+    return [place for place in range(is_text.size) if is_text[place] or place < top]
+
+
+def _is_before_clades(lines: Sequence[_Line]) -> np.ndarray:
+    unknown = {"unclassified", "unknown", "unassigned", "unmapped"}
+    return np.array([line.name.lower() not in unknown for line in lines])
+
+
+def _check_distinct(lines: Sequence[_Line], where: str) -> None:
+    """Refuse two bins of one name."""
+    first: dict[str, int] = {}
+    for line in lines:
+        if line.name in first:
+            raise DataError(
+                f"{where}, line {line.number}: {line.name!r} is the name of line {first[line.name]} too. Each bin "
+                "needs a name of its own: rename one, or add the two lines up."
+            )
+        first[line.name] = line.number
+
+
+def _is_text(values: Sequence[str]) -> bool:
+    """Return whether most fields of a line are text; words for missing values are neither text nor numbers."""
+    some = [field.strip() for field in values[:: max(1, len(values) // _FIELDS_LOOKED_AT)]]
+    known = [field for field in some if field and not stands_for_missing(field)]
+    return 2 * sum(map(is_number, known)) <= len(known)
+
+
+def text_table(
+    path: str, labels: Labels, choice: ColumnChoice, transpose: bool | None = None, member: str | None = None
+) -> Source:
+    """Return the samples of a text table, which are its lines or, if ``transpose``, its columns; None finds out.
+
+    ``member`` is a distance of a shared file of mothur. Raises DataError for that of any other table.
+    """
+    said = (labels, *choice.said())
+    table = TextTable(existing_file(path), said=said, known=choice.names)
+    if is_shared(table):
+        return shared_source(path, labels, choice, table, member)
+    if member is not None:
+        raise DataError(
+            f"{path}: of text tables, only the shared files of mothur have members, one for each distance, so leave "
+            f"'::{member}' out."
+        )
+    if transpose is None:
+        transpose = is_transposed(table, labels, choice)
+    kind = TransposedSource if transpose else CsvSource
+    return kind(path, labels, choice=choice)
+
+
+def is_transposed(table: TextTable, labels: Labels, choice: ColumnChoice) -> bool:
+    """Return whether a text table has samples as columns.
+
+    It does if a program writes such tables, if the words that the caller names, or the bins of a model, are first
+    fields of lines rather than names of columns, if those are clades, or if lines of text stand above lines of numbers.
+
+    Raises DataError where labels or ids are named by a line and by a column.
+    """
+    if no_samples(table) is not None:
+        return True
+    heading = {*table.names[1:]} if table.has_names else set()
+    bins = {name for name in choice.names or () if not is_number(name)}
+    if bins and 2 * len(heading & bins) > len(bins):
+        return False
+    asked = {word for word in (labels, choice.id) if isinstance(word, str) and "::" not in word}
+    asked = {word for word in asked if not is_number(word) and not os.path.exists(word)}
+    words = {*asked, *(word for word in choice.aside if not is_number(word))}
+    in_heading = not bins and bool(words) and words <= heading
+    first = {record[0] for record in table.look} if in_heading else _first_fields(table, words | bins)
+    if both := asked & heading & first:
+        raise DataError(
+            Message(
+                "{}: {!r} names a line and a column, so samples may be either. Say {transpose=True} if they are "
+                "columns, or {transpose=False} if they are lines.",
+                table.file,
+                min(both),
+            )
+        )
+    if in_heading:
+        return False
+    for there in (asked, words, bins):
+        votes = len(first & there) - len(heading & there)
+        if votes:
+            return votes > 0
+    return _lines_are_clades(table.look) or _text_stands_above_numbers(table)
+
+
+def _first_fields(table: TextTable, wanted: set[str]) -> set[str]:
+    """Return which of some names are first fields of lines below the first, in which the field may name the others."""
+    return wanted and {composed(record[0].strip()) for _, record in table.numbered_records()} & wanted
+
+
+def _lines_are_clades(look: Sequence[Sequence[str]]) -> bool:
+    clades = [record for record in look if rank_of(record[0].strip()) is not None]
+    return 2 * len(clades) > len(look)
+
+
+def _text_stands_above_numbers(table: TextTable) -> bool:
+    """Return whether the first lines are all of text or all of numbers, those of text on top."""
+    rows = [record[1:] for record in table.look if len(record) == table.width]
+    if table.width <= _FEWEST_SAMPLES or len(rows) < _FEWEST_SAMPLES:
+        return False
+    shares = []
+    for row in rows:
+        known = [
+            field for field in row[:_FIELDS_LOOKED_AT] if field.strip() and not stands_for_missing(field)
+        ]
+        shares.append(sum(map(is_number, known)) / len(known) if known else 0.0)
+    are_pure = [min(share, 1 - share) <= 1 - _SAME_KIND for share in shares]
+    return all(are_pure) and shares[0] < 1 / 2 < max(shares)

@@ -1,0 +1,188 @@
+"""What estimators forward to their fitted model, so that each has one table of it and no code.
+
+    predict_chunks, predict_source = ...       rows of any kind, read as those of the fit were
+    explain = forwarded(models.explain.explain)
+    save, load = ...
+
+``Learned`` shows an attribute of the model under the name of the estimator's annotation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+import numpy as np
+
+from chimap._threads import threads
+from chimap._types import MatrixLike, Rows
+from chimap._validation import rows_as_fitted
+from chimap.data import ArraySource, Source
+from chimap.data.doubts import Units
+from chimap.engines import Progress
+from chimap.estimators.rows import OfColumns, source_as_fitted, source_to_predict
+from chimap.models.attributes import attributes_of
+from chimap.models.model import Model
+from chimap.models.predict import OutputsOfRows, outputs_in_chunks, outputs_in_memory, outputs_of_source
+
+if TYPE_CHECKING:
+    pass
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Predictor(OfColumns, Protocol):
+    """An estimator with a fitted model."""
+
+    units_: Units | None
+    n_jobs: int | None
+
+    @property
+    def fitted(self) -> OutputsOfRows:
+        """The fitted model. Raise NotFittedError if there is none."""
+        ...
+
+
+# --- outputs
+
+
+def outputs_of_rows(self: Predictor, X: MatrixLike) -> np.ndarray:
+    """Return f(x) for rows X, (n, t) float64."""
+    model, source = self.fitted, source_to_predict(self, X)
+    if source is not None:
+        return predict_source(self, source)
+    rows = rows_as_fitted(self, X)
+    with threads(self.n_jobs):
+        if rows.shape[0] > model.rows_at_once:
+            return outputs_of_source(model, ArraySource(rows), units=self.units_)
+        return outputs_in_memory(model, rows, self.units_)
+
+
+def predict_source(self: Predictor, source: Source, progress: Progress | None = None) -> np.ndarray:
+    """Return the linear outputs f(x) of every row of a source, computed chunk by chunk.
+
+    Parameters
+    ----------
+    source : Source
+        Rows to predict.
+    progress : Progress or None, default=None
+        Receives the rows predicted.
+
+    Returns
+    -------
+    ndarray of shape (n, t)
+        Outputs in float64.
+    """
+    model, source = self.fitted, source_as_fitted(self, source)
+    with threads(self.n_jobs):
+        return outputs_of_source(model, source, progress, self.units_)
+
+
+def predict_chunks(
+    self: Predictor, source: Source, progress: Progress | None = None
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the linear outputs of consecutive rows of a source; memory does not grow with its rows.
+
+    Parameters
+    ----------
+    source : Source
+        Rows to predict.
+    progress : Progress or None, default=None
+        Receives the rows predicted.
+
+    Yields
+    ------
+    tuple of int and ndarray of shape (rows, t)
+        The first row of a chunk, and the outputs of its rows in float64.
+    """
+    model, source = self.fitted, source_as_fitted(self, source)
+    with threads(self.n_jobs):
+        yield from outputs_in_chunks(model, source, progress, self.units_)
+
+
+# --- explanations
+
+
+def rows_as_read(self: OfColumns, X: MatrixLike) -> Rows:
+    """Return rows X as they are given, in the columns of the fit.
+
+    Parameters
+    ----------
+    X : array, sparse matrix, data frame or source of n rows
+        The rows.
+
+    Returns
+    -------
+    array or sparse matrix of shape (n, bins)
+        Their values, before they are normalised.
+    """
+    return _read(self, X)[0]
+
+
+def _read(estimator: OfColumns, X: MatrixLike) -> tuple[Rows, int, str]:
+    """Return rows in the columns of the fit, as they were given, with their first number and name for errors."""
+    source = source_to_predict(estimator, X)
+    if source is None:
+        return rows_as_fitted(estimator, X), 0, "X"
+    source = source_as_fitted(estimator, source)
+    return source.block(0, source.n_rows).X, 0, source.name
+
+
+def forwarded(
+    function: Callable[Concatenate[Model, P], R], check: Callable[[Any], None] | None = None
+) -> Callable[Concatenate[Any, P], R]:
+    """Return a method that calls a function of the fitted model; rows X and background are read and prepared first.
+
+    check: called with the estimator before; it raises an error for an estimator that has no answer.
+    """
+    parameters = signature(function)
+
+    @wraps(function)
+    def forward(self: Any, *args: P.args, **kwargs: P.kwargs) -> R:
+        if check is not None:
+            check(self)
+        model: Model = self.fitted
+        given = parameters.bind(model, *args, **kwargs)
+        for name in {"X", "background"} & given.arguments.keys():
+            if given.arguments[name] is not None:
+                given.arguments[name] = model.preparation(*_read(self, given.arguments[name]))
+        return function(*given.args, **given.kwargs)
+
+    first, *others = parameters.parameters.values()
+    shown = parameters.replace(parameters=[first.replace(name="self", annotation=first.empty), *others])
+    forward.__signature__ = shown  # type: ignore[attr-defined]
+    return forward
+
+
+# --- attributes
+
+
+class Learned:
+    """An attribute of the fitted model, shown by the estimator under the same name."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, estimator: Any, owner: type) -> object:
+        """Return the attribute; raise AttributeError where the model has none, or there is no model."""
+        if estimator is None:  # as an attribute that is only annotated; ``dir`` lists it
+            raise AttributeError(f"type object {owner.__name__!r} has no attribute {self.name!r}")
+        found: Mapping[str, Any] = (
+            attributes_of(estimator.fitted) if estimator.__sklearn_is_fitted__() else {}
+        )
+        if self.name not in found:
+            raise AttributeError(f"{owner.__name__!r} object has no attribute {self.name!r}")
+        return found[self.name]
+
+
+def show_learned(cls: type) -> None:
+    """Let a class of estimators show the attributes of its model that it and its bases annotate."""
+    for base in cls.__mro__:
+        for name in vars(base).get("__annotations__", {}):
+            if not hasattr(cls, name):
+                learned = Learned()
+                learned.__set_name__(cls, name)
+                setattr(cls, name, learned)
